@@ -1,4 +1,4 @@
-"""Where data files are: the places where OpenCompass looks, without its silent download."""
+"""Finds data files in the places that OpenCompass uses, without its silent download."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ logger = logging.getLogger(__name__)
 
 ENV = 'COMPASS_DATA_CACHE'
 PACKAGE_PREFIX = 'tooleval:'
-"""``tooleval:demo/teval/EN`` is a folder inside this package."""
+"""Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
 
 _PACKAGE = Path(__file__).resolve().parent
 
 
 def package_path(path: str) -> Path | None:
-    """The place inside this package that ``tooleval:...`` names; None for other paths."""
+    """Returns the path inside this package for ``tooleval:...``; None for other paths."""
     return _PACKAGE / path.removeprefix(PACKAGE_PREFIX) if path.startswith(PACKAGE_PREFIX) else None
 
 
 def candidate_paths(path: str) -> list[Path]:
-    """Where ``path`` may be, best first.
+    """Lists possible paths of ``path``, best first.
 
     Args:
-        path: ``tooleval:...``, an absolute path, or one below ``$COMPASS_DATA_CACHE`` (the working directory if that is
-            not set) or else ``~/.cache/opencompass``, such as ``data/teval/EN``.
+        path: ``tooleval:...``, an absolute path, or one below ``$COMPASS_DATA_CACHE`` (default: the working directory)
+            or ``~/.cache/opencompass``, such as ``data/teval/EN``.
     """
     inside = package_path(path)
     if inside is not None:
@@ -43,7 +43,7 @@ def resolve_data_path(path: str, fix: str) -> Path:
     """Returns the first of :func:`candidate_paths` that exists, and logs it.
 
     Raises:
-        DataError: None of them exists; the message names them all and ``fix``.
+        DataError: None of them exists; the message names all of them and ``fix``.
     """
     candidates = candidate_paths(path)
     for candidate in candidates:
@@ -55,7 +55,7 @@ def resolve_data_path(path: str, fix: str) -> Path:
 
 
 def instructions_provenance(instructions: str | None) -> dict[str, Any]:
-    """What a result says of the instructions it was got with: file and SHA-256; nothing without any."""
+    """Returns the provenance of instructions: file name and SHA-256; empty for none."""
     if instructions is None:
         return {}
     content = resolve_data_path(instructions, 'put it back as it was when the data set was run').read_bytes()

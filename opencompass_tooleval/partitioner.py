@@ -1,4 +1,4 @@
-"""Jobs of a config: what it selects is checked first, and data sets may be split over several jobs."""
+"""Partitions a config into jobs: checks its selection first, and may split data sets over several jobs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
 
 SELECTION = 'dataset_abbrs'
-"""Variable of a config with the abbrs of the data sets that it wants; patterns (``*``) too. Each must be there."""
+"""Variable of a config with abbrs of the selected data sets; patterns (``*``) too. Each must match."""
 
 
 def check_selection(cfg: Mapping[str, Any]) -> None:
-    """Checks that a config selects models and data sets, and all data sets that it names.
+    """Checks that a config selects models and data sets, and that all selected data sets exist.
 
     Raises:
-        DataError: It does not; the message has the nearest names.
+        DataError: It does not, or one is missing; the message has the nearest names.
     """
     where = getattr(cfg, 'filename', None) or 'the config'
     for what in ('models', 'datasets'):
@@ -41,7 +41,7 @@ def check_selection(cfg: Mapping[str, Any]) -> None:
 
 
 def _names(cfg: Mapping[str, Any]) -> Iterator[str]:
-    """Abbrs of all data sets in a config's variables, those that a filter has left out too."""
+    """Yields abbrs of all data sets in a config's variables, also of those that a filter excludes."""
     for value in cfg.values():
         for row in value if isinstance(value, (list, tuple)) else ():
             if isinstance(row, Mapping) and 'reader_cfg' in row and 'abbr' in row:
@@ -50,13 +50,13 @@ def _names(cfg: Mapping[str, Any]) -> Iterator[str]:
 
 @PARTITIONERS.register_module()
 class ToolEvalPartitioner(NaivePartitioner):
-    """OpenCompass's :class:`NaivePartitioner`, which refuses a config that selects nothing, or what is not there."""
+    """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection or a missing data set."""
 
     def __call__(self, cfg: Any) -> Any:
-        """As :class:`NaivePartitioner`.
+        """Partitions a config.
 
         Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names one that is not there.
+            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
         """
         check_selection(cfg)
         return super().__call__(cfg)
@@ -64,14 +64,14 @@ class ToolEvalPartitioner(NaivePartitioner):
 
 @PARTITIONERS.register_module()
 class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
-    """OpenCompass's :class:`NumWorkerPartitioner`, which counts the records of every data set anew.
+    """OpenCompass's :class:`NumWorkerPartitioner`, which counts the records of every data set again.
 
-    OpenCompass keeps sizes by ``abbr`` in a file of the working directory. One that is out of date makes it drop
-    records, or ask for some that are not there.
+    OpenCompass stores sizes by ``abbr`` in a file of the working directory. With an outdated size it drops records, or
+    requests some that do not exist.
 
     Args:
-        out_dir: As :class:`NumWorkerPartitioner`.
-        kwargs: As :class:`NumWorkerPartitioner`, but for ``dataset_size_path`` and ``force_rebuild``.
+        out_dir: Argument of :class:`NumWorkerPartitioner`.
+        kwargs: Further arguments, except ``dataset_size_path`` and ``force_rebuild``.
     """
 
     def __init__(self, out_dir: str, **kwargs: Any) -> None:
@@ -79,23 +79,23 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         self._sizes: dict[str, int] = {}
 
     def __call__(self, cfg: Any) -> Any:
-        """As :class:`NumWorkerPartitioner`.
+        """Partitions a config.
 
         Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names one that is not there.
+            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
         """
         check_selection(cfg)
         return super().__call__(cfg)
 
     def get_size(self, dataset: Any) -> int:
-        """Records of a data set, after its ``test_range``."""
+        """Returns the number of records of a data set, after its ``test_range``."""
         key = repr((dataset.get('abbr'), dataset.reader_cfg.get('test_range')))
         if key not in self._sizes:
             self._sizes[key] = len(build_dataset_from_cfg(dataset).test)
         return self._sizes[key]
 
     def split_dataset(self, dataset_cfg: Any) -> list[Any]:
-        """As :class:`NumWorkerPartitioner`; a part may have as many samples without an answer as the whole."""
+        """Splits a data set; a part may have as many samples without an answer as the whole."""
         parts: list[Any] = super().split_dataset(dataset_cfg)
         for part in parts if len(parts) > 1 else ():
             inferencer = part.get('infer_cfg', {}).get('inferencer', {})
@@ -105,11 +105,11 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         return parts
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
-        """As :class:`NumWorkerPartitioner`.
+        """Partitions pairs of models and data sets.
 
         Raises:
             DataError: A shard of an earlier run has another size: it was made with another ``num_worker``.
-            ValueError: ``n`` and ``test_range`` of a data set do not fit.
+            ValueError: ``n`` and ``test_range`` of a data set conflict.
         """
         for combination in model_dataset_combinations:
             warn_of_literal_keys(combination['models'], combination['datasets'])

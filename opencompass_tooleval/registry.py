@@ -1,4 +1,4 @@
-"""What this package registers with OpenCompass."""
+"""Registered objects of this package in OpenCompass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MODULES = (
     'benchmarks.teval.adapter',
     'benchmarks.ultratool.adapter',
 )
-"""Modules of this package that register something or that configs name."""
+"""Modules of this package that register objects or that configs name."""
 
 REGISTERED = {
     'LOAD_DATASET': (
@@ -70,9 +70,9 @@ REGISTERED = {
     'RUNNERS': ('SlurmArrayRunner', 'ToolEvalLocalRunner'),
     'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed', 'ToolEvalHFChat', 'ToolEvalVLLMChat'),
 }
-"""Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""
+"""Registry -> names. OpenCompass overwrites names silently, so a test asserts that these were free."""
 
 
 def snapshot() -> dict[str, dict[str, Any]]:
-    """What OpenCompass's registries hold now: registry -> name -> object."""
+    """Returns the current content of OpenCompass's registries: registry -> name -> object."""
     return {name: dict(getattr(registry, name).module_dict) for name in REGISTERED}

@@ -1,4 +1,4 @@
-"""Whether work grows no faster than what it is done on."""
+"""Tests that the cost of work grows no faster than its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server of ``test_kill_agents.py`` says: an agent that calls tools, and a simulator of their APIs."""
+"""Answers of the server of ``test_kill_agents.py``: an agent that calls tools, and a simulator of their APIs."""
 
 from __future__ import annotations
 

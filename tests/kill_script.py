@@ -1,4 +1,4 @@
-"""What the server of ``test_kill.py`` says: plans, choices, and a judge's verdicts."""
+"""Answers of the server of ``test_kill.py``: plans, choices, and a judge's verdicts."""
 
 from __future__ import annotations
 

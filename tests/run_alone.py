@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue
 
 T = TypeVar('T')
 
 
-def run_alone(dialogue: Dialogue[T], answers: list[str]) -> T:
+def run_alone(dialogue: Dialogue[T], answers: Sequence[Answer | str]) -> T:
     """Runs one dialogue on given answers.
 
     Raises:
@@ -19,7 +21,7 @@ def run_alone(dialogue: Dialogue[T], answers: list[str]) -> T:
     try:
         next(dialogue)
         for answer in rest:
-            dialogue.send(answer)
+            dialogue.send(as_answer(answer))
     except StopIteration as end:
         left = len(list(rest))
         if left:

@@ -1,4 +1,4 @@
-"""What the servers of ``test_spending.py`` say: a model, a simulator and a judge, with what each answer cost."""
+"""Answers of the servers of ``test_spending.py``: a model, a simulator and a judge, with the usage of each answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The patches of CONTRIBUTING, which add things, apply to a copy of the package, and what they add works."""
+"""The patches of CONTRIBUTING apply to a copy of the package, and their additions work."""
 
 from __future__ import annotations
 

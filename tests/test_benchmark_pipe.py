@@ -1,4 +1,4 @@
-"""The best that can be, against which ``tools/benchmark.py --only pipe`` and ``--only agents`` measure."""
+"""The ideal times with which ``tools/benchmark.py --only pipe`` and ``--only agents`` compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenCompass and the configs may rely on, over every subset and config."""
+"""Guarantees to OpenCompass and to configs, over every subset and config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""data_path: where data is looked for."""
+"""data_path: the places of data files."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ import pytest
 from opencompass_tooleval.agents import toolbench_judge_prompts
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
 from opencompass_tooleval.agents.judged_answer import of_run as judged_of_run
 from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
 from opencompass_tooleval.agents.opinion import reader
@@ -51,7 +52,7 @@ from opencompass_tooleval.benchmarks.ultratool import records as ultratool_recor
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
-from opencompass_tooleval.core.answer import Answer, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.json_members import members
@@ -73,6 +74,9 @@ from opencompass_tooleval.instructions.reply import read_description, read_examp
 from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
+from opencompass_tooleval.making.facts import find_facts
+from opencompass_tooleval.making.made_task import Solution, SolvedCall
+from opencompass_tooleval.making.replies import read_plan, read_query, read_verdict
 from opencompass_tooleval.models.api import redaction
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
@@ -224,14 +228,14 @@ def _detail(score: SampleScore) -> None:
 
 
 def _teval(kind: str, protocol: str, scoring: str, text: str) -> None:
-    answer = POSTPROCESSORS[protocol](text)
+    answer = POSTPROCESSORS[protocol](as_answer(text))
     rules = Protocol(protocol, scoring)
     _detail(score_answers([TEVAL_RECORDS[kind]], [answer], rules, ExactSimilarity())[0])
 
 
 def _ultratool(task: str, scoring: str, list_choice: str, text: str) -> None:
     rules = ultratool_protocol.Protocol(scoring, list_choice)
-    _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(text), rules, []))
+    _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(Answer(text)), rules, []))
 
 
 @cache
@@ -261,7 +265,7 @@ def _native(text: str) -> None:
         tool_messages(answer, ['', ''])
         dialogue = FuncQADialogues('function_calling', max_steps=2).begin(_questions()[0])
         next(dialogue)
-        dialogue.send(answer)
+        dialogue.send(as_answer(answer))
 
 
 def _doc(text: str) -> ToolDoc:
@@ -293,14 +297,14 @@ def _loops(text: str) -> None:
         dialogue = loop.run(_TASK, environment.begin('task'))
         with contextlib.suppress(StopIteration):
             next(dialogue)
-            dialogue.send(answer)
+            dialogue.send(as_answer(answer))
             dialogue.send(Answer(text))
     react = pytest.importorskip('opencompass_tooleval.agents.react').ReAct(max_steps=3)
     dialogue = react.run(_TASK, environment.begin('task'))
     with contextlib.suppress(StopIteration):
         next(dialogue)
-        dialogue.send(f'Thought: so\nAction: tool\nAction Input: {text}')
-        dialogue.send(text)
+        dialogue.send(Answer(f'Thought: so\nAction: tool\nAction Input: {text}'))
+        dialogue.send(as_answer(text))
 
 
 _TASK = Task('task', 'hostile', 'What?', (ToolSchema('tool', '', {'type': 'object'}),))
@@ -416,7 +420,7 @@ READERS: Mapping[str, Reader] = {
         for protocol in PROTOCOLS
         for scoring in SCORINGS
     },
-    'T-Eval, clean': Reader(POSTPROCESSORS['clean']),
+    'T-Eval, clean': Reader(lambda text: POSTPROCESSORS['clean'](Answer(text))),
     **{
         f'UltraTool, {task}, {scoring}, {list_choice}': Reader(
             partial(_ultratool, task, scoring, list_choice),
@@ -468,6 +472,20 @@ READERS: Mapping[str, Reader] = {
             toolbench_judge_prompts.SELECT,
         )
     },
+    'agents, facts of an answer': Reader(
+        lambda text: holds_fact(plain_text(text), text[:80]), ('agents/goal_check.py',)
+    ),
+    'made sets, facts': Reader(
+        lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+    ),
+    'made sets, replies': Reader(
+        lambda text: [
+            read_query(text, _TASK.tools),
+            read_plan(text),
+            read_verdict(f'{{"accept": true, "why": "{text}'),
+        ],
+        ('making/leaks.py',),
+    ),
     'agents, prompt of the judge': Reader(
         lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
         ('agents/toolbench_judge_prompts.py',),
@@ -580,6 +598,7 @@ def test_texts_are_read_in_linear_time(name: str) -> None:
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
+    'cli/make_tasks.py': 'a name that the user gives',
     'core/subset_names.py': 'names of files and data sets',
     'core/tool_set.py': 'names of tools, the first 512 characters',
     'work_dir/importing.py': 'one class of characters, in names',

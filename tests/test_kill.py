@@ -1,4 +1,4 @@
-"""Kill -9 at any point, resume, and nothing is lost: the same table to the byte, and little is asked twice."""
+"""Kill -9 at any point, resume, and nothing is lost: the same table to the byte, and few repeated requests."""
 
 from __future__ import annotations
 

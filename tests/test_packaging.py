@@ -1,4 +1,4 @@
-"""The wheel: what is in it, what it says of itself, and that it works where it is installed."""
+"""The wheel: its content, its metadata, and that it works after installation."""
 
 import ast
 import email

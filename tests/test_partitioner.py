@@ -1,4 +1,4 @@
-"""What a config selects is checked before it is partitioned: a typo drops no data set without a word."""
+"""The selection of a config is checked before it is partitioned: a typo never drops a data set silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation site: its links, the pages that are generated, and, where mkdocs is installed, the build itself."""
+"""The documentation site: its links, the generated pages, and, if mkdocs is installed, the build itself."""
 
 from __future__ import annotations
 

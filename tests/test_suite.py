@@ -1,4 +1,4 @@
-"""The tests themselves: they pass as a job in the background, and say what is skipped and why."""
+"""The tests themselves: they pass as a job in the background, and report skipped tests with reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tools/make_synthetic.py``: its files load, are as many as published, and the gold scores as gold."""
+"""``tools/make_synthetic.py``: its files load, have the published counts, and gold answers score as gold."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, Subset, file_stem, load_samples
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.work_dir.recorded import load_recorded
@@ -57,7 +58,7 @@ def test_gold_scores_as_gold(few: dict[str, Path], subset: Subset, language: str
     samples = load(few[language], subset.name, language)
     records = [sample.record for sample in samples]
     for scoring in ('official', 'strict'):
-        answers = [gold_answer(record) for record in records]
+        answers = [Answer(gold_answer(record)) for record in records]
         scores = score_answers(records, answers, Protocol('v1', scoring), ExactSimilarity())
         for record, score in zip(records, scores, strict=True):
             names = [step.name for step in record.gold[:-1]] if subset.kind == 'plan' else []
@@ -88,7 +89,7 @@ def test_models_answer_every_record_each_in_its_own_way(few: dict[str, Path]) ->
             recorded.check_complete([sample.record.id for sample in samples])
             total += len(samples)
             right[model] += sum(
-                recorded.answer(sample.record.id, 0) == gold_answer(sample.record) for sample in samples
+                recorded.answer(sample.record.id, 0).text == gold_answer(sample.record) for sample in samples
             )
     assert abs(right['model_00'] / total - 2 / 3) < 0.08
     assert abs(right['model_01'] / total - 1 / 3) < 0.08

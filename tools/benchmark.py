@@ -64,6 +64,7 @@ from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_ans
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset, guess_language, load_recorded_rows
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
@@ -89,17 +90,17 @@ def timed(work: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def answers_of(samples: Sequence[Sample], seed: int) -> list[str]:
+def answers_of(samples: Sequence[Sample], seed: int) -> list[Answer]:
     """What a model with a fault in every third plan would say."""
     answers = []
     for sample in samples:
         rng = Random(f'{seed}{sample.record.id}')
         gold = gold_answer(sample.record)
-        answers.append(str(postprocess_v1(damage(gold, rng) if rng.random() < 1 / 3 else gold)))
+        answers.append(postprocess_v1(Answer(damage(gold, rng) if rng.random() < 1 / 3 else gold)))
     return answers
 
 
-def distinct_strings(samples: Sequence[Sample], answers: Sequence[str]) -> list[str]:
+def distinct_strings(samples: Sequence[Sample], answers: Sequence[Answer]) -> list[str]:
     """What has to be encoded."""
     texts: list[str] = []
     for sample, answer in zip(samples, answers, strict=True):
@@ -118,14 +119,14 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
 
     def built_in() -> None:
         for sample, answer in zip(samples, answers, strict=True):
-            raw = {**json.loads(sample.payload)[1], 'prediction': answer}
+            raw = {**json.loads(sample.payload)[1], 'prediction': answer.text}
             with suppress(RuntimeError):  # it crashes on a plan of nothing but FinishAction
                 reference._evaluate(reference._process_response(raw)[0])
 
     reference.sentence_model.encode(['warm up'] * 64)
     with tempfile.TemporaryDirectory() as folder:
 
-        def score_with_package(model_answers: Sequence[str]) -> None:
+        def score_with_package(model_answers: Sequence[Answer]) -> None:
             similarity = EncoderSimilarity(files, Path(folder))
             similarity._model = reference.sentence_model  # loading the encoder is neither side's to count
             score_answers(records, model_answers, V1, similarity)
@@ -242,7 +243,7 @@ def funcqa_answers(records: Sequence[FuncQARecord], method: FuncQADialogues) -> 
         with suppress(StopIteration):
             while True:
                 answers[turn.messages[-1].content] = turn.gold
-                turn = dialogue.send(turn.gold)
+                turn = dialogue.send(Answer(turn.gold))
     return answers
 
 
@@ -284,7 +285,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
                     rows = ToolEvalFuncQADataset(reader_cfg=reader, path=str(data), name=name)
                     retriever, template = ZeroRetriever(rows), ToolEvalConversationTemplate()
                     predictions = inferencer.inference(retriever, None, template, folder, f'{name}.json')
-                    scores = score_predictions(some, predictions)
+                    scores = score_predictions(some, list(map(Answer, predictions)))
                     assert all(score.reason == 'ok' for score in scores)
 
             seconds = {'ours': timed(all_together), 'one_at_a_time': timed(one_at_a_time)}

@@ -32,6 +32,7 @@ from latency_server import latency_of
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
@@ -68,9 +69,9 @@ class RowsDataset(BaseDataset):
 class Talk:
     """Asks what its row says, round by round."""
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
         """Begins one dialogue; it ends in its last answer."""
-        answer = ''
+        answer = Answer('')
         for question in json.loads(row['record']):
             answer = yield ModelRequest((Message('user', question),))
         return answer

@@ -1,4 +1,4 @@
-"""Agents as OpenCompass sees them: glue only."""
+"""Registered classes of agents: glue only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.instructed import load_instructed
-from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.loops import Loop, make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
@@ -23,6 +23,7 @@ from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
@@ -46,13 +47,13 @@ class ToolEvalAgentDataset(ToolEvalDataset):
 
     @staticmethod
     def load(path: str, name: str, version: str | None = None, instructions: str | None = None) -> Dataset:
-        """Loads them.
+        """Loads the tasks.
 
         Args:
-            path: Folder of the benchmark that the tasks are of, such as ``data/teval``.
+            path: Folder of the tasks' benchmark, such as ``data/teval``.
             name: Row of the table: ``teval``, ``toolbench_g1``, ...
-            version: Of T-Eval's data; by default ``v1``.
-            instructions: A file of EasyTool instructions, which the model sees in place of the documentation.
+            version: Version of T-Eval's data; default ``v1``.
+            instructions: A file of EasyTool instructions, which the model sees instead of the documentation.
 
         Raises:
             DataError: A file is missing or damaged, or tools have no instruction.
@@ -95,28 +96,27 @@ class AgentDialogues:
 
     Args:
         loop: One of :data:`~opencompass_tooleval.agents.loops.LOOPS`.
-        bank: The response bank, or recordings to make one of (:mod:`~opencompass_tooleval.agents.open_bank`); None for
-            none.
-        stateful_tools: Whose tools are worked out, and whose errors are told
-            (:data:`~opencompass_tooleval.agents.tools.TOOLS`); None for ToolBench's errors and no such tool.
-        preferred_source: As :class:`~opencompass_tooleval.environments.environment.Environment`.
-        simulator: Who answers what nothing else does, as
-            :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` takes it: ``model``, and if wanted
-            ``system`` and ``cache``; None for nobody.
-        argument_checks: As :class:`~opencompass_tooleval.environments.environment.Environment`: ``json``, as published,
-            by default with a simulator of StableToolBench's, else ``schema``.
-        live: A server that answers for its tools, as
-            :func:`~opencompass_tooleval.environments.open_live.open_live` takes it, and ``probes``, which say what its
-            state is (:func:`~opencompass_tooleval.environments.open_live.parse_probes`); None for none.
-        options: The loop's own.
+        bank: The response bank, or recordings to make one from (:mod:`~opencompass_tooleval.agents.open_bank`); None
+            for none.
+        stateful_tools: Benchmark whose emulated tools and texts of errors are used
+            (:data:`~opencompass_tooleval.agents.tools.TOOLS`); None for ToolBench's errors without emulated tools.
+        preferred_source: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`.
+        simulator: Arguments of :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` for the model
+            that answers if no other source does: ``model``, and optionally ``system`` and ``cache``; None for none.
+        argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
+            ``json``, as published, with a simulator of StableToolBench, else ``schema``.
+        live: Arguments of :func:`~opencompass_tooleval.environments.open_live.open_live` for a server that answers for
+            its tools, and ``probes``, which define its state
+            (:func:`~opencompass_tooleval.environments.open_live.parse_probes`); None for none.
+        options: Options of the loop.
 
     Attributes:
         models: The simulator, for the inferencer.
 
     Raises:
         DataError: There is no such bank.
-        TypeError: The loop takes no such option.
-        ValueError: There is no such loop, no such tools or no such checks.
+        TypeError: The loop has no such option.
+        ValueError: There is no such loop, benchmark with tools, or check.
     """
 
     def __init__(
@@ -156,16 +156,30 @@ class AgentDialogues:
         }
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins the dialogue about one row; it ends in the trajectory's JSON."""
-        task = parse_task(row['record'])
+        """Begins the dialogue about one row; it returns the trajectory's JSON."""
+        trajectory = yield from self.carry_out(parse_task(row['record']))
+        return trajectory.to_json()
+
+    def carry_out(self, task: Task, loop: Loop | None = None) -> Dialogue[Trajectory]:
+        """Carries out a task from a fresh state.
+
+        Args:
+            task: The task.
+            loop: In place of the loop of the dialogues.
+        """
         fails_first = task.goal.fails_first if task.goal else ''
         session = self._environment.begin(task.id, task.schemas, task.documents, fails_first)
         try:
-            trajectory = yield from self._loop.run(task, session)
+            trajectory = yield from (loop or self._loop).run(task, session)
             trajectory = _with_changes(trajectory, session)
         finally:
             session.close()
-        return replace(trajectory, settings={**trajectory.settings, **self._settings}).to_json()
+        return replace(trajectory, settings={**trajectory.settings, **self._settings})
+
+    def close(self) -> None:
+        """Stops the processes of the live server."""
+        if self._environment.live is not None:
+            self._environment.live.close()
 
 
 def _with_changes(trajectory: Trajectory, session: Session) -> Trajectory:
@@ -180,7 +194,7 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
     """Scores one subset from trajectories, without a judge.
 
     Args:
-        name: As in :meth:`ToolEvalAgentDataset.load`.
+        name: The subset, as in :meth:`ToolEvalAgentDataset.load`.
     """
 
     def __init__(self, name: str) -> None:
@@ -189,21 +203,21 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
         self._scores: list[AgentScore] = []
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **settings_of(self._scores)}
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """See :class:`ToolEvalEvaluator`; where no task has an answer, no waste: OpenCompass's table wants a number."""
+        """Aggregates samples; without any answer, waste is 0, since OpenCompass's table needs a number."""
         total = super().total(scores)
         nothing = {metric: 0.0 for metric in WASTE if total.metrics.get(metric, 0) is None}
         return replace(total, metrics={**total.metrics, **nothing})
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Returns :func:`~opencompass_tooleval.agents.breakdown.breakdown` of the scores."""
         return breakdown(cast(Sequence[AgentScore], scores))
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores trajectories against tasks."""
         scores = score_predictions([parse_task(reference) for reference in references], answers)
         self._scores += scores
         return list(scores)

@@ -1,4 +1,4 @@
-"""What a result of agents says beside its metrics: what answered, what was called, and what it took."""
+"""Further parts of a result of agents: sources of observations, called tools, and usage."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from opencompass_tooleval.environments.environment import shares
 from opencompass_tooleval.environments.observation import SIMULATED, SOURCES
 
 FINISHED = 'finished'
-"""How a task ends that has a final answer, right or wrong."""
+"""Kind of end of a task with a final answer, correct or wrong."""
 _MAX_SETTING_CHARS = 200
 
 
 def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
-    """What the result says of all tasks together, as JSON values; of tasks without an answer nothing is known.
+    """Summarizes all tasks as JSON values; tasks without an answer are left out.
 
     Returns:
-        ``steps`` and ``calls`` per task, ``seconds``, ``prompt`` and ``completion`` (tokens) where servers say them:
-        ``total``, ``mean``, ``p50``, ``p95``; ``waste`` (kind -> calls); ``sources`` (source -> calls) and ``shares``
-        of them, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, those that were called
-        most first; unknown ones are left out); ``errors`` (kind -> calls, recorded ones too); ``stopped`` (why ->
-        tasks); ``ends`` (:data:`FINISHED` or the reason -> steps that were taken -> tasks); ``left_out`` (observations,
-        and tasks that lack some); where gold calls are at fault ``repaired`` (:func:`repaired`).
+        ``steps`` and ``calls`` per task, ``seconds``, ``prompt`` and ``completion`` (tokens) if servers report them,
+        each with ``total``, ``mean``, ``p50``, ``p95``; ``waste`` (kind -> calls); ``sources`` (source -> calls) and
+        their ``shares``, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, most frequent
+        first, without unknown tools); ``errors`` (kind -> calls, recorded errors too); ``stopped`` (reason -> tasks);
+        ``ends`` (:data:`FINISHED` or the reason -> number of steps -> tasks); ``left_out`` (observations, and tasks
+        with some); ``repaired`` if gold calls are faulty (:func:`repaired`).
     """
     done = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in done for call in trajectory.calls]
@@ -59,12 +59,12 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
 
 
 def repaired(scores: Sequence[AgentScore]) -> dict[str, Any]:
-    """What stands beside the official metrics where gold calls are such that no call by the documentation equals them.
+    """Scores beside the official ones for tasks with gold calls that no call by the documentation can equal.
 
     Returns:
-        ``calls`` (such gold calls), ``tasks`` (that have some), and the metrics of
+        ``calls`` (number of such gold calls), ``tasks`` (number of tasks with some), and the metrics of
         :data:`~opencompass_tooleval.agents.scoring.OF_REPAIRED` over all tasks, 0-100, with these gold calls repaired;
-        nothing where there are none.
+        empty if there are none.
     """
     faulty = [score.repaired for score in scores if score.repaired]
     if not faulty:
@@ -87,7 +87,7 @@ def _ends(scores: Iterable[AgentScore]) -> dict[str, dict[str, int]]:
 
 
 def simulators(trajectories: Iterable[Trajectory]) -> Counter[str]:
-    """Simulator, and the name of its prompt -> how many calls it answered."""
+    """Counts the simulated calls by simulator and name of its prompt."""
     counts = Counter[str]()
     for trajectory in trajectories:
         count = trajectory.sources[SIMULATED]
@@ -108,7 +108,7 @@ def _tools(calls: Iterable[AnsweredCall]) -> dict[str, dict[str, int]]:
 
 
 def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    """Seconds and tokens per task, of the tasks of which they are known."""
+    """Computes seconds and tokens per task, for tasks with known ones."""
     usages = [total_usage(read_usage(step.usage) for step in trajectory.steps) for trajectory in trajectories]
     spent = {}
     for name in ('seconds', 'prompt', 'completion'):
@@ -119,9 +119,10 @@ def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 
 
 def settings_of(scores: Iterable[AgentScore]) -> dict[str, Any]:
-    """What the numbers depend on, for the provenance: loop, its options, and what answered its calls.
+    """Returns the settings that the scores depend on, for the provenance: loop, options, and sources of answers.
 
-    A setting that tasks differ in, such as those of a run that was resumed with another simulator, has all its values.
+    A setting with different values for different tasks, such as in a run resumed with another simulator, has all
+    values.
     """
     done = [score.trajectory for score in scores if score.trajectory]
     values: dict[str, dict[str, Any]] = {}

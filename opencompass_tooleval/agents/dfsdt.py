@@ -1,11 +1,11 @@
-"""ToolBench's own loops, with its published prompts: depth-first search (``dfsdt``) and ReAct (``toolbench_react``).
+"""ToolBench's loops with its published prompts: depth-first search (``dfsdt``) and ReAct (``toolbench_react``).
 
-Every answer of the model is a node. From a node with ``Finish`` the search goes back: it ends at an answer, goes back
-two nodes after a give-up, and one at the limit of depth, where a node's thought, action and input count apart. A node
-is followed by two children at most; for the second the model is shown what the first did. ReAct is the same with one
-child, so that nothing is left where it goes back.
+Every answer of the model is a node. After ``Finish`` the search ends with an answer, or goes back two nodes after a
+give-up; at the limit of depth it goes back one node. A node's thought, action and input count separately for depth. A
+node has two children at most; for the second the model is shown the first one's actions. ReAct is the same with one
+child, so that it ends where the search would go back.
 
-The order is that of the published runs: given their answers, ours come to the same tree
+The order is that of the published runs: given their answers, these loops build the same tree
 (``tests/agents/test_dfsdt_published.py``).
 """
 
@@ -47,25 +47,25 @@ CHILDREN = 2
 
 TOOLBENCH, STABLETOOLBENCH = 'toolbench', 'stabletoolbench'
 DEPTHS = {TOOLBENCH: 12, STABLETOOLBENCH: 50}
-"""Whose runner is followed -> its limit of depth."""
+"""Runner -> its limit of depth."""
 
 _BACK_AFTER_GIVE_UP = 2
 _ACTION_VALUE = 0.0
-"""Of a former candidate: in all that is published it is this."""
+"""Value of a former candidate: the same in all published runs."""
 
 
 @dataclass
 class _Node:
-    """A state of the task: what was said and done on the way to it.
+    """A state of the task, after all answers and calls on the path to it.
 
     Attributes:
-        place: Of its step; -1 for the beginning.
-        depth: Thoughts, actions and inputs on the way.
+        place: Index of its step; -1 for the root.
+        depth: Number of thoughts, actions and inputs on the path.
         messages: The conversation so far.
-        calls: What was called, and what came of it; empty where the answer was a thought alone.
-        written: What the first call passed, as the model wrote it.
-        left_out: Observations that are left out of the conversation, since it is too long.
-        children: What was done from here.
+        calls: Its calls with their observations; empty if the answer was only a thought.
+        written: Arguments of the first call, as the model wrote them.
+        left_out: Number of observations that are left out of the conversation, since it is too long.
+        children: Nodes that follow.
     """
 
     place: int
@@ -85,13 +85,13 @@ class DepthFirstSearch:
     """ToolBench's depth-first search without ranking (``DFS_woFilter_w2``).
 
     Args:
-        max_model_calls: Answers of the model per task at most; the last of them is thrown away, as published.
-        children: Nodes that follow a node at most.
-        max_depth: Thoughts, actions and inputs on the way to a node at most; from a deeper one nothing is asked. By
-            default that of the runner.
-        max_observation: Characters of an observation that the model sees.
-        runner: Whose runner is followed. ``toolbench``: a depth of 12, and of several calls in one answer the first
-            counts. ``stabletoolbench``: a depth of 50, and all are carried out, two more on the way each.
+        max_model_calls: Maximum number of the model's answers per task; the last one is discarded, as published.
+        children: Maximum number of children of a node.
+        max_depth: Maximum number of thoughts, actions and inputs on the path to a node; a deeper node makes no
+            request. By default that of the runner.
+        max_observation: Number of characters of an observation that the model sees.
+        runner: The runner to follow. ``toolbench``: a depth of 12, and only the first call of an answer is made.
+            ``stabletoolbench``: a depth of 50, and all calls are made; each adds two to the depth.
 
     Raises:
         ValueError: There is no such runner, or a bound is no positive number.
@@ -121,7 +121,7 @@ class DepthFirstSearch:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a trajectory says of the options."""
+        """Options for the trajectory's settings."""
         return {
             'max_model_calls': self._max_model_calls,
             'children': self._children,
@@ -132,11 +132,11 @@ class DepthFirstSearch:
         }
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """Carries out a task; a step is one answer of the model.
+        """Runs a task; a step is one answer of the model.
 
         Args:
             task: The task.
-            session: What answers its calls.
+            session: Answers its calls.
         """
         search = _Search(task, session, self._max_observation, self._max_model_calls, self._runner)
         waiting = [_Node(-1, 0, first_messages(task))]
@@ -151,7 +151,7 @@ class DepthFirstSearch:
             if child is None:
                 waiting.pop()
             elif finish is not None and finish.stopped == GAVE_UP:
-                # The child is one of those that it goes back from.
+                # The child counts as one of the nodes to go back.
                 del waiting[len(waiting) - (_BACK_AFTER_GIVE_UP - 1) :]
             elif finish is not None:
                 return self._end(search, child, finish.final_answer, finish.stopped)
@@ -160,7 +160,7 @@ class DepthFirstSearch:
         return self._end(search, search.last_give_up, stopped=search.why_unanswered)
 
     def _end(self, search: _Search, node: _Node | None = None, final_answer: str = '', stopped: str = '') -> Trajectory:
-        """The trajectory; it ends in ``node``, or in the last that there is."""
+        """Returns the trajectory; it ends in ``node``, by default in the last node."""
         place = node.place if node else search.last_place
         path: list[int] = []
         while place >= 0:
@@ -181,9 +181,9 @@ class ToolBenchReAct(DepthFirstSearch):
     """ToolBench's ReAct (``CoT@1``): one chain, at most 12 thoughts, actions and inputs.
 
     Args:
-        max_depth: As :class:`DepthFirstSearch`.
-        max_observation: As there.
-        runner: As there.
+        max_depth: Maximum number of thoughts, actions and inputs; by default that of the runner.
+        max_observation: Number of characters of an observation that the model sees.
+        runner: The runner to follow, as for :class:`DepthFirstSearch`.
     """
 
     name = 'toolbench_react'
@@ -196,11 +196,11 @@ class ToolBenchReAct(DepthFirstSearch):
         runner: str = TOOLBENCH,
     ) -> None:
         super().__init__(children=1, max_depth=max_depth, max_observation=max_observation, runner=runner)
-        self._max_model_calls = self._max_depth + 1  # each answer is one deep at least: the bound is that of depth
+        self._max_model_calls = self._max_depth + 1  # each answer adds at least one to the depth: the only bound
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a trajectory says of the options."""
+        """Options for the trajectory's settings."""
         return {
             'max_depth': self._max_depth,
             'max_observation': self._max_observation,
@@ -210,15 +210,15 @@ class ToolBenchReAct(DepthFirstSearch):
 
 
 class _Search:
-    """What has been done for one task.
+    """State of the search for one task.
 
     Attributes:
-        steps: All of it, in order.
-        left_out: Observations left out of one conversation at most.
-        last_give_up: Where the model gave up last.
-        last_place: The last step that counts; -1 for none.
-        had_no_room: Whether a conversation was too long with no observation left.
-        is_over: Whether the last answer that the model may give came.
+        steps: All steps, in order.
+        left_out: Largest number of observations left out of one conversation.
+        last_give_up: Index of the last step with a give-up.
+        last_place: Index of the last step that counts; -1 for none.
+        had_no_room: True if a conversation was too long without any observation.
+        is_over: True after the last answer that the model may give.
     """
 
     def __init__(self, task: Task, session: Session, max_observation: int, max_model_calls: int, runner: str) -> None:
@@ -233,21 +233,21 @@ class _Search:
         self._asks_left = max_model_calls
         self._takes_all = runner == STABLETOOLBENCH
         self._names = [*(tool.name for tool in task.tools), FINISH.name]
-        # ToolBench's model makes one call an answer; StableToolBench leaves it to the server.
+        # ToolBench's model makes one call per answer; StableToolBench leaves the number to the server.
         self._tools = ToolSet((*task.tools, FINISH), parallel=None if self._takes_all else False)
         calls = [ToolCall(call.name, call.arguments) for call in task.oracle_calls]
         self._golds = [write_answer('', [call]) for call in (*calls, finish_call(GOLD_ANSWER))]
 
     @property
     def why_unanswered(self) -> str:
-        """Why all nodes are tried, and none has an answer."""
+        """Returns the reason for the missing answer after all nodes were tried."""
         return GAVE_UP if self.last_give_up else NO_ROOM if self.had_no_room else TOO_MANY_STEPS
 
     def follow(self, node: _Node) -> Dialogue[tuple[_Node | None, Finish | None]]:
-        """Asks what to do in a node, and does it.
+        """Sends the request of a node, and makes the calls of the answer.
 
         Returns:
-            The child, and its ``Finish`` where that is an end; no child where the conversation is too long.
+            The child, and its ``Finish`` if that is an end; no child if the conversation is too long.
         """
         messages = (*node.messages, *map(_diversity_message, _former_candidates(node)))
         gold = self._golds[min(node.calls_before, len(self._golds) - 1)]
@@ -259,7 +259,7 @@ class _Search:
             self.had_no_room = True
             return None, None
         usage = answer.usage.to_payload() if answer.usage else None
-        text = as_written(clean(answer))
+        text = as_written(clean(answer).text)
         if self.is_over:
             self.steps.append(Step(text, (), node.place, reason=TOO_MANY_CALLS, usage=usage))
             return None, None
@@ -270,7 +270,7 @@ class _Search:
             finish = yield from self._carry_out(answer, text, child)
         else:
             child.messages += (Message('assistant', text),)
-        # An answer without anything is a thought as well, or else the same node would be asked for ever.
+        # An empty answer counts as a thought too; otherwise the same node would be tried forever.
         child.depth += 2 * len(child.calls) + (bool(text) or answer.has_content or not answer.calls)
         is_give_up = finish is not None and finish.stopped == GAVE_UP
         if is_give_up:
@@ -281,10 +281,9 @@ class _Search:
         return child, finish
 
     def _carry_out(self, answer: Answer, text: str, child: _Node) -> Dialogue[Finish | None]:
-        """Carries out the calls of an answer that count; returns the ``Finish`` that is an end.
+        """Makes the calls of an answer that count; returns the ``Finish`` that is an end.
 
-        What follows an answer to the user is not carried out; as published, what follows a give-up is, and takes it
-        back.
+        Calls after an answer to the user are not made. As published, calls after a give-up are made, and cancel it.
         """
         counted = answer.calls if self._takes_all else answer.calls[:1]
         finish = None
@@ -308,29 +307,29 @@ class _Search:
         return finish if finish and finish.is_end else None
 
     def _why_ignored(self, answer: Answer) -> str:
-        """Why nothing came of an answer, or not of all its calls."""
+        """Returns the reason for which an answer or some of its calls had no effect."""
         if answer.calls:
             return SEVERAL_CALLS if len(answer.calls) > 1 and not self._takes_all else ''
         return visible_text(answer).reason or ''
 
 
 def _as_repeated(call: ToolCall, answered: AnsweredCall) -> ToolCall:
-    """A call as the conversation goes on with it."""
+    """Returns a call as it is repeated in the conversation."""
     name = prompts.INVALID_NAME if answered.fault == UNKNOWN_TOOL else call.name
     return ToolCall(name, repeated_arguments(call.arguments), call.id)
 
 
 def first_messages(task: Task) -> tuple[Message, ...]:
-    """What every conversation begins with."""
+    """Returns the beginning of every conversation."""
     listed = ''.join(f'{number}.{line}\n' for number, line in enumerate(_tool_lines(task), start=1))
     system = f'{prompts.SYSTEM}{prompts.TASK_DESCRIPTION}{listed}'
     return Message('system', system), Message('user', prompts.USER.format(task.query))
 
 
 def _tool_lines(task: Task) -> Iterator[str]:
-    """``name: description`` of each tool, of which a task may have several APIs.
+    """Yields ``name: description`` of each tool; a task may have several APIs of a tool.
 
-    What is a tool stands in the documentation as ``tool_name``; without documentation each API is one.
+    The tool is ``tool_name`` in the documentation; without documentation each API is a tool.
     """
     described: dict[str, str] = {}
     for api in task.tools:
@@ -348,13 +347,13 @@ def _tool_lines(task: Task) -> Iterator[str]:
 
 
 def _called(tool: str, api: str) -> str:
-    """A tool as the names of its APIs have it, ``api_for_tool``, where they do."""
+    """Returns a tool's name as in the names of its APIs, ``api_for_tool``, if they have this form."""
     standard = standard_name(RENAMED_TOOLS.get(tool, tool))
     return standard if api.endswith(f'_for_{standard}') else tool
 
 
 def _former_candidates(node: _Node) -> Iterator[str]:
-    """What was done from a node, as the diversity prompt shows it; nothing if nothing was called."""
+    """Yields the former candidates of a node for the diversity prompt; nothing without calls."""
     candidates = [child for child in map(_first_with_call, node.children) if child.calls]
     if not candidates:
         return
@@ -374,7 +373,7 @@ def _former_candidates(node: _Node) -> Iterator[str]:
 
 
 def _first_with_call(node: _Node) -> _Node:
-    """The node itself; of a thought alone the first that follows it with a call, or the last thought."""
+    """Returns the first node with a call from here on, or the last thought."""
     while not node.calls and node.children:
         node = node.children[0]
     return node

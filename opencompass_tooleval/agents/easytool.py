@@ -1,17 +1,17 @@
-"""EasyTool's own method as its published runs have it: :class:`Query`, and over ToolBench's tools (Section 5.1).
+"""EasyTool's published method: :class:`Query`, and its use with ToolBench's tools (Section 5.1).
 
-FuncQA's runs (Section 5.3) leave some of the requests out and read some replies otherwise: what differs is in
-:mod:`~opencompass_tooleval.agents.funcqa_easytool`.
+FuncQA's runs (Section 5.3) leave out some requests and read some replies differently:
+:mod:`~opencompass_tooleval.agents.funcqa_easytool` has the differences.
 
-A question is decomposed, and its tasks are put in order. Per task: is a tool needed at all? Then up to five times a
-tool is chosen, APIs of it, and the parameters of each; they are called, an answer is made of the results, and the model
-checks it. At the end the answers that were accepted are summarized, and the summary is checked, which decides nothing.
-What stops the published run ends ours under a reason.
+The model decomposes a question, and orders its tasks. For each task it first decides if a tool is needed. Then, up to
+five times, it chooses a tool, APIs of the tool, and the parameters of each API; the APIs are called, the model writes
+an answer from the results, and checks it. Finally the model summarizes the accepted answers and checks the summary;
+this check has no effect. An error that stops the published run ends ours with a reason.
 
-A try without a tool, an API or parameters that can be read has an empty result, and an answer is made of that too.
+A try without a readable tool, API or parameters has an empty result, from which the model writes an answer too.
 
-Of the published run this differs in one thing: a task that needs no tool is answered directly, as was meant; there the
-published code calls a function without its model's name, and raises.
+There is one deviation from the published run: a task that needs no tool is answered directly, as intended. The
+published code calls a function without its model's name there, and raises.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from opencompass_tooleval.agents.trajectory import (
     TOO_MANY_STEPS,
     Trajectory,
 )
-from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
@@ -61,21 +61,21 @@ MAX_TRIES = 5
 MAX_REQUESTS = 12
 
 MAX_FIELD = 50_000
-"""Characters of whatever is put into a prompt; the published runs have no bound, and no real answer comes near it."""
+"""Maximum number of characters of a prompt's field; published runs have no bound, and real answers are far below."""
 
 MAX_RESULT = 1_000
-"""Characters of the results of a try that the model is shown, as published."""
+"""Number of characters of a try's results that the model is shown, as published."""
 
 NEAREST = 5
-"""Tools that are retrieved, as published."""
+"""Number of retrieved tools, as published."""
 
 UNKNOWN_DEPENDENCY = 'plan:unknown_dependency'
 
 Log = Any
-"""What a task is shown of the others: a list or dict of tasks and answers; None for nothing."""
+"""Tasks and answers that a task is shown, as a list or dict; None for none."""
 
 NOTHING = NO_TASK = -1
-"""A choice of a tool, and a dependency, that count as none in the published code."""
+"""A choice of a tool, and a dependency, that the published code takes for none."""
 
 _PURPOSES = {
     prompts.TASK_DECOMPOSE: 'task_decompose',
@@ -91,14 +91,14 @@ _PURPOSES = {
     prompts.ANSWER_CHECK: 'answer_check',
     prompts.ANSWER_SUMMARIZE: 'answer_summarize',
 }
-"""Prompt -> what EasyTool's code calls it: the purpose of a step."""
+"""Prompt -> its name in EasyTool's code: the purpose of a step."""
 
 
 class MethodStopped(Exception):
     """The published run stops here.
 
     Attributes:
-        reason: Why, as ``area:code``.
+        reason: The reason, as ``area:code``.
     """
 
     def __init__(self, reason: str) -> None:
@@ -110,20 +110,20 @@ class EasyTool:
     """The method EasyTool.
 
     Args:
-        retrieve: Whether a tool is chosen among the five whose descriptions are nearest to the task, of those of the
-            query and those of ``corpus``; else among all of the query.
-        corpus: A file of instructions whose tools may be retrieved too, looked for as data is.
-        encoder: What finds the nearest: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the
+        retrieve: True if the model chooses among the five tools whose descriptions are nearest to the task, from those
+            of the query and of ``corpus``; False if it chooses among all tools of the query.
+        corpus: A file of instructions with further tools to retrieve, found like a data file.
+        encoder: Sentence encoder for retrieval: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the
             official one. Loaded with the first task.
-        similarity: Gives it instead, when it is needed.
-        max_tries: Choices of a tool per task at most (the paper's R).
-        max_requests: How often the model is asked at most, until a reply can be read.
-        max_calls: Calls per query at most; the published run has no bound.
-        max_steps: Answers of the model per query at most; the published run has no bound.
-        reading: How replies are read, one of :data:`~opencompass_tooleval.instructions.method_replies.READINGS`.
+        similarity: Creates the encoder instead, when it is needed.
+        max_tries: Maximum number of choices of a tool per task (the paper's R).
+        max_requests: Maximum number of requests until a reply can be read.
+        max_calls: Maximum number of calls per query; the published run has no bound.
+        max_steps: Maximum number of the model's answers per query; the published run has no bound.
+        reading: Reader of replies, one of :data:`~opencompass_tooleval.instructions.method_replies.READINGS`.
 
     Raises:
-        ValueError: There is no such reading, a bound is no positive number, or there is a corpus and no retrieval.
+        ValueError: There is no such reading, a bound is no positive number, or there is a corpus without retrieval.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class EasyTool:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a trajectory says of the options."""
+        """Options for the trajectory's settings."""
         retrieval = (
             {'corpus': self.corpus and Path(self.corpus).name, 'encoder': self.similarity().name}
             if self.retrieve
@@ -175,15 +175,15 @@ class EasyTool:
         }
 
     def similarity(self) -> Similarity:
-        """What finds the nearest tools."""
+        """The similarity for retrieval."""
         return self._similarity() if self._similarity else _shared_similarity(self._encoder)
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """Carries out a task; a step is one answer of the model, and a call belongs to that which gave its parameters.
+        """Runs a task; a step is one answer of the model, and a call belongs to the step with its parameters.
 
         Args:
             task: The task.
-            session: What answers its calls.
+            session: Answers its calls.
         """
         tools = tools_of(task)
         if self.corpus:
@@ -201,7 +201,7 @@ def _corpus(path: str) -> list[ShownTool]:
 
 
 def _shared_similarity(encoder: str | None) -> Similarity:
-    # Here, since the first commands must not import numpy, and the other loops need no encoder.
+    # Here, since fast commands must not import numpy, and the other loops need no encoder.
     from opencompass_tooleval.embedding.cache import default_cache
     from opencompass_tooleval.embedding.encoder import shared_encoder
     from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
@@ -210,23 +210,23 @@ def _shared_similarity(encoder: str | None) -> Similarity:
 
 
 class Query:
-    """What has been done for one query.
+    """State of one query.
 
     Attributes:
-        tasks: ``task``, ``answer``, ``done`` (whether the answer is accepted) and ``tries`` of each task, in order.
-        checked: What the model says of its summary; None if it was not asked.
+        tasks: ``task``, ``answer``, ``done`` (True if the answer is accepted) and ``tries`` of each task, in order.
+        checked: The model's check of its summary; None if it was not requested.
 
     Args:
         method: The options.
         task: The query.
-        session: What answers its calls.
-        tools: The tools by the text of their number.
+        session: Answers its calls.
+        tools: The tools by number, as text.
     """
 
     prompts: Any = prompts
     max_result = MAX_RESULT
     kept: Callable[[str], str] = staticmethod(as_written)
-    """How much of a task's answer is kept."""
+    """Bounds a task's answer."""
 
     def __init__(self, method: EasyTool, task: Task, session: Session, tools: Mapping[str, ShownTool]) -> None:
         self.method = method
@@ -239,14 +239,14 @@ class Query:
         self.checked: str | None = None
 
     def run(self) -> Dialogue[Trajectory]:
-        """Asks and calls to the end."""
+        """Runs all requests and calls."""
         try:
             answer = bounded_text((yield from self._answer()), MAX_TEXT)
         except MethodStopped as stop:
             return self.chain.end(stopped=stop.reason)
         return self.chain.end(answer, '' if answer else NOT_FINISHED)
 
-    def _answer(self) -> Dialogue[Answer]:
+    def _answer(self) -> Dialogue[str]:
         golds, query = self.task.oracle_calls, self.task.query
         rows = yield from self._plan()
         answers: dict[Any, Any] = {row['id']: {'task': row['task'], 'answer': ''} for row in rows}
@@ -256,28 +256,28 @@ class Query:
         accepted = [{'task': task['task'], 'answer': task['answer']} for task in self.tasks if task['done']]
         fields = {'question': query, 'answer_task': accepted}
         summary = yield from self._ask(prompts.ANSWER_SUMMARIZE, self.task.gold_answer, fields)
-        with suppress(MethodStopped):  # it decides nothing
+        with suppress(MethodStopped):  # the check has no effect
             self.checked = yield from self._check(query, summary)
         return summary
 
-    def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[Answer]:
-        """Asks once; the answer, without a reasoning model's thoughts, is a step.
+    def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[str]:
+        """Sends one request and returns the answer's text, without a reasoning model's thoughts. The answer is a step.
 
-        Fields are shown as Python's ``str`` has them.
+        Fields are formatted by Python's ``str``.
         """
         if len(self.chain.steps) >= self.method.max_steps:
             raise MethodStopped(TOO_MANY_STEPS)
         system = prompts.TOOL_CHECK_SYSTEM if template == prompts.TOOL_CHECK else prompts.SYSTEM
         filled = template.format(**{name: str(value)[:MAX_FIELD] for name, value in fields.items()})
         messages = Message('system', system), Message('user', filled)
-        answer = as_answer((yield ModelRequest(messages, gold, may_be_too_long=True)))
+        answer = yield ModelRequest(messages, gold, may_be_too_long=True)
         if answer.reason == TRUNCATED:
             raise MethodStopped(NO_ROOM)
         self.chain.add(answer, purpose=_PURPOSES.get(template, ''))
-        return strip_reasoning(answer)
+        return strip_reasoning(answer.text).text
 
     def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Dialogue[Any]:
-        """Asks until a reply can be read; raises :class:`Unreadable`, with the last reply, if none can."""
+        """Requests replies until one can be read; raises :class:`Unreadable`, with the last reply, if none can."""
         written = json.dumps(gold)
         gold_reply = repr(gold) if 'null' in written else written  # null is no Python literal
         reply: str = ''
@@ -290,7 +290,7 @@ class Query:
         raise Unreadable(reply)
 
     def _plan(self) -> Dialogue[list[dict[str, Any]]]:
-        """Decomposes the query and puts its tasks in order; each has ``task``, ``id`` and ``dep``, a list of ids."""
+        """Decomposes the query and orders its tasks; each has ``task``, ``id`` and ``dep``, a list of ids."""
         query = self.task.query
         steps = [f'Use {call.name}.' for call in self.task.oracle_calls] or [query]
         fields = {'question': query, **self._listed()}
@@ -312,11 +312,11 @@ class Query:
         return order  # type: ignore[no-any-return]
 
     def _listed(self) -> dict[str, Any]:
-        """What the request to decompose says of the tools."""
+        """Returns the tools for the request to decompose."""
         return {}
 
     def _log(self, row: Mapping[str, Any], answers: Mapping[Any, Any]) -> Log:
-        """What a task sees of those it depends on; the first of them says whether there are any."""
+        """Returns the dependencies that a task sees; the first dependency decides if there are any."""
         depends = row['dep']
         if depends[:1] == [NO_TASK]:
             return None
@@ -349,10 +349,10 @@ class Query:
         return str(done['answer'])
 
     def _begin_try(self) -> None:
-        """Stops the method where there are too many tries."""
+        """Stops the method if there are too many tries."""
 
     def _shown(self, task: Any) -> dict[str, ShownTool]:
-        """The tools that are shown for a task; those that were tried are left out later."""
+        """Returns the tools that are shown for a task, before tried ones are removed."""
         if self.method.retrieve:
             return nearest(str(task)[:MAX_FIELD], self.tools, self.method.similarity(), NEAREST)
         return dict(self.tools)
@@ -365,7 +365,7 @@ class Query:
             return True
 
     def _choose_tool(self, task: Any, shown: Mapping[str, ShownTool], gold: GoldCall | None) -> Dialogue[str]:
-        """The number of the tool that is chosen, shown or not; ``''`` where no reply can be read."""
+        """Returns the number of the chosen tool, shown or not; ``''`` if no reply can be read."""
         gold_number = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
         gold_id = int(gold_number) if gold_number.isdecimal() else gold_number
         template, read, fields = self._selection(task, shown)
@@ -380,19 +380,19 @@ class Query:
         return self._number(choice['ID'])
 
     def _selection(self, task: Any, shown: Mapping[str, ShownTool]) -> tuple[str, Reader, dict[str, Any]]:
-        """The request for a tool: the prompt, how its reply is read, and its fields."""
+        """Returns the request for a tool: the prompt, the reader of its reply, and its fields."""
         listed = '\n'.join(f'ID: {number}\n{tool.description}' for number, tool in shown.items())
         return prompts.CHOOSE_TOOL, replies.read_choice_at_end, {'query': task, 'tools': listed}
 
     def _number(self, chosen: Any) -> str:
-        """The number of a tool, as text, from the ID that was chosen."""
+        """Returns the number of a tool, as text, from the chosen ID."""
         number = bounded_text(str(chosen), MAX_NAME_CHARS)
         if number not in self.tools:
             self.chain.add_reason(UNKNOWN_TOOL_NUMBER)
         return number
 
     def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Dialogue[list[str]]:
-        """What the calls of a tool's APIs return; they are made once the parameters of all of them are chosen."""
+        """Returns the results of a tool's APIs; all parameters are chosen before the first call."""
         fields = {
             'API_instruction': tool.description,
             'input_execute_rapidapi_api_note': prompts.CHOOSE_API_NOTE,
@@ -420,7 +420,7 @@ class Query:
         return results
 
     def _parameters(self, task: Any, guideline: Any, log: Log, gold: GoldCall | None) -> Dialogue[Any]:
-        """What is passed: an object for one call of an API, a list of them for several; anything else is no call."""
+        """Returns the parameters: an object for one call, a list of objects for several; other values are no call."""
         gold_reply = {'Parameters': gold.arguments if gold else {}}
         fields = {'question': task, 'api_dic': guideline, 'previous_log': log}
         if log is None:
@@ -446,7 +446,7 @@ class Query:
         return self.kept((yield from self._ask(template, self.task.gold_answer, fields)))
 
     def _is_done(self, task: Any, result: str, answer: str) -> Dialogue[bool]:
-        """Whether an answer is accepted."""
+        """Tests if an answer is accepted."""
         return 'yes' in (yield from self._check(task, answer)).lower()
 
     def _check(self, task: Any, answer: str) -> Dialogue[str]:

@@ -1,7 +1,8 @@
-"""What EasyTool's published ToolBench runs send, byte for byte: the prompts of its code.
+"""Prompts of EasyTool's published ToolBench runs, byte for byte.
 
-FuncQA's runs send :data:`SYSTEM`, :data:`TASK_TOPOLOGY`, :data:`ANSWER_SUMMARIZE` and :data:`ANSWER_CHECK` too. Each is a template of :meth:`str.format`; what is filled in is Python's ``str`` of lists and dicts. The misspellings are
-the published ones. The runs with retrieval send the same.
+FuncQA's runs use :data:`SYSTEM`, :data:`TASK_TOPOLOGY`, :data:`ANSWER_SUMMARIZE` and :data:`ANSWER_CHECK` too. Each is
+a template of :meth:`str.format`, filled with Python's ``str`` of lists and dicts. The misspellings are published. The
+runs with retrieval use the same prompts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TASK_TOPOLOGY = (
     '{task_ls}\n'
     'Output: '
 )
-"""``question``, ``task_ls`` (a list of ``task`` and ``id``)."""
+"""Fields: ``question``, ``task_ls`` (a list of ``task`` and ``id``)."""
 
 ANSWER_SUMMARIZE = (
     "We break down a complex user's problems into simple subtasks and provide answers to each simple subtask. You need to organize these answers to each subtask and form a self-consistent final answer to the user's question\n"
@@ -32,7 +33,7 @@ ANSWER_SUMMARIZE = (
     'These are subtasks and their answers: {answer_task}\n'
     'Final answer:'
 )
-"""``question``, ``answer_task`` (a list of ``task`` and ``answer``)."""
+"""Fields: ``question``, ``answer_task`` (a list of ``task`` and ``answer``)."""
 
 ANSWER_CHECK = (
     "Please check whether the response can reasonably and accurately answer the question.If can, please output 'YES'; If not, please output 'NO'\n"
@@ -43,7 +44,7 @@ ANSWER_CHECK = (
     'This is the response: {answer}\n'
     'Output: '
 )
-"""``question``, ``answer``."""
+"""Fields: ``question``, ``answer``."""
 
 TOOL_CHECK_SYSTEM = "You are a helpful language model which can use external APIs to solve user's question."
 
@@ -60,7 +61,7 @@ TASK_DECOMPOSE = (
     "'''\n"
     'Output:'
 )
-"""``question``."""
+"""Field: ``question``."""
 
 TOOL_CHECK = (
     "As a powerful language model, you're equipped to answer user's question with accumulated knowledge. However, in some cases, you need to use external APIs to answer accurately.Thus, you need to check whether the user's question requires you to call an external API to solve it.\n"
@@ -75,7 +76,7 @@ TOOL_CHECK = (
     "This is the user's question: {task}\n"
     'Output:'
 )
-"""``task``."""
+"""Field: ``task``."""
 
 CHOOSE_API = (
     '{API_instruction}\n'
@@ -90,8 +91,8 @@ CHOOSE_API = (
     'Question: {question}\n'
     'Output:'
 )
-"""``API_instruction`` (the tool's description), ``input_execute_rapidapi_api_note`` (:data:`CHOOSE_API_NOTE`),
-``API_list`` (names), ``question``."""
+"""Fields: ``API_instruction`` (the tool's description), ``input_execute_rapidapi_api_note``
+(:data:`CHOOSE_API_NOTE`), ``API_list`` (names), ``question``."""
 
 CHOOSE_API_NOTE = (
     'This is an API Tool instruction. Given a question, you should choose APIs from the API list you want to use for this question in this instruction.\n'
@@ -100,7 +101,7 @@ CHOOSE_API_NOTE = (
     '["api1", "api2", ...]\n'
     '```'
 )
-"""The second line of :data:`CHOOSE_API`, in the published code beside the prompt."""
+"""The second line of :data:`CHOOSE_API`, separate from the prompt in the published code."""
 
 CHOOSE_PARAMETER = (
     "This is an API tool documentation. Given a user's question, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"
@@ -118,7 +119,7 @@ CHOOSE_PARAMETER = (
     "This is user's question: {question}\n"
     'Output:\n'
 )
-"""``question``, ``api_dic`` (the guideline of an API). Of a task that depends on none."""
+"""For a task without dependencies. Fields: ``question``, ``api_dic`` (the guideline of an API)."""
 
 CHOOSE_PARAMETER_DEPEND = (
     "Given a user's question and a API tool documentation, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"
@@ -139,7 +140,7 @@ CHOOSE_PARAMETER_DEPEND = (
     'This is API tool documentation: {api_dic}\n'
     'Output:\n'
 )
-"""The same, and ``previous_log``: ``task`` and ``answer`` of those it depends on."""
+"""For a task with dependencies. Further field: ``previous_log``, their ``task`` and ``answer``."""
 
 ANSWER_GENERATION = (
     'You should answer the question based on the response output by the API tool.Please note that:\n'
@@ -151,7 +152,7 @@ ANSWER_GENERATION = (
     ' {call_result}\n'
     'Output:'
 )
-"""``question``, ``call_result``. Of a task that depends on none."""
+"""For a task without dependencies. Fields: ``question``, ``call_result``."""
 
 ANSWER_GENERATION_DEPEND = (
     'You should answer the question based on the response output by the API tool.Please note that:\n'
@@ -166,7 +167,7 @@ ANSWER_GENERATION_DEPEND = (
     "We will not show the API response to the user, thus you need to make full use of the response and give the information in the response that can satisfy the user's question in as much detail as possible.\n"
     'Output:'
 )
-"""The same, and ``previous_log``."""
+"""For a task with dependencies. Further field: ``previous_log``."""
 
 ANSWER_GENERATION_DIRECT = "You need to answer the user's question.\nThis is the user's question: {task}\nOutput:"
-"""``task``, which needs no tool."""
+"""For a task that needs no tool. Field: ``task``."""

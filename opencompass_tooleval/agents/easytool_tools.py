@@ -1,4 +1,4 @@
-"""What EasyTool's method is shown of tools: those of a task, or those nearest to what is asked."""
+"""Tools as EasyTool's method shows them: those of a task, or those nearest to its request."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ShownTool:
 
     Attributes:
         name: Its name.
-        description: To choose it by.
-        apis: API as it is called -> its guideline, to choose the parameters by.
+        description: Description for the choice of a tool.
+        apis: Name of the API in calls -> its guideline, for the choice of parameters.
     """
 
     name: str
@@ -32,10 +32,10 @@ class ShownTool:
 
 
 def tools_of(task: Task) -> list[ShownTool]:
-    """The tools of a task: with its instructions, else with their documentation.
+    """Returns the tools of a task: with its instructions, else with their documentation.
 
-    What belongs to one tool says ``tool_name``; else it is what stands before the first point of the name. A tool that
-    is not described as a whole is described by its APIs.
+    ``tool_name`` names the tool of an API; without it the part of the API's name before the first dot does. The APIs
+    describe a tool without a description.
     """
     tools: dict[str, ShownTool] = {}
     for api in task.tools:
@@ -57,7 +57,7 @@ def _listed(tool: ShownTool) -> str:
 
 
 def tools_of_instructions(instructions: Mapping[str, ToolInstruction]) -> list[ShownTool]:
-    """The tools of a file of instructions; APIs are called as ToolBench's agents call them."""
+    """Returns the tools of a file of instructions; APIs have the names that ToolBench's agents use."""
     tools = []
     for instruction in instructions.values():
         guidelines = to_entry(instruction)['tool_guidelines']
@@ -68,7 +68,7 @@ def tools_of_instructions(instructions: Mapping[str, ToolInstruction]) -> list[S
 
 
 def nearest(question: str, tools: Mapping[str, ShownTool], similarity: Similarity, most: int) -> dict[str, ShownTool]:
-    """The tools whose descriptions are most like a question, the most alike first; equally like ones in their order."""
+    """Returns the tools whose descriptions are most similar to a question, best first; ties in their order."""
     numbers = list(tools)
     scores = similarity.matrix([question], [tool.description for tool in tools.values()])[0].tolist()
     order = sorted(range(len(numbers)), key=lambda place: -scores[place])

@@ -1,18 +1,18 @@
-"""Faults of the data that agents' tasks are read from. Each is read in the one way that is written here.
+"""Faults of the data of agents' tasks. Each is read in the one way that is written here.
 
-* ``unfit_gold``: a gold call that its tool's documentation does not allow (an argument missing or unknown); it stays
-  gold. T-Eval; in UltraTool, where some are unknown, these are left out.
+* ``unfit_gold``: a gold call that its tool's documentation does not allow (an argument is missing or unknown); it stays
+  gold. T-Eval; in UltraTool unknown arguments are left out.
 * ``gold_type``: a gold call with a value of another type than documented, such as an integer for a text; it stays
   gold. T-Eval, UltraTool.
-* ``gold_value``: a gold call with a value that the documented choices or pattern rule out; it stays gold. UltraTool.
-* ``no_gold``: nothing has to be called; the task stays. UltraTool.
-* ``renamed_tool``: the published runs know a tool by another name; the task has it under theirs. ToolBench.
-* ``shared_name``: several APIs of a task come to one function name; the first is offered, as ToolBench's agents saw
-  but one. ToolBench.
+* ``gold_value``: a gold call with a value outside the documented choices or pattern; it stays gold. UltraTool.
+* ``no_gold``: no call is needed; the task stays. UltraTool.
+* ``renamed_tool``: the published runs have another name for a tool; the task has that name. ToolBench.
+* ``shared_name``: several APIs of a task have one function name; only the first is offered, as to ToolBench's agents.
+  ToolBench.
 
-No call that keeps to the documentation equals such gold of the first three kinds as stays. Official scores are over it
-all the same. :attr:`~opencompass_tooleval.agents.task.GoldCall.repaired` is beside it: what is missing, or fits in no
-form, may have any value; what is unknown is left out; what says the same in the documented type or choice is put so.
+No call that is valid under the documentation equals a gold call of the first three kinds. Official scores include them.
+:attr:`~opencompass_tooleval.agents.task.GoldCall.repaired` is a second form of the call: a missing argument, or one
+that has no valid form, may have any value; an unknown one is left out; other values have the documented type or choice.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Erratum:
 
 
 def check_gold(call: GoldCall, schema: Mapping[str, Any] | None) -> tuple[GoldCall, list[str]]:
-    """Holds a gold call against its tool's documentation.
+    """Checks a gold call against its tool's documentation.
 
     Args:
         call: The call; its arguments are an object.
-        schema: JSON Schema of the tool's arguments; None where there is no such tool.
+        schema: JSON Schema of the tool's arguments; None if there is no such tool.
 
     Returns:
-        The call, with its repaired form where no call by the schema equals it; and why none does, as :data:`KINDS`.
+        The call, with its repaired form if no call by the schema equals it, and its faults, from :data:`KINDS`.
     """
     if schema is None:
         return call, [UNFIT_GOLD]
@@ -89,7 +89,7 @@ def _only_type(schema: Any) -> dict[str, Any]:
 
 
 def _forms(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Other forms of a value that say the same: ``101`` and ``'101'``, ``'light'`` where ``'Light'`` is a choice."""
+    """Yields equivalent values: ``101`` and ``'101'``, ``'light'`` if ``'Light'`` is a choice."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         yield str(value)
     if isinstance(value, str):
@@ -104,7 +104,7 @@ def _forms(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _fits(value: Any, schema: Any) -> bool:
-    """Whether a value keeps to a schema; one that no validator takes rules nothing out."""
+    """Tests if a value is valid under a schema; an invalid schema allows every value."""
     from jsonschema.exceptions import UnknownType  # slow to import, for those who read gold calls only
 
     try:

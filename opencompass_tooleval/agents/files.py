@@ -1,4 +1,4 @@
-"""The files of agents' tasks: where they are, and how they are verified and counted."""
+"""Files of agents' tasks: finds, verifies and counts them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opencompass_tooleval.environments.recordings_teval import is_teval, read_te
 
 
 def config_names(format_: str) -> dict[str, str]:
-    """Loop -> what the first config of it is called after, for data of a format; the first where no loop is said."""
+    """Returns loop -> name part of its first config, for data of a format; the first entry is the default."""
     names: dict[str, str] = {}
     for row in LOOPS:
         if row['format'] == format_:
@@ -36,7 +36,7 @@ def _read(name: str, files: Sequence[Any]) -> Content:
 
 
 def _recordings(subset: Subset) -> tuple[str, ...]:
-    """The published file that a bank for T-Eval's tasks is made of: plans record no call."""
+    """Returns the published file from which a bank for T-Eval's tasks is made: plans record no call."""
     return (f'{subset.folder}/{subset.file.replace("plan_json", "review_str")}',) if subset.format == 'teval' else ()
 
 
@@ -62,10 +62,10 @@ def _files(subset: Subset) -> DataFiles:
 def configured(
     subset: str, *, method: str | None = None, version: str | None = None, instructions: str | None = None
 ) -> ConfiguredDataset:
-    """Where our configs have a subset; ``method`` is a loop.
+    """Returns the place of a subset in the configs; ``method`` is a loop.
 
     Raises:
-        ValueError: No such subset, loop or version.
+        ValueError: There is no such subset, loop or version.
     """
     row = find_subset(subset)
     loops = config_names(row.format)
@@ -83,16 +83,16 @@ _BUILD = {
     'data/agents/teval_zh.bank': 'data/teval/ZH',
     'data/agents/toolbench.bank': 'RUNS_OR_CACHE...',
 }
-"""Bank -> what it is made of, as a command says it."""
+"""Bank -> its sources, as arguments of a command."""
 
 
 def _has_recordings(folder: Path) -> bool:
-    """Whether a folder has a file of T-Eval other than plans, which record no call."""
+    """Tests if a folder has a file of T-Eval other than plans, which record no call."""
     return any(is_teval(file) and not file.name.startswith('plan') for file in folder.glob('*.json'))
 
 
 def _hints(cache: Path) -> Iterator[str]:
-    """How the banks are made that the tasks at hand lack."""
+    """Yields the commands that make missing banks."""
     for bank, source in _BUILD.items():
         tasks = [subset for subset in TABLE if subset.bank == bank]
         here = any((cache / subset.folder / subset.file).is_file() for subset in tasks)

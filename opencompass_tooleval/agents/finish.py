@@ -1,4 +1,4 @@
-"""The function with which a model ends a task of ToolBench: ``Finish``."""
+"""``Finish``: the function with which a model ends a task of ToolBench."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FINISH = ToolSchema(
         'required': ['return_type'],
     },
 )
-"""As published with ToolBench."""
+"""The published function."""
 
 UNREADABLE = 'finish:unreadable'
 """A call of ``Finish`` that stops the published run."""
@@ -44,12 +44,12 @@ _RETURN_TYPE, _FINAL_ANSWER = 'return_type', 'final_answer'
 
 @dataclass(frozen=True)
 class Finish:
-    """What a call of ``Finish`` says.
+    """Content of a call of ``Finish``.
 
     Attributes:
         call: The call, for the step; its source is ``''``. Its observation is that of ToolBench's runner.
-        is_end: Whether it answers, gives up, or cannot be carried out.
-        final_answer: What the user is told; may be empty.
+        is_end: True if it answers, gives up, or cannot be made.
+        final_answer: The answer to the user; may be empty.
         stopped: ``finish:gave_up``, :data:`UNREADABLE`, or ``''``.
     """
 
@@ -60,23 +60,23 @@ class Finish:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it gives an answer."""
+        """True if it gives an answer."""
         return self.is_end and not self.stopped
 
 
 def read_finish(arguments: Any, name: str = FINISH.name, written: str | None = None) -> Finish:
     """Reads the arguments of ``Finish`` as ToolBench's runner does: an object, or its text.
 
-    Text is read as JSON in which control characters may stand as they are; what is none is searched for
-    ``"return_type": "`` and ``"final_answer": "``, so that an answer with bare quotes, or one that is cut at the limit
-    of tokens, counts. An empty answer counts too; without ``return_type``, with another value, or with an answer to
-    give and none given, it ends nothing. JSON that is no object stops the published run, and so does the end of the
-    name alone: both end it here without an answer.
+    Text is read as JSON with control characters. Other text is searched for ``"return_type": "`` and
+    ``"final_answer": "``, so that an answer with bare quotes, or one that is truncated, counts. An empty answer counts
+    too. Without ``return_type``, with another value of it, or with ``give_answer`` without an answer, the call is no
+    end. JSON that is no object stops the published run, and so does a name that only ends in ``Finish``: both end it
+    here without an answer.
 
     Args:
-        arguments: What was passed.
+        arguments: Arguments of the call.
         name: The name that the model gave.
-        written: The arguments as the model wrote them, where that is known: then this is read.
+        written: The arguments as the model wrote them, if known; they are read instead.
     """
     passed = _passed(arguments if written is None else written)
     if not isinstance(passed, dict) or name != FINISH.name:
@@ -104,7 +104,7 @@ def _passed(arguments: Any) -> Any:
 
 
 def _searched(text: str) -> dict[str, str]:
-    """What a text that is no JSON holds of ``Finish``; the published search wants one blank behind each colon."""
+    """Reads ``Finish`` from a text that is no JSON; the published search requires one blank after each colon."""
     found = {}
     _, is_there, behind = text.partition(f'"{_RETURN_TYPE}": "')
     if is_there:
@@ -113,12 +113,12 @@ def _searched(text: str) -> dict[str, str]:
     _, is_there, behind = text.partition(f'"{_FINAL_ANSWER}": "')
     if is_there:
         closed = behind.rstrip(' \t\r\n,}]')
-        found[_FINAL_ANSWER] = closed[:-1] if closed.endswith('"') else behind  # else it is cut
+        found[_FINAL_ANSWER] = closed[:-1] if closed.endswith('"') else behind  # else it is truncated
     return found
 
 
 def told_user(final_answer: str) -> str:
-    """The text for the user in a final answer of ToolBench's files: the answer that ``Finish`` was passed, or itself.
+    """Returns the text for the user in a final answer of ToolBench's files: the answer passed to ``Finish``, or itself.
 
     Files of methods without ``Finish`` have the answer itself, which may be JSON.
     """
@@ -131,5 +131,5 @@ def _call(arguments: Any, observation: str) -> AnsweredCall:
 
 
 def finish_call(final_answer: str) -> ToolCall:
-    """The call that gives an answer."""
+    """Returns the call that gives an answer."""
     return ToolCall(FINISH.name, {'return_type': GIVE_ANSWER, 'final_answer': final_answer})

@@ -1,7 +1,8 @@
-"""FuncQA by the loops of agents: its methods (EasyTool, Table 6) are rows of :data:`METHODS`.
+"""FuncQA with the loops of agents: its methods (EasyTool, Table 6) are rows of :data:`METHODS`.
 
-A question is a task whose tools are FuncQA's functions. What a loop leaves becomes the trajectory that FuncQA keeps and
-scores. The loops differ from those on other tasks in their prompts, and in what the class of each row says.
+A question is a task whose tools are FuncQA's functions. The result of a loop is converted to the trajectory that FuncQA
+stores and scores. The loops differ from those for other tasks in their prompts, and in the overrides of each row's
+class.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
-from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.function_calling import METHOD
@@ -56,10 +57,10 @@ PARAMETERS = {
     'properties': {PARAMETER: {'type': 'array', 'items': {'type': 'number'}}},
     'required': [PARAMETER],
 }
-"""Of every tool: one list of numbers."""
+"""Parameters of every tool: one list of numbers."""
 
 TOOLS = tuple(ToolSchema(name, react_prompts.CALLING_FORMS[name], PARAMETERS) for name in TOOL_NAMES)
-"""The 13 tools with their calling forms, which is all the documentation that the published data has."""
+"""The 13 tools with their calling forms, the only documentation in the published data."""
 
 DOCUMENTS = {
     tool.name: {
@@ -69,7 +70,7 @@ DOCUMENTS = {
     }
     for tool in TOOLS
 }
-"""The same as ReAct shows them."""
+"""The tools as ReAct shows them."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,13 @@ class Question(Task):
 
 
 def question_of(record: Record) -> Question:
-    """The task of a record."""
+    """Returns the task of a record."""
     gold = tuple(GoldCall(step.tool, step.parameters) for step in record.steps)
     return Question(record.id, record.subset, record.question, TOOLS, gold, DOCUMENTS, gold_answer=record.gold_answer)
 
 
 class OneRound:
-    """Asks for the answer, or for thoughts and the answer, once; no tools.
+    """Requests the answer, or thoughts and the answer, once; without tools.
 
     Args:
         template: The prompt, with ``{question}``.
@@ -97,10 +98,10 @@ class OneRound:
         self.settings: dict[str, Any] = {}
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """See :class:`~opencompass_tooleval.agents.loops.Loop`."""
+        """Runs a task."""
         chain = Chain('', self.settings)
         message = Message('user', self._template.format(question=task.query))
-        chain.add(as_answer((yield ModelRequest((message,), task.gold_answer))))
+        chain.add((yield ModelRequest((message,), task.gold_answer)))
         return chain.end()
 
 
@@ -122,7 +123,7 @@ class FuncQAReAct(ReAct):
 
 
 class FuncQAFunctionCalling(FunctionCalling):
-    """Function calling where an answer without a call is the final one, whatever it says."""
+    """Function calling where any answer without a call is the final one."""
 
     systems = dict.fromkeys(agent_prompts.FUNCTION_CALLING, prompts.FUNCTION_CALLING)
     reminds = False
@@ -133,11 +134,11 @@ class FuncQAFunctionCalling(FunctionCalling):
 
 
 def _last_answer(end: Trajectory, rounds: list[dict[str, str]]) -> str:
-    return str(strip_reasoning(rounds[-1]['answer']))
+    return strip_reasoning(rounds[-1]['answer']).text
 
 
 def _summary(end: Trajectory, rounds: list[dict[str, str]]) -> str:
-    return str(strip_reasoning(rounds[-2]['answer']))  # the last is the check
+    return strip_reasoning(rounds[-2]['answer']).text  # the last is the check
 
 
 def _finish(end: Trajectory, rounds: list[dict[str, str]]) -> str:
@@ -149,10 +150,10 @@ class Method:
     """A method.
 
     Attributes:
-        loop: Makes the loop from the options of :class:`FuncQADialogues`; what it does not take is left out.
-        options: Those that it takes.
-        final_answer: The text that holds the final answer.
-        settings: What a trajectory says of the options.
+        loop: Creates the loop from the options of :class:`FuncQADialogues` that it has.
+        options: Names of its options.
+        final_answer: Returns the text that holds the final answer.
+        settings: Returns the options for the trajectory's settings.
     """
 
     loop: Callable[..., Loop]
@@ -175,7 +176,7 @@ METHODS: Mapping[str, Method] = {
 }
 
 _STOPS = dict.fromkeys((TOO_MANY_STEPS, TOO_MANY_CALLS, NOT_FINISHED), funcqa.TOO_MANY_STEPS)
-"""Why an agent ends -> FuncQA's word for it."""
+"""Reason for which an agent ends -> FuncQA's reason."""
 
 
 class FuncQADialogues:
@@ -184,20 +185,20 @@ class FuncQADialogues:
     Args:
         method: ``zero_shot``, ``cot``, ``react``, ``easytool`` or ``function_calling``.
         instructions: EasyTool: file with the instructions of the 13 tools.
-        max_steps: ReAct and function calling: answers of the model per question at most.
-        max_tries: EasyTool: choices of a tool per task at most, until a call gives something (the paper's R).
-        max_requests: EasyTool: how often the model is asked at most, until a reply can be read. A model that always
-            answers the same (temperature 0) need not be asked more than once.
-        max_calls: EasyTool: tries, and calls of tools, per question at most; the published run has no bound. Of
-            ChatGPT's questions none needs more than 17. Function calling: calls.
-        reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also an object in a fence or
-            among words.
-        rounded: Whether results of tools are rounded as published.
+        max_steps: ReAct and function calling: maximum number of the model's answers per question.
+        max_tries: EasyTool: maximum number of choices of a tool per task, until a call has a result (the paper's R).
+        max_requests: EasyTool: maximum number of requests until a reply can be read. 1 is enough for a model that
+            repeats its answer (temperature 0).
+        max_calls: EasyTool: maximum number of tries, and of calls, per question; the published run has no bound, and
+            none of ChatGPT's questions needs more than 17. Function calling: maximum number of calls.
+        reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also reads an object in a
+            fence or within text.
+        rounded: True if results of tools are rounded as published.
 
     Raises:
-        DataError: There are no such instructions, or a tool lacks one.
-        ImportError: lagent is absent, which ReAct needs.
-        ValueError: No such method or reading, or a bound below 1.
+        DataError: There are no such instructions, or a tool has none.
+        ImportError: lagent, which ReAct needs, is not installed.
+        ValueError: There is no such method or reading, or a bound is below 1.
     """
 
     def __init__(
@@ -233,11 +234,11 @@ class FuncQADialogues:
         self._rounded = rounded
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins the dialogue about one row; it ends in the trajectory's JSON."""
+        """Begins the dialogue about one row; it returns the trajectory's JSON."""
         return (yield from self.begin(parse_payload(row['record']))).to_json()
 
     def begin(self, record: Record) -> Dialogue[funcqa.Trajectory]:
-        """The same about a record; it ends in the trajectory."""
+        """Begins the dialogue about a record; it returns the trajectory."""
         session = FuncQASession(record.id, self._rounded)
         rounds: list[dict[str, str]] = []
         end = yield from _recorded(self._loop.run(question_of(record), session), rounds)
@@ -255,11 +256,11 @@ class FuncQADialogues:
 
 
 def _recorded(dialogue: Dialogue[Trajectory], rounds: list[dict[str, str]]) -> Dialogue[Trajectory]:
-    """The same dialogue; what was asked and answered is added to ``rounds``. What is too long for the model fails."""
+    """Runs a dialogue, and appends prompts and answers to ``rounds``. A prompt that is too long fails."""
     request = next(dialogue)
     while True:
-        answer = as_answer((yield replace(request, may_be_too_long=False)))
-        said = '\n'.join(filter(None, (str(answer), calls_text(answer.calls))))
+        answer = yield replace(request, may_be_too_long=False)
+        said = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
         rounds.append({'asked': _asked(request.messages), 'answer': said})
         try:
             request = dialogue.send(answer)
@@ -268,7 +269,7 @@ def _recorded(dialogue: Dialogue[Trajectory], rounds: list[dict[str, str]]) -> D
 
 
 def _asked(messages: tuple[Message, ...]) -> str:
-    """The last message, or all that the tools said last."""
+    """Returns the last message, or all of the last messages if they are from tools."""
     first = len(messages) - 1
     while messages[first].role == messages[first - 1].role == TOOL:
         first -= 1

@@ -1,7 +1,7 @@
-"""EasyTool's method as its published FuncQA runs have it (EasyTool, Section 5.3): what differs from ToolBench's runs.
+"""EasyTool's method in its published FuncQA runs (EasyTool, Section 5.3): the differences from ToolBench's runs.
 
-A question of one hop is its only task, without a plan and without a log. Every task needs a tool, a tool is its only
-API, and a task is done once a call gives something. In a question of several hops a task sees all others.
+A question of one hop is its only task, without a plan and without a log. Every task needs a tool, each tool has one
+API, and a task is done when a call has a result. In a question of several hops a task sees all others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import to_entry
 
 _FAILED = ('', '-1')
-"""Results that make a try a failed one. A true result of -1 is one of them, as published."""
+"""Results of a failed try. A correct result of -1 is one of them, as published."""
 
 
 class FuncQAEasyTool(EasyTool):
@@ -41,7 +41,8 @@ class FuncQAEasyTool(EasyTool):
 
     Args:
         instructions: The tools.
-        options: As :class:`~opencompass_tooleval.agents.easytool.EasyTool`; ``max_calls`` also bounds the tries.
+        options: Options of :class:`~opencompass_tooleval.agents.easytool.EasyTool`; ``max_calls`` also bounds the
+            tries.
     """
 
     def __init__(self, instructions: Mapping[str, ToolInstruction], **options: Any) -> None:
@@ -55,13 +56,13 @@ class FuncQAEasyTool(EasyTool):
             self._tools[str(number)] = ShownTool(tool.name, tool.description, {tool.name: usage})
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """See :meth:`EasyTool.run`; what was done for each task is left in the session."""
+        """Runs a task; the session then has the state of each task."""
         assert isinstance(session, FuncQASession)
         return (yield from _Question(self, task, session, self._tools).run())
 
 
 class _Question(easytool.Query):
-    """What has been done for one question."""
+    """State of one question."""
 
     prompts = easytool_prompts
     max_result = 5_000
@@ -126,7 +127,7 @@ class _Question(easytool.Query):
                 raise MethodStopped(TOO_MANY_STEPS)
             observation = yield from self.session.ask(tool.name, given)
             if not isinstance(given, dict) and given not in ([], '', ()):
-                raise MethodStopped(NOT_AN_OBJECT)  # the published run looks up the keys of what has none
+                raise MethodStopped(NOT_AN_OBJECT)  # the published run looks up keys without a check
             if observation.error == UNKNOWN_NAME:
                 results.append(f'No function named {tool.name} in data_funcqa/funchub/math.py')
             elif observation.source != ERROR:

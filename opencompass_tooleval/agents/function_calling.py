@@ -1,12 +1,12 @@
-"""The loop ``function_calling``: tools are offered natively, and every call of an answer is carried out in order.
+"""The loop ``function_calling``: tools are offered natively, and all calls of an answer are made in order.
 
-How it ends is ``stop_on``:
+``stop_on`` is the condition of the end:
 
-* ``text``: an answer that calls nothing is the final answer (T-Eval, UltraTool).
+* ``text``: an answer without a call is the final answer (T-Eval, UltraTool).
 * ``tool``: ToolBench's function ``Finish`` is offered beside the tools, and gives the answer or gives up.
 
-An answer that neither calls nor ends the task (no text; with ``tool``, no call) is followed by a reminder. The second
-in a row ends the task with ``finish:missing``.
+A reminder follows an answer that neither calls nor ends the task (no text; with ``tool``, no call). The second such
+answer in a row ends the task with ``finish:missing``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from opencompass_tooleval.environments.environment import Session
 
 BY_TEXT, BY_TOOL = 'text', 'tool'
 ENDS = (BY_TEXT, BY_TOOL)
-"""How a task can end."""
+"""Conditions of the end of a task."""
 
 
 class FunctionCalling:
@@ -49,27 +49,27 @@ class FunctionCalling:
     with :attr:`~opencompass_tooleval.agents.task.Task.gold_answer`.
 
     Args:
-        max_steps: Answers of the model per task at most.
-        max_calls: Calls per task at most; those of an answer that do not fit are not carried out.
-        max_observation: Characters of an observation that the model sees; by default 20,000, and ToolBench's 1,024 with
-            ``stop_on='tool'``.
-        stop_on: ``text``: an answer without a call ends the task; ``tool``: a call of ``Finish`` does. What an answer
-            calls after ``Finish`` is not carried out.
-        parallel: Whether several calls in one answer are wanted; None leaves it to the server. With False the first
-            call of an answer is carried out and no other, which chat templates that take one call need.
+        max_steps: Maximum number of the model's answers per task.
+        max_calls: Maximum number of calls per task; further calls of an answer are not made.
+        max_observation: Number of characters of an observation that the model sees; default 20,000, and ToolBench's
+            1,024 with ``stop_on='tool'``.
+        stop_on: ``text``: an answer without a call ends the task; ``tool``: a call of ``Finish`` does. Calls after
+            ``Finish`` in an answer are not made.
+        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
+            With False only the first call of an answer is made, as chat templates with one call need.
 
     Raises:
-        ValueError: There is no such end, or a bound is no positive number.
+        ValueError: There is no such condition, or a bound is no positive number.
     """
 
     systems = prompts.FUNCTION_CALLING
-    """System prompt by language, where an answer without a call is the end."""
+    """Language -> system prompt, if an answer without a call is the end."""
 
     reminds = True
-    """Whether an answer that neither calls nor says anything is followed by a reminder; else it is the end."""
+    """True if a reminder follows an empty answer; otherwise it is the end."""
 
     splits_answers = True
-    """Whether of an answer with more calls than are left those that fit are carried out; else none."""
+    """True if the first calls of an answer with too many are made; otherwise none is."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class FunctionCalling:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a trajectory says of the options."""
+        """Options for the trajectory's settings."""
         return {
             'max_steps': self._max_steps,
             'max_calls': self._max_calls,
@@ -105,11 +105,11 @@ class FunctionCalling:
         }
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """Carries out a task; a step is one answer of the model.
+        """Runs a task; a step is one answer of the model.
 
         Args:
             task: The task.
-            session: What answers its calls.
+            session: Answers its calls.
         """
         tools = ToolSet((*task.tools, FINISH) if self._stop_on == BY_TOOL else task.tools, self._parallel)
         conversation, golds = self._beginning(task), self._golds(task)
@@ -138,21 +138,21 @@ class FunctionCalling:
                 room -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
-            text = visible_text(answer)
-            if self._stop_on == BY_TEXT and not (text.reason and self.reminds):
-                chain.add(answer, reason=text.reason or '')
-                return chain.end(text)
-            chain.add(answer, reason=text.reason or NO_CALL)
+            visible = visible_text(answer)
+            if self._stop_on == BY_TEXT and not (visible.reason and self.reminds):
+                chain.add(answer, reason=visible.reason or '')
+                return chain.end(visible.text)
+            chain.add(answer, reason=visible.reason or NO_CALL)
             if was_reminded:
                 return chain.end(stopped=NOT_FINISHED)
-            conversation += self._reminder(text, task.language)
+            conversation += self._reminder(visible.text, task.language)
             was_reminded = True
         return chain.end(stopped=TOO_MANY_STEPS)
 
     def _carry_out(
         self, calls: Sequence[ToolCall], session: Session, room: int
     ) -> Dialogue[tuple[list[AnsweredCall], Finish | None]]:
-        """Carries out calls, ``room`` of tools at most, up to the one that ends the task, returned beside them."""
+        """Makes at most ``room`` calls of tools, up to the one that ends the task; returns both."""
         carried_out: list[AnsweredCall] = []
         for call in calls:
             if self._stop_on == BY_TOOL and call.name.strip() == FINISH.name:
@@ -173,13 +173,13 @@ class FunctionCalling:
         return Message('system', systems[task.language]), Message('user', task.query)
 
     def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
-        """The answer with the calls that were carried out, and what each was told, as the conversation goes on."""
+        """Returns the answer with the calls that were made, and their observations, for the conversation."""
         pairs = zip(answer.calls, carried_out, strict=False)
         calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
-        shown = Answer(bounded_text(visible_text(answer), MAX_TEXT), calls=calls)
+        shown = Answer(bounded_text(visible_text(answer).text, MAX_TEXT), calls=calls)
         return tool_messages(shown, [call.observation for call in carried_out], earlier)
 
-    def _reminder(self, text: Answer, language: str) -> tuple[Message, ...]:
+    def _reminder(self, text: str, language: str) -> tuple[Message, ...]:
         reminders = prompts.GO_ON_FINISH if self._stop_on == BY_TOOL else prompts.GO_ON
         return Message('assistant', bounded_text(text, MAX_TEXT)), Message('user', reminders[language])
 

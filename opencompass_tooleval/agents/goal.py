@@ -23,10 +23,10 @@ class GoldCall:
 
     Attributes:
         name: The tool.
-        arguments: What is passed, as JSON values.
-        open_arguments: Names of those whose values nobody knows beforehand, since an earlier call returns them: any
-            value is right.
-        repaired: The same call as its tool's documentation allows it, where no call by the documentation equals this
+        arguments: The arguments, as JSON values.
+        open_arguments: Names of arguments whose values are unknown in advance, since an earlier call returns them: any
+            value is correct.
+        repaired: The call in a form that its tool's documentation allows, if no call by the documentation equals this
             one (:mod:`~opencompass_tooleval.agents.errata`); else None.
     """
 
@@ -38,7 +38,7 @@ class GoldCall:
 
 @dataclass(frozen=True)
 class Goal:
-    """What has to be true when an agent has ended.
+    """Conditions at the end of a task.
 
     Attributes:
         kind: One of :data:`KINDS`: ``ordinary``; ``no_tool`` (the request needs no call); ``missing_parameter`` (the

@@ -27,13 +27,13 @@ _SPACE = re.compile(r'\s+')
 
 @dataclass(frozen=True)
 class GoalResult:
-    """How far a trajectory reached its goal.
+    """Result of a trajectory's check against its goal.
 
     Attributes:
-        reason: Why it did not, the first cause, as ``goal:code``; ``''`` if it did.
+        reason: The first reason for a missed goal, as ``goal:code``; ``''`` if it was reached.
         wrong_effects: Parts of the state that differ from the goal.
         missing_facts: Facts that the final answer does not contain.
-        missing_calls: Places in :attr:`Goal.calls` of calls that were not made.
+        missing_calls: Indices in :attr:`Goal.calls` of calls that were not made.
         forbidden_calls: Forbidden tools that were called.
     """
 
@@ -45,7 +45,7 @@ class GoalResult:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the goal was reached."""
+        """True if the goal was reached."""
         return not self.reason
 
 
@@ -62,25 +62,20 @@ def holds_fact(text: str, fact: str) -> bool:
         fact: The fact as it was observed.
     """
     wanted = plain_text(fact)
-    place = text.find(wanted) if wanted else -1
-    while place >= 0:
-        before, after = text[max(0, place - 2) : place], text[place + len(wanted) : place + len(wanted) + 2]
-        if not _continues(wanted[0], before[::-1]) and not _continues(wanted[-1], after):
-            return True
-        place = text.find(wanted, place + 1)
-    return False
-
-
-def _continues(edge: str, beside: str) -> bool:
-    """Returns whether a word or a number goes on beyond the edge of a fact; Chinese has no spaces between words.
-
-    '12' is not in '3.12', '12.5' or 'a12', but it is in 'it is 12.'
-    """
-    if not beside or not edge.isalnum():
+    if not wanted:
         return False
-    if beside[0].isalnum() or beside[0] == '_':
-        return beside[0].isascii() and edge.isascii()
-    return edge.isdigit() and beside[0] in '.,' and beside[1:].isdigit()
+    return re.search(f'{_edge(wanted[0], "(?<!{})")}{re.escape(wanted)}{_edge(wanted[-1], "(?!{})")}', text) is not None
+
+
+def _edge(letter: str, outside: str) -> str:
+    """Returns the pattern of a fact's edge: neither a word nor a number goes on there.
+
+    '12' is not in '3.12', '12.5' or 'a12', but it is in 'it is 12.' Chinese has no spaces between words.
+    """
+    if not (letter.isascii() and letter.isalnum()):
+        return ''
+    number = (r'\d[.,]' if '<' in outside else r'[.,]\d') if letter.isdigit() else ''
+    return outside.format('[a-z0-9_]') + (outside.format(number) if number else '')
 
 
 def has_effects_or_facts(goal: Goal) -> bool:

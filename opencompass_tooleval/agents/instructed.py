@@ -1,7 +1,7 @@
-"""Tasks with EasyTool instructions: what the model sees of the tools is their guidelines in place of documentation.
+"""Tasks with EasyTool instructions: the model sees guidelines instead of documentation.
 
-What answers the calls stays as it is: names of parameters and what may be passed are those of the documentation, which
-a simulator still reads.
+The environment does not change: names of parameters and valid arguments are those of the documentation, which a
+simulator still reads.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _GROUPS = ('required_parameters', 'optional_parameters')
 
 
 def instruct_task(task: Task, catalogue: Catalogue) -> Task:
-    """A task with instructions; those that are missing the catalogue remembers.
+    """Adds instructions to a task; the catalogue records missing ones.
 
     Args:
-        task: As its reader gives it.
-        catalogue: The instructions; check it when all tasks are through.
+        task: A task from its reader.
+        catalogue: The instructions; check it after all tasks.
     """
     guidelines = {
         tool.name: entry for tool in task.tools if (entry := _guideline(tool.name, task, catalogue)) is not None
@@ -38,7 +38,7 @@ def instruct_task(task: Task, catalogue: Catalogue) -> Task:
 
 
 def _guideline(name: str, task: Task, catalogue: Catalogue) -> dict[str, Any] | None:
-    """The guideline of a tool, under the names that it is called by."""
+    """Returns the guideline of a tool, with the names used in calls."""
     document = task.documents[name]
     is_toolbench = 'api_name' in document
     if is_toolbench:
@@ -62,10 +62,10 @@ def _entry(name: str, found: Found, called: Callable[[str], str]) -> dict[str, A
 
 
 def _instructed(tool: ToolSchema, entry: Mapping[str, Any]) -> ToolSchema:
-    """A tool as its guideline describes it; of its documentation only names and types are left."""
+    """Describes a tool by its guideline; only names and types of its documentation stay."""
     described = {parameter['name']: parameter for group in _GROUPS for parameter in entry.get(group, ())}
     documented = tool.parameters.get('properties', {})
-    # What ToolBench does not show of an API a guideline may: then it can be passed.
+    # A guideline may have parameters that ToolBench does not show: then they can be passed.
     unseen = {
         name: {'type': json_type(parameter.get('type'))}
         for name, parameter in described.items()
@@ -80,13 +80,13 @@ def _instructed(tool: ToolSchema, entry: Mapping[str, Any]) -> ToolSchema:
 
 
 _INNER = frozenset({'items', 'prefixItems', 'additionalProperties', 'anyOf', 'oneOf', 'allOf'})
-"""Where schemas stand within one, besides ``properties``."""
+"""Keys of subschemas in a schema, besides ``properties``."""
 _DOCUMENTED = frozenset({'title', 'description', 'example', 'examples', 'example_value', 'default'})
-"""What says more of a parameter than what may be passed."""
+"""Keys that describe a parameter without restricting its values."""
 
 
 def _without_texts(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema, and those in it, without its texts and examples."""
+    """Removes texts and examples from a schema and its subschemas."""
     kept = {key: value for key, value in schema.items() if key not in _DOCUMENTED}
     if isinstance(kept.get('properties'), Mapping):
         kept['properties'] = {name: _of_inner(inner) for name, inner in kept['properties'].items()}
@@ -106,20 +106,20 @@ def _property(schema: Mapping[str, Any], described: Mapping[str, Any]) -> dict[s
 
 
 def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: Path) -> tuple[list[Task], Path]:
-    """Tasks with the instructions of a file.
+    """Adds the instructions of a file to tasks.
 
     Args:
-        tasks: As their reader gives them.
-        instructions: The file, looked for as data is.
+        tasks: Tasks from their reader.
+        instructions: The file, found like a data file.
         name: The subset, for messages.
-        data: The file that the tasks are from.
+        data: The file of the tasks.
 
     Returns:
-        The tasks, and where the instructions are.
+        The tasks, and the path of the instructions.
 
     Raises:
-        DataError: The file is missing or damaged, or tools have no instruction: the message names the command that
-            makes them.
+        DataError: The file is missing or damaged, or tools have no instruction: the message has the command that makes
+            them.
     """
     source = name.partition('_')[0]
     fix = command_to_generate(source, data, candidate_paths(instructions)[0])

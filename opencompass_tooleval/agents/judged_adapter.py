@@ -1,4 +1,4 @@
-"""Agents judged, as OpenCompass sees them: glue only."""
+"""Registered evaluator of agents with a judge: glue only."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.toolbench_judge_prompts import prompt_hash
 from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.trials import BinaryMetrics
@@ -41,23 +42,23 @@ from opencompass_tooleval.work_dir.result_place import ResultPlace
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
-    """Scores one subset without a judge and, behind that, with one.
+    """Scores one subset without a judge, and adds a judge's scores.
 
     Args:
-        name: As :class:`ToolEvalAgentEvaluator`.
-        judge_cfg: As :class:`JudgedEvaluator`.
-        judgements: As there.
-        judged: What is judged: some of ``solved``, ``pass``, ``win`` and ``success``.
-        judgements_per_answer: Judgements of each answer, for ``solved`` and ``pass``.
-        reference: For ``win``, what answers are compared with: another model's folder of predictions, a predictions
+        name: The subset, as for :class:`ToolEvalAgentEvaluator`.
+        judge_cfg: The judge, as for :class:`JudgedEvaluator`.
+        judgements: Replaces the judge, as for :class:`JudgedEvaluator`.
+        judged: Kinds of judgements: some of ``solved``, ``pass``, ``win`` and ``success``.
+        judgements_per_answer: Number of judgements of each answer, for ``solved`` and ``pass``.
+        reference: For ``win``, the answers to compare with: another model's folder of predictions, a predictions
             file, or published answers in ToolBench's format.
-        rounds: Comparisons of each answer with the reference.
-        orders: In which order the judge sees two answers: ``random``, as published, or ``both``.
-        seed: Of what is drawn.
-        function_calls: Whether the judge calls a function natively, as ToolBench's does, in place of replying in JSON.
+        rounds: Number of comparisons of each answer with the reference.
+        orders: The order in which the judge sees two answers: ``random``, as published, or ``both``.
+        seed: Seed of random choices.
+        function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
 
     Raises:
-        ValueError: There is no judge, or for ``win`` nothing to compare with; or a setting cannot be.
+        ValueError: There is no judge, no reference for ``win``, or an invalid setting.
     """
 
     def __init__(
@@ -84,36 +85,36 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
 
     @property
     def metrics(self) -> Sequence[str]:
-        """See :class:`ToolEvalEvaluator`; those of the judge stand behind the others."""
+        """Names of the metrics; those of the judge come last."""
         return (*self.subset.metrics, *metrics_of(self.settings.kinds))
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
-        """See :class:`ToolEvalEvaluator`; the solved rate of one answer may lie between."""
+        """Condition for a correct sample; the solved rate of one answer may be between 0 and 1."""
         rule = super().binary_metrics
         return BinaryMetrics((*rule.metrics, *(METRICS[kind] for kind in self.settings.whole)), rule.success)
 
     def check_model(self, model: str) -> None:
-        """See :meth:`ToolEvalEvaluator.check_model`.
+        """Checks the judgements and the reference of a model, before inference.
 
         Raises:
-            DataError: There is nothing to compare with.
+            DataError: There is no reference.
         """
         super().check_model(model)
         if self.reference and not self.reference.exists():
             raise DataError(self.reference, 'the reference is missing')
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         return {**super().provenance(), **self.judge_provenance(prompt_hash()), **self._about}
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Returns the breakdown of the scores and of the judgements."""
         judged = [score.judged for score in cast(Sequence[JudgedAgentScore], scores)]
         return {**super().breakdown(scores), 'judged': breakdown(judged)}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores trajectories against tasks, with a judge."""
         scores = cast(list[AgentScore], super().score_samples(references, answers))
         tasks = [parse_task(reference) for reference in references]
         runs = [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
@@ -135,7 +136,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         return judgements
 
     def _compared(self, tasks: Sequence[Task]) -> dict[str, JudgedAnswer]:
-        """What answers are compared with."""
+        """Returns the references."""
         assert self.reference is not None
         place = ResultPlace.of(self)
         compared = load_references(self.reference, tasks, place.dataset if place else None)

@@ -1,6 +1,6 @@
-"""What a judge sees of an agent's run, in the format of ToolBench's answers: of one of ours, or of a published one.
+"""An agent's run in the format of ToolBench's answers, as a judge sees it: one of ours, or a published one.
 
-The calls and what they were told are shown, never where that came from. Every quirk of published files ends here.
+Calls and observations are shown, but never the sources of observations. Every quirk of published files ends here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from opencompass_tooleval.core.result import INFRA
 ASSISTANT = 'assistant'
 
 CUT_RESPONSE = 1_024
-"""Characters of each observation that are shown where the whole run is too long to be asked about, as in ToolBench."""
+"""Number of characters shown of each observation if the complete run is too long for the judge, as in ToolBench."""
 
 CUT_FINAL_ANSWER = 1_000
-"""Characters of a final answer that are compared with another."""
+"""Number of characters of a final answer that are compared with another."""
 
 MAX_METHOD = 200
 
@@ -40,16 +40,16 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """A run as it is judged.
+    """A run as the judge sees it.
 
     Attributes:
         id: Query id.
         query: The request.
-        method: How the run was made; None where that is not shown.
-        final_answer: As ``Finish`` was given it: JSON text with ``return_type`` and ``final_answer``; ``''`` if none.
-        nodes: Assistant's texts and calls in order, as ToolBench's ``role`` and ``message``.
-        tools: What could be called, as JSON Schemas of functions.
-        infra: Why there is no answer through no fault of the agent (``infra:...``), or ``''``.
+        method: The method of the run; None if it is not shown.
+        final_answer: Arguments of ``Finish``: JSON text with ``return_type`` and ``final_answer``; ``''`` if none.
+        nodes: The assistant's texts and calls in order, as ToolBench's ``role`` and ``message``.
+        tools: The offered tools, as JSON Schemas of functions.
+        infra: Reason for a missing answer that is no fault of the agent (``infra:...``), or ``''``.
     """
 
     id: str
@@ -62,48 +62,48 @@ class JudgedAnswer:
 
     @property
     def is_finished(self) -> bool:
-        """Whether its last call is ``Finish``."""
+        """True if its last call is ``Finish``."""
         last = next((node for node in reversed(self.nodes) if node['role'] == TOOL), None)
         return last is not None and last['message'].get('name') == FINISH.name
 
     @property
     def told(self) -> str:
-        """What the user is told: the text in :attr:`final_answer`."""
+        """The answer to the user: the text in :attr:`final_answer`."""
         return told_user(self.final_answer)
 
     @property
     def digest(self) -> str:
-        """Stands for what is judged, whatever the request."""
+        """Identifies the judged answer, independent of the request."""
         return answer_digest(self._text)
 
     @property
     def content(self) -> str:
-        """The whole run as JSON text, as the judge gets it."""
+        """The complete run as JSON text for the judge."""
         text = self._text
         return bounded_text(self.shortened._text if len(text) > MAX_CHARS else text, MAX_CHARS)
 
     @property
     def compared(self) -> JudgedAnswer:
-        """The run as all questions of a comparison show it: without its method, the final answer cut."""
+        """The run as all questions of a comparison show it: without its method, with the final answer cut."""
         return replace(self, method=None, final_answer=self.final_answer[:CUT_FINAL_ANSWER])
 
     @property
     def shortened(self) -> JudgedAnswer:
-        """The same with every text cut as ToolBench's agents cut observations, for a judge that cannot take more."""
+        """The run with every text cut as ToolBench's agents cut observations, for a judge with a shorter context."""
         return replace(self, nodes=[_cut_node(node) for node in self.nodes])
 
     @property
     def task(self) -> str:
-        """Request and tools as JSON text, as ``check_task_solvable`` gets them."""
+        """Request and tools as JSON text, for ``check_task_solvable``."""
         return bounded_text(json.dumps({'query': self.query, 'available_tools': list(self.tools)}), MAX_CHARS)
 
     def is_same(self, other: JudgedAnswer) -> bool:
-        """Whether there is nothing to choose between two answers."""
+        """Tests if two answers do not differ for a judge."""
         return self.final_answer == other.final_answer and list(self.nodes) == list(other.nodes)
 
     @property
     def _text(self) -> str:
-        # Not as one value: each node lies within the one before it, and json ends at a depth of 1,000.
+        # Not as one value: each node is nested in the one before it, and json ends at a depth of 1,000.
         shown = [
             {'role': 'system', 'message': ''},
             {'role': 'user', 'message': ''},
@@ -124,12 +124,12 @@ def _cut_node(node: Node) -> Node:
 
 
 def of_trajectory(task: Task, trajectory: Trajectory, infra: str = '') -> JudgedAnswer:
-    """A run of ours, as :func:`~opencompass_tooleval.agents.toolbench_answers.to_toolbench` writes it.
+    """Converts a trajectory with :func:`~opencompass_tooleval.agents.toolbench_answers.to_toolbench`.
 
     Args:
-        task: What was to be done.
-        trajectory: What was done.
-        infra: As :attr:`JudgedAnswer.infra`.
+        task: The task.
+        trajectory: The trajectory.
+        infra: Value of :attr:`JudgedAnswer.infra`.
     """
     return JudgedAnswer(
         task.id,
@@ -143,7 +143,7 @@ def of_trajectory(task: Task, trajectory: Trajectory, infra: str = '') -> Judged
 
 
 def of_run(run: Run) -> JudgedAnswer:
-    """A run of a file of ToolBench's answers."""
+    """Converts a run of a file of ToolBench's answers."""
     nodes = [_shown(node.role, node.message) for node in run.first_way if node.role in (TOOL, ASSISTANT)]
     return JudgedAnswer(
         run.id, run.query, run.method, clean_text(run.final_answer), nodes, to_jsonable(list(run.tools))
@@ -151,14 +151,14 @@ def of_run(run: Run) -> JudgedAnswer:
 
 
 def of_score(task: Task, score: AgentScore) -> JudgedAnswer:
-    """The run that a score is of."""
+    """Returns the run of a score."""
     done = score.trajectory or Trajectory('')
     infra = next((why for why in (score.reason, done.stopped) if why.startswith(INFRA)), '')
     return of_trajectory(task, done, infra)
 
 
 def digest_of(trajectory: Trajectory) -> str:
-    """:attr:`JudgedAnswer.digest` of a run of ours."""
+    """Returns :attr:`JudgedAnswer.digest` of a trajectory."""
     return of_trajectory(Task('', '', '', ()), trajectory).digest
 
 
@@ -175,12 +175,12 @@ def _text_of(value: Any) -> str:
 
 
 def load_judged_answers(file: Path) -> dict[str, JudgedAnswer]:
-    """Reads published answers, as :func:`~opencompass_tooleval.agents.toolbench_answers.load_answers`; by query id."""
+    """Reads published answers with :func:`~opencompass_tooleval.agents.toolbench_answers.load_answers`; by query id."""
     return {run.id: of_run(run) for run in read_runs(file)}
 
 
 def steps_text(answer: JudgedAnswer) -> tuple[str, str]:
-    """The calls of a run and the last of them, as ToolBench's results write them beside the judgements."""
+    """Returns the calls of a run, and the last call, in the format of ToolBench's results."""
     calls = [node['message'] for node in answer.nodes if node['role'] == TOOL]
     steps = '\n'.join(f'Step {number}: {call}' for number, call in enumerate(calls, 1))
     return steps, f'Final step: {calls[-1]}' if calls else ''

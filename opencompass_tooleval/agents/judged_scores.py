@@ -1,6 +1,6 @@
-"""What judgements of agents' answers come to: values and a reason for one answer, and how far judgements agree.
+"""Scores from judgements of agents' answers: values and a reason for each answer, and agreement of judgements.
 
-What could not be judged is never a score: it is left out, counted, and an error where it is more than 1%.
+A missing judgement is never a score: it is left out and counted, and more than 1% of them is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ METRICS = {
     WIN_AREA: 'win_rate',
     **{name: question.metric.name for name, question in YES_NO.items()},
 }
-"""Of each kind of judgement the one that says whether an answer is right."""
+"""Kind of judgement -> the metric that decides if an answer is correct."""
 
 UNJUDGED = 'judge:unjudged'
 NOT_SOLVED, NOT_PASSED, NOT_BETTER, NOT_SUCCESSFUL = 'judge:unsolved', 'judge:failed', 'judge:not_better', 'judge:no'
@@ -55,20 +55,20 @@ _AREAS = {
 
 
 def metrics_of(kinds: Sequence[str]) -> tuple[str, ...]:
-    """All metrics of kinds of judgements, in their order; beside the win rate it has what ties make of it."""
+    """Returns all metrics of kinds of judgements, in their order; the win rate comes with metrics of ties."""
     return tuple(metric for kind in kinds for metric in (win.POINTS if kind == WIN_AREA else (METRICS[kind],)))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found about one answer, as far as it was asked for.
+    """Judgements of one answer.
 
     Attributes:
         id: Query id.
-        values: Metric -> 0-1; None where it could not be judged.
+        values: Metric -> 0-1; None if there is no judgement.
         opinions: Area -> opinions.
-        answer_digest: Of the answer, if there is one.
-        infra: Why there is no answer through no fault of the agent, or ``''``.
+        answer_digest: Digest of the answer, if there is one.
+        infra: Reason for a missing answer that is no fault of the agent, or ``''``.
     """
 
     id: str
@@ -79,24 +79,24 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The first cause of a lost point, in the order of the metrics."""
+        """The first reason for a lost point, in the order of the metrics."""
         if self.infra:
             return self.infra
         lost = ((kind, self.values[metric]) for kind, metric in METRICS.items() if metric in self.values)
         return next((UNJUDGED if value is None else REASONS[kind] for kind, value in lost if value != 1), OK)
 
     def to_detail(self) -> dict[str, Any]:
-        """What a sample says of its judgements: area -> opinions."""
+        """Returns the judgements for a sample's detail: area -> opinions."""
         return {area: [opinion.to_row() for opinion in opinions] for area, opinions in self.opinions.items()}
 
 
 def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str]) -> Judged:
-    """What judgements say of one answer.
+    """Computes the scores of one answer from judgements.
 
     Args:
         answer: The answer.
-        judgements: What there is for its query, of which only that of this very answer counts.
-        kinds: What is wanted, of :data:`~opencompass_tooleval.agents.judgings.KINDS`.
+        judgements: Judgements of its query, of which only that of this answer counts.
+        kinds: Kinds to score, of :data:`~opencompass_tooleval.agents.judgings.KINDS`.
     """
     if answer.infra:
         unsolved = {SOLVED_AREA: (Opinion(UNSOLVED, answer.infra),)} if {SOLVED_AREA, PASS} & {*kinds} else {}
@@ -119,7 +119,7 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
 
 
 def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]:
-    """What is known of an answer that no judgement is of: what needs no judge, or why there is nothing."""
+    """Returns the opinions on an answer without a judgement: those by rule, or the reason for missing ones."""
     rule = solved.unasked(answer)
     if rule and area == SOLVED_AREA:
         return (Opinion(UNSOLVED, rule),)
@@ -133,17 +133,17 @@ def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]
 def judge_answers(
     answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], fix: str = ''
 ) -> list[Judged]:
-    """What judgements say of answers: one for each, in the same order.
+    """Computes the scores of answers from judgements: one for each, in the same order.
 
     Args:
         answers: The answers.
-        judgements: What was judged.
-        kinds: As :func:`judge_answer`.
-        fix: What to do where too much could not be judged.
+        judgements: The judgements.
+        kinds: Kinds to score.
+        fix: Advice if too many judgements are missing.
 
     Raises:
         ValueError: A judgement is of none of them.
-        UnjudgedError: More than 1% of what was to be judged could not be.
+        UnjudgedError: More than 1% of the judgements are missing.
     """
     of_query = by_record(judgements, [answer.id for answer in answers])
     judged = [judge_answer(answer, of_query[answer.id], kinds) for answer in answers]
@@ -160,21 +160,21 @@ def judge_answers(
 
 @dataclass(frozen=True)
 class JudgedAgentScore(AgentScore):
-    """An agent's score with what the judge found."""
+    """An agent's score with the judge's scores."""
 
     judged: Judged = field(default_factory=lambda: Judged('', {}, {}))
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`."""
+        """Returns the detail of the sample."""
         return {**super().to_detail(), **self.judged.to_detail(), 'answer_digest': self.judged.answer_digest}
 
 
 def with_judged(score: AgentScore, judged: Judged) -> JudgedAgentScore:
-    """A score with the judge's values behind its own; the reason is the judge's where it had none.
+    """Adds the judge's values to a score, after its own; the judge's reason is used if the score has none.
 
     Args:
-        score: Without a judge.
-        judged: Of the same task.
+        score: The score without a judge.
+        judged: Judgements of the same task.
     """
     fields = {name: getattr(score, name) for name in AgentScore.__dataclass_fields__}
     fields |= {
@@ -185,16 +185,15 @@ def with_judged(score: AgentScore, judged: Judged) -> JudgedAgentScore:
 
 
 def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
-    """How far the judgements of one answer agree, and what they rest on.
+    """Computes the agreement of judgements of one answer, and the rules that decided.
 
     Returns:
-        ``unjudged``: answers that a metric says nothing of, since no judgement of them could be had, and
-        ``unjudged_opinions``: judgements that could not be had. Of ``solved``: ``judgements`` per answer, ``rates`` by
-        each of them and their ``standard_deviation``, 0-100, ``unsure_share`` of all and ``split_share`` of the answers
-        whose judgements differ, 0-1, and ``by``: question or rule -> how often it decided. Of ``pass``:
-        ``drawn_votes``, judgements in whose place a coin decided, and ``ties``, answers with as many votes for them as
-        against them. Of ``win``: wins, ties, losses, wins for want of a reference (``no_reference``), ``rounds`` that
-        were compared, how many of these a coin decided (``drawn_rounds``), and ``by``.
+        ``unjudged``: metric -> answers without a judgement, and ``unjudged_opinions``: number of missing judgements.
+        For ``solved``: ``judgements`` per answer, ``rates`` by each of them and their ``standard_deviation``, 0-100,
+        ``unsure_share`` of all and ``split_share`` of the answers whose judgements differ, 0-1, and ``by``: question or
+        rule -> number of decisions. For ``pass``: ``drawn_votes``, judgements replaced by a coin flip, and ``ties``,
+        answers with equal votes. For ``win``: wins, ties, losses, wins without a reference (``no_reference``),
+        ``rounds`` of comparison, the number of these decided by a coin flip (``drawn_rounds``), and ``by``.
     """
     opinions = [opinion for one in judged for area_opinions in one.opinions.values() for opinion in area_opinions]
     found: dict[str, Any] = {
@@ -252,7 +251,7 @@ def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
 
 
 def _repeated(answers: Sequence[tuple[Opinion, ...]]) -> list[tuple[Opinion, ...]]:
-    """What is unsolved by a rule is so in every judgement, though a file may have it once."""
+    """Repeats an opinion by rule for every judgement, though a file may have it once."""
     most = max(map(len, answers))
     return [
         opinions * most if len(opinions) == 1 and not opinions[0].fault and opinions[0].value == UNSOLVED else opinions

@@ -1,8 +1,8 @@
 """Judgements of answers, and files of them: ours, or those of ToolBench's evaluator.
 
-A row of a file of ours (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"solved": [opinion, ...],
-"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "by", "why", "fault"}`` without what is
-empty.
+A row of our files (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"solved": [opinion, ...],
+"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "by", "why", "fault"}`` without empty
+members.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, SOLVED
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, Unread, matched, read_judgement
@@ -32,16 +33,16 @@ VALUES = {
     WIN_AREA: (win.CANDIDATE, win.REFERENCE),
     **dict.fromkeys(YES_NO, (YES, NO)),
 }
-"""What opinions are about -> the words that they may have."""
+"""Area of opinions -> its values."""
 
 MAX_OPINIONS = 1_000
-"""About one thing."""
+"""Maximum number of opinions in one area."""
 
 _PUBLISHED = 'AnswerStatus.'
 
 
 Opinions = Mapping[str, tuple[Opinion, ...]]
-"""Area -> opinions, in the order in which they were asked for."""
+"""Area -> opinions, in the order of the requests."""
 
 
 def _opinion(area: str, row: Any) -> Opinion:
@@ -65,7 +66,7 @@ def _read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
 
 
 def _published_row(query_id: str, row: Mapping[str, Any]) -> Judgement[Opinions]:
-    """Of ToolBench's ``pass_rate_results``; the steps that it has beside its judgements say what was judged."""
+    """Reads a row of ToolBench's ``pass_rate_results``; its steps identify the judged answer."""
     found = row['is_solved']
     statuses = [found] if isinstance(found, str) else [found[key] for key in sorted(found, key=_number)]
     words = [str(status).removeprefix(_PUBLISHED) for status in statuses]
@@ -85,7 +86,7 @@ def _number(key: str) -> int:
 
 
 def _preference_row(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:
-    """Of ToolBench's ``preference_results``: rounds that two models won; the reference stands first."""
+    """Reads a row of ToolBench's ``preference_results``: rounds that two models won; the reference is the first."""
     counts = {name: count for name, count in row.items() if isinstance(count, int) and not isinstance(count, bool)}
     if len(counts) != 2 or not all(0 <= count <= MAX_OPINIONS for count in counts.values()):
         raise Fault('it has no counts of two models')
@@ -123,16 +124,16 @@ def _read_published(query_id: str, row: Mapping[str, Any], candidate: str | None
     return _preference_row(query_id, row, candidate)
 
 
-def digests_of(query_id: str, prediction: str) -> dict[str, str] | None:
-    """As :func:`~opencompass_tooleval.judging.judgement_files.completed` takes it, of a trajectory's JSON."""
+def digests_of(query_id: str, prediction: Answer) -> dict[str, str] | None:
+    """Returns the digests in a prediction, for :func:`~opencompass_tooleval.judging.judgement_files.completed`."""
     try:
-        return {'': digest_of(parse_trajectory(prediction))}
+        return {'': digest_of(parse_trajectory(prediction.text))}
     except ValueError:
         return None
 
 
 def joined(first: Sequence[Judgement[Opinions]], second: Sequence[Judgement[Opinions]]) -> list[Judgement[Opinions]]:
-    """Judgements of two files about the same answers, such as of ToolBench's ``pass_rate_results`` and
+    """Joins judgements of two files about the same answers, such as ToolBench's ``pass_rate_results`` and
     ``preference_results``."""
     more = {judgement.id: judgement for judgement in second}
     both = [replace(one, found={**_opinions(more.pop(one.id, None)), **_opinions(one)}) for one in first]
@@ -144,16 +145,16 @@ def _opinions(judgement: Judgement[Opinions] | None) -> Opinions:
 
 
 def match_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]) -> Judgement[Opinions]:
-    """The judgement of an answer, as :func:`~opencompass_tooleval.judging.judgement.matched` finds it.
+    """Finds the judgement of an answer with :func:`~opencompass_tooleval.judging.judgement.matched`.
 
     Args:
         answer: The answer.
-        judgements: What there is for its query, of this answer or of others.
+        judgements: Judgements of its query, of this answer or of others.
     """
     unjudged: Judgement[Opinions] = Judgement(answer.id, status=FAILED, answer_digest=answer.digest)
     return matched(judgements, unjudged, answer_digest(list(steps_text(answer))))
 
 
 def to_row(judgement: Judgement[Opinions]) -> dict[str, Any]:
-    """The row of a file, which :func:`load_judgements` reads."""
+    """Converts a judgement to a row of a file for :func:`load_judgements`."""
     return judgement.to_row(lambda found: {area: [one.to_row() for one in rows] for area, rows in found.items()})

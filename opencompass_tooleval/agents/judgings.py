@@ -1,4 +1,4 @@
-"""What is judged of agents' answers: the dialogues with the judge, and what they come to. Pure."""
+"""Dialogues with the judge about agents' answers, and their results. Pure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from opencompass_tooleval.judging.judgement import Judgement, Opinion
 
 PASS = 'pass'
 KINDS = (SOLVED_AREA, PASS, WIN_AREA, *YES_NO)
-"""What can be judged, in the order of the metrics; ``pass`` asks for ``solved`` and ``solvable``."""
+"""Kinds of judgements, in the order of the metrics; ``pass`` requests ``solved`` and ``solvable``."""
 
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What is judged, and how often.
+    """Kinds and numbers of judgements.
 
     Attributes:
-        kinds: Of :data:`KINDS`.
-        judgements_per_answer: Judgements of each answer, for ``solved`` and ``pass``.
-        rounds: Comparisons of each answer with the reference.
+        kinds: Kinds of :data:`KINDS`.
+        judgements_per_answer: Number of judgements of each answer, for ``solved`` and ``pass``.
+        rounds: Number of comparisons of each answer with the reference.
         orders: One of :data:`~opencompass_tooleval.agents.win.ORDERS`.
-        seed: Of what is drawn.
-        function_calls: Whether the judge calls a function natively, as ToolBench's does, in place of replying in JSON.
+        seed: Seed of random choices.
+        function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
     """
 
     kinds: tuple[str, ...] = (SOLVED_AREA,)
@@ -47,11 +47,11 @@ class JudgeSettings:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """Those kinds in which one answer has 0 or 1."""
+        """Kinds in which one answer has 0 or 1."""
         return tuple(kind for kind in self.kinds if kind != SOLVED_AREA)
 
     def to_row(self) -> dict[str, Any]:
-        """What a result says of it: what bears on its numbers."""
+        """Returns the settings for a result that affect its numbers."""
         about: dict[str, Any] = {'judged': list(self.kinds)}
         if {SOLVED_AREA, PASS, WIN_AREA} & set(self.kinds):
             about['judgements_per_answer'] = self.judgements_per_answer
@@ -73,18 +73,18 @@ class JudgeSettings:
 
 
 Place = tuple[str, str, int]
-"""Query id, area, and which of several."""
+"""Query id, area, and index among several."""
 
 
 def judgings(
     answers: Sequence[JudgedAnswer], references: Mapping[str, JudgedAnswer], settings: JudgeSettings
 ) -> dict[Place, Judging[Any]]:
-    """All that is to be judged, each a dialogue with the judge.
+    """Begins all dialogues with the judge.
 
     Args:
-        answers: Those that are judged; what has no answer through no fault of the agent is left out.
-        references: Query id -> what it is compared with.
-        settings: What is judged.
+        answers: The answers to judge; those missing through no fault of the agent are skipped.
+        references: Query id -> the answer to compare with.
+        settings: Kinds and numbers of judgements.
     """
     asked: dict[Place, Judging[Any]] = {}
     for answer in (answer for answer in answers if not answer.infra):
@@ -110,12 +110,12 @@ def judgings(
 def collected(
     answers: Sequence[JudgedAnswer], references: Mapping[str, JudgedAnswer], found: Mapping[Place, Any]
 ) -> list[Judgement[Opinions]]:
-    """What came of :func:`judgings`, a judgement per answer that was judged.
+    """Collects the results of :func:`judgings`, a judgement per judged answer.
 
     Args:
-        answers: As there.
-        references: As there.
-        found: Its dialogues' outcomes.
+        answers: The judged answers.
+        references: Query id -> the answer to compare with.
+        found: Results of the dialogues.
     """
     opinions: dict[str, dict[str, list[Opinion]]] = {answer.id: {} for answer in answers}
     for (answer_id, area, _), outcome in found.items():

@@ -1,16 +1,16 @@
-"""lagent's ReAct: its prompts, its format and what it does with an answer, one round at a time.
+"""lagent's ReAct as a dialogue: its prompts, its format and its handling of an answer, one round at a time.
 
-lagent's agent asks its model and its tools synchronously. :class:`ReActConversation` does what one round of it does
-between the two, so that an agent is a dialogue like any other. lagent builds the prompt, and says what a tool's
-response and an answer without an action look like; ``tests/agents/test_lagent_bridge.py`` runs lagent's own agent
-beside it. What is put in place of lagent's code, because lagent 0.2 fails there:
+lagent's agent calls its model and its tools synchronously. :class:`ReActConversation` runs the part of one round
+between the two, so that an agent is a dialogue like any other. lagent builds the prompt, and formats a tool's response
+and the response to an answer without an action; ``tests/agents/test_lagent_bridge.py`` runs lagent's own agent for
+comparison. These parts replace code with which lagent 0.2 fails:
 
-* its LLM base class stops at no stop word, so that a model may invent what a tool returns;
-* its JSON parser lets an answer end the run (nesting, a bare number, 5,000 digits), and so does a name with two dots;
-  a name that it does not know is lost;
-* its reading of an answer takes quadratic time, and pairs the last name with the first arguments.
+* its LLM base class ignores stop words, so that a model may invent a tool's response;
+* with its JSON parser an answer can end the run (nesting, a bare number, 5,000 digits), and so can a name with two
+  dots; a name of an unknown tool is lost;
+* its reader of answers takes quadratic time, and pairs the last name with the first arguments.
 
-Import this module only where an agent is run: lagent is the extra ``agent``, and takes seconds to import.
+Import this module only to run an agent: lagent is in the extra ``agent``, and takes seconds to import.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FORCE_STOP = 'This was the last use of a tool. Give the final answer now.'
 
 
 class ShownTools(ActionExecutor):
-    """The tools as lagent's prompt shows them; they answer elsewhere.
+    """The tools that lagent's prompt shows; the environment answers them.
 
     Args:
         shown: Fills the system prompt's ``{tool_description}``.
@@ -55,11 +55,11 @@ class ShownTools(ActionExecutor):
         self._names = list(names)
 
     def get_actions_info(self) -> Any:
-        """The tools as they are shown."""
+        """Returns the shown tools."""
         return self._shown
 
     def action_names(self, only_enable: bool = True) -> list[str]:
-        """Their names."""
+        """Returns their names."""
         return self._names
 
 
@@ -69,8 +69,8 @@ class ToolReActProtocol(ReActProtocol):
     Args:
         call_protocol: The system prompt, with lagent's fields: ``{tool_description}``, ``{action_names}``,
             ``{thought}``, ``{action}``, ``{action_input}``, ``{response}``, ``{finish}``.
-        stop_words: Where an answer ends, besides where a tool would have to speak.
-        force_stop: What is said before the last answer.
+        stop_words: Texts that end an answer, besides the start of a tool's response.
+        force_stop: The message before the last answer.
     """
 
     def __init__(self, call_protocol: str, stop_words: Sequence[str] = (), force_stop: str = FORCE_STOP) -> None:
@@ -78,10 +78,10 @@ class ToolReActProtocol(ReActProtocol):
         self.stop_words = (f'\n{self.response["begin"]}', *stop_words)
 
     def parse(self, message: str, action_executor: ActionExecutor) -> tuple[str, str, str]:
-        """Splits an answer in thought, name and arguments.
+        """Splits an answer into thought, name and arguments.
 
-        As in lagent, a final answer goes before any action, and without either there is no action. An action without
-        arguments is one that passes nothing.
+        As in lagent, a final answer has priority over any action, and without either there is no action. An action
+        without arguments passes none.
         """
         thought = cut_at(message, (self.action['begin'], self.finish['begin'])).split(self.thought['begin'])[-1].strip()
         _, finished, answer = message.rpartition(self.finish['begin'])
@@ -98,12 +98,12 @@ class ToolReActProtocol(ReActProtocol):
 
 
 class ActionProtocol(ToolReActProtocol):
-    """The same format where one message says everything, and the end is an action like any other.
+    """The same format in a single message; the end is an action like any other.
 
     Args:
         prompt: The message: instructions, tools and question.
-        response: What a tool's words begin with.
-        stop_words: As :class:`ToolReActProtocol`.
+        response: The beginning of a tool's response.
+        stop_words: Texts that end an answer.
     """
 
     def __init__(self, prompt: str, response: str, stop_words: Sequence[str] = ()) -> None:
@@ -115,24 +115,24 @@ class ActionProtocol(ToolReActProtocol):
     def format(
         self, chat_history: Any, inner_step: Any, action_executor: ActionExecutor, force_stop: bool = False
     ) -> list[dict[str, str]]:
-        """The message, and what was said since."""
+        """Returns the message and the rounds so far."""
         return [{'role': 'user', 'content': self._prompt}, *inner_step[1:]]
 
     def parse(self, message: str, action_executor: ActionExecutor) -> tuple[str, str, str]:
-        """Splits an answer in thought, name and arguments."""
+        """Splits an answer into thought, name and arguments."""
         thought = cut_at(message, (self.action['begin'],)).split(self.thought['begin'])[-1].strip()
         return self._parse_action(message, thought, action_executor)
 
 
 def lagent_protocol(is_chinese: bool = False) -> ToolReActProtocol:
-    """The protocol with lagent's own texts, English or Chinese."""
+    """Creates the protocol with lagent's own texts, English or Chinese."""
     if is_chinese:
         return ToolReActProtocol(CALL_PROTOCOL_CN, force_stop=FORCE_STOP_PROMPT_CN)
     return ToolReActProtocol(CALL_PROTOCOL_EN, force_stop=FORCE_STOP_PROMPT_EN)
 
 
 def _messages(inputs: Sequence[Mapping[str, str]]) -> tuple[Message, ...]:
-    # lagent's tools speak as the system, a role that chat templates know at the beginning only.
+    # lagent sends tools' responses as system messages, which chat templates allow at the beginning only.
     roles = [item['role'] for item in inputs]
     roles[1:] = ['user' if role == 'system' else role for role in roles[1:]]
     return tuple(Message(role, item['content']) for role, item in zip(roles, inputs, strict=True))
@@ -140,13 +140,13 @@ def _messages(inputs: Sequence[Mapping[str, str]]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True)
 class Action:
-    """An answer as lagent's format reads it.
+    """An answer read in lagent's format.
 
     Attributes:
-        thought: What stands before the action.
+        thought: The text before the action.
         name: The tool's name, known or not, or lagent's name of a final answer; None without an action.
         text: The arguments as they are written, or the final answer.
-        is_final: Whether it ends the task.
+        is_final: True if it ends the task.
     """
 
     thought: str
@@ -156,13 +156,13 @@ class Action:
 
     @property
     def arguments(self) -> Any:
-        """The object in the text, or the text: whether that will do is for the tool to say."""
+        """The object in the text, or the text, which the tool may reject."""
         parsed = parse_enclosed(self.text, '{', '}')
         return parsed.value if parsed.ok else self.text
 
 
 class ReActConversation:
-    """One task's conversation in lagent's format, round by round.
+    """A task's conversation in lagent's format, round by round.
 
     Args:
         protocol: The format.
@@ -176,16 +176,16 @@ class ReActConversation:
         self._history = [{'role': message.role, 'content': message.content} for message in messages]
 
     def prompt(self, is_last: bool) -> tuple[Message, ...]:
-        """The next request.
+        """Returns the next request.
 
         Args:
-            is_last: Whether no other follows: then the model is told to finish.
+            is_last: True for the last request, in which the model is told to finish.
         """
         return _messages(self._protocol.format([], self._history, self._tools, force_stop=is_last))
 
     def read(self, answer: str) -> Action:
-        """Reads the answer to the request: no thoughts of a reasoning model, and nothing from a stop word on."""
-        said = cut_at(strip_reasoning(answer[:MAX_CHARS]), tuple(self._protocol.stop_words))
+        """Reads the answer to the request, without a reasoning model's thoughts, up to the first stop word."""
+        said = cut_at(strip_reasoning(answer[:MAX_CHARS]).text, tuple(self._protocol.stop_words))
         self._history.append({'role': 'assistant', 'content': said})
         thought, name, text = self._protocol.parse(said, self._tools)
         if name == self._tools.no_action.name:
@@ -194,7 +194,7 @@ class ReActConversation:
         return Action(thought, name, text, name == self._tools.finish_action.name)
 
     def add_response(self, text: str) -> None:
-        """Adds what a tool returned."""
+        """Adds a tool's response."""
         self._add_response(ActionReturn(result=[{'type': 'text', 'content': text}]))
 
     def _add_response(self, returned: ActionReturn) -> None:

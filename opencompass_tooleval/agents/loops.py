@@ -1,4 +1,4 @@
-"""How an agent goes about a task. A new loop is a new row."""
+"""Table of the loops of agents. A new loop is a new row."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ LOOPS = {
     'toolbench_react': f'{_ROOM}.dfsdt:ToolBenchReAct',
     'easytool': f'{_ROOM}.easytool:EasyTool',
 }
-"""Name -> its class, which takes the loop's own options by keyword."""
+"""Name -> its class, whose keyword parameters are the loop's options."""
 
 
 class Loop(Protocol):
     """A way of calling tools."""
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """Carries out a task as a dialogue.
+        """Runs a task as a dialogue.
 
         Args:
             task: The task.
-            session: What answers its calls; ``yield from session.ask(name, arguments)``.
+            session: Answers its calls; ``yield from session.ask(name, arguments)``.
         """
         ...
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a trajectory says of the loop's options."""
+        """The loop's options, for the trajectory's settings."""
         ...
 
 
 def make_loop(name: str, **options: Any) -> Loop:
-    """A loop with its options.
+    """Creates a loop with its options.
 
     Raises:
         ValueError: There is no such loop.
-        TypeError: It takes no such option.
+        TypeError: It has no such option.
     """
     if name not in LOOPS:
         raise ValueError(f'no loop {name!r}; there are {", ".join(LOOPS)}')

@@ -1,4 +1,4 @@
-"""Calls beside gold calls: which names there are, which arguments are the same, and what is in order."""
+"""Matches calls with gold calls: by name, by arguments, and in order."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ CallKey = tuple[str, Hashable]
 
 
 def call_key(name: str, arguments: Any) -> CallKey:
-    """Equal for two calls that are the same: name, and arguments as the environment compares them."""
+    """Returns a key that is equal for equal calls: name, and arguments as the environment compares them."""
     key = arguments_key(arguments)
-    # Too large to be compared that way: the same where the text is.
+    # Too large to be compared that way: equal if the text is.
     return name, hashlib.blake2b(repr(to_jsonable(arguments)).encode()).digest() if key is None else key
 
 
 @dataclass(frozen=True)
 class Partner:
-    """What was made of a gold call.
+    """The match of a gold call.
 
     Attributes:
-        call: Place of the call that is matched with it; None if none is.
-        same: Whether that passes the same arguments.
+        call: Index of its matched call; None if there is none.
+        same: True if their arguments are equal.
     """
 
     call: int | None
@@ -38,13 +38,13 @@ class Partner:
 
 @dataclass(frozen=True)
 class Match:
-    """How calls fit gold calls; each gold call is matched once at most.
+    """A matching of calls with gold calls; each gold call is matched at most once.
 
     Attributes:
-        matched: Gold calls that are matched by a call of the same name: the largest matching.
-        same: How many of them pass the same arguments, in the matching in which most do.
-        in_order: The longest run of gold calls that were made in their order (T-Eval, App. C.2).
-        is_equal: Whether the calls are the gold calls, one by one.
+        matched: Number of gold calls that match a call of the same name, in the largest matching.
+        same: Number of them with equal arguments, in the matching with most of these.
+        in_order: Length of the longest sequence of gold calls that were made in order (T-Eval, App. C.2).
+        is_equal: True if the calls equal the gold calls, one by one.
     """
 
     matched: int
@@ -57,13 +57,13 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
     """Matches calls with gold calls.
 
     Args:
-        calls: What was called.
+        calls: The calls.
         gold: The gold calls.
-        repaired: Whether a call may also equal the repaired form of a gold call, where it has one.
+        repaired: True if a call may also equal the repaired form of a gold call, if it has one.
 
-    For the order a call stands for a gold call of its name. Where the arguments tell which one is meant, it is that:
-    only a call that is spare once as many as possible are matched with gold calls of the same arguments may stand for a
-    gold call that is spare. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
+    For the order, a call matches a gold call of its name. If the arguments identify the gold call, the call matches
+    only that one: after matching as many calls as possible by equal arguments, only a spare call may match a spare
+    gold call. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
     """
     names = [call.name for call in gold]
     same = same_calls(calls, gold, repaired)
@@ -87,7 +87,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
 
 
 def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[Partner]:
-    """Of each gold call its partner, as :func:`match_calls` counts them: those with the same arguments first."""
+    """Returns the match of each gold call, as :func:`match_calls` counts them: equal arguments first."""
     same = largest_matching(same_calls(calls, gold), len(gold))
     left: dict[str, list[int]] = {}
     for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
@@ -101,7 +101,7 @@ def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list
 
 
 def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
-    """Returns, of each call, the places of the gold calls with the same name and arguments."""
+    """Returns for each call the indices of gold calls with equal name and arguments."""
     places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
     forms = [(place, call) for place, call in enumerate(gold)]
     if repaired:
@@ -119,7 +119,7 @@ def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired
 
 
 def _key_without(name: str, arguments: Any, open_arguments: Sequence[str]) -> CallKey:
-    """The key of a call in which open arguments have no value; they have to be there."""
+    """Returns the key of a call with the values of open arguments removed; the arguments have to be present."""
     passed = read_arguments(arguments)
     if open_arguments and isinstance(passed, dict):
         passed = {key: None if key in open_arguments else value for key, value in passed.items()}
@@ -130,11 +130,11 @@ def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
     """Matches as many gold calls as possible, by augmenting paths; without recursion.
 
     Args:
-        same: Of each call the places of the gold calls that it may stand for.
+        same: For each call the indices of the gold calls that it may match.
         count: Number of gold calls.
 
     Returns:
-        Place of a gold call -> its call.
+        Index of a gold call -> index of its call.
     """
     calls_of: list[list[int]] = [[] for _ in range(count)]
     for number, places in enumerate(same):
@@ -163,13 +163,13 @@ def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
 
 
 def _spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
-    """Calls that some largest matching leaves over."""
+    """Returns the calls that are unmatched in some largest matching."""
     spare = set(range(len(same))) - set(partner.values())
     waiting, reached = list(spare), set[int]()
     while waiting:
         for place in same[waiting.pop()] - reached:
             reached.add(place)
-            # In the same largest matching with two partners changed, that call is left over instead.
+            # In the same largest matching with two partners changed, that call is unmatched instead.
             if partner[place] not in spare:
                 spare.add(partner[place])
                 waiting.append(partner[place])
@@ -177,7 +177,7 @@ def _spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
 
 
 def _spare_gold(same: Sequence[set[int]], partner: dict[int, int], count: int) -> set[int]:
-    """Gold calls that some largest matching leaves over."""
+    """Returns the gold calls that are unmatched in some largest matching."""
     taken = {number: place for place, number in partner.items()}
     calls_of: dict[int, set[int]] = {place: set() for place in range(count)}
     for number, places in enumerate(same):
@@ -195,12 +195,12 @@ def _spare_gold(same: Sequence[set[int]], partner: dict[int, int], count: int) -
 
 
 def _longest_run(allowed: Sequence[set[int]], count: int) -> int:
-    """Length of the longest common subsequence, where each call says which gold calls it may stand for."""
+    """Computes the length of the longest common subsequence, from the gold calls that each call may match."""
     longest = [0] * (count + 1)
     for places in allowed:
         if not places:
             continue
-        before = 0  # longest[place] as it was one call ago
+        before = 0  # longest[place] before this call
         for place in range(count):
             above = longest[place + 1]
             longest[place + 1] = before + 1 if place in places else max(above, longest[place])

@@ -1,4 +1,4 @@
-"""Metrics of what agents do: against gold calls, of calls that are wasted, and a judge's. A row for each."""
+"""Metrics of agents: against gold calls, of wasted calls, and by a judge. A row for each."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ METRICS = (
     Metric(
         'win_rate',
         'Wins, as published',
-        'share of answers that are preferred to the reference in most rounds; a tie is not won',
+        'share of answers that the judge prefers to the reference in most rounds; a tie is no win',
         rank=5,
     ),
-    Metric('win_rate_half_ties', 'Wins and half of ties', 'the same, with a tie as half of a win'),
-    Metric('tie_rate', 'Ties', 'share of answers that are preferred in as many rounds as the reference'),
+    Metric('win_rate_half_ties', 'Wins and half of ties', 'share of wins, with a tie as half of a win'),
+    Metric('tie_rate', 'Ties', 'share of answers that the judge prefers in as many rounds as the reference'),
     Metric('finish_rate', 'Finished', 'share of tasks that end with a final answer', binary=True),
     Metric(
         'call_recall',
         'Recall',
-        'share of gold calls that are made, by name; of needed tools where only those are known',
+        'share of gold calls that are made, by name; of needed tools if only these are known',
     ),
     Metric(
         'call_precision',
         'Precision',
-        'share of calls that match a gold call by name; of tools where only those are known',
+        'share of calls that match a gold call by name; of tools if only these are known',
     ),
     Metric('call_f1', 'F1', 'harmonic mean of precision and recall of calls', rank=7, judged='solved_rate'),
-    Metric('call_order', 'Order', 'longest run of gold calls that are made in their order, as a share of them'),
-    Metric('arguments', 'Arguments', 'share of matched calls that pass the same arguments as the gold call'),
+    Metric('call_order', 'Order', 'longest sequence of gold calls made in order, as a share of all gold calls'),
+    Metric('arguments', 'Arguments', 'share of matched calls with the same arguments as the gold call'),
     Metric(
         'all_calls_right',
         'All calls right',
@@ -46,7 +46,7 @@ METRICS = (
     Metric(
         'repeated_call_rate',
         'Repeated calls',
-        'share of calls made before with nothing changed since',
+        'share of calls that repeat an earlier call, with no change since',
         higher_is_better=False,
     ),
     Metric(
@@ -55,13 +55,13 @@ METRICS = (
     Metric(
         'invalid_call_rate',
         'Invalid calls',
-        'share of calls with arguments that the tool refuses',
+        'share of calls with arguments that the tool rejects',
         higher_is_better=False,
     ),
     Metric(
         'repeated_after_error_rate',
         'Repeated after an error',
-        'share of calls that ended in an error before',
+        'share of calls that repeat a failed call',
         higher_is_better=False,
     ),
 )

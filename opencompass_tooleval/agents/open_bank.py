@@ -1,4 +1,4 @@
-"""The response bank of a run: a bank's file, or recordings that are few enough to make one of at each start."""
+"""Opens the response bank of a run: a bank's file, or few recordings from which one is made at each start."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 
 MAX_SOURCE_BYTES = 32 * 1024 * 1024
-"""Of all recordings together: reading so many takes a few seconds."""
+"""Maximum size of all recordings together, which take a few seconds to read."""
 
 _SQLITE = b'SQLite format 3\0'
 
 
 class TemporaryBank(Bank):
-    """A bank made of recordings; its file goes with it.
+    """A bank made from recordings; its file is deleted with it.
 
     Args:
-        source: As ``tooleval agents bank build --from`` takes it.
+        source: Recordings, as for ``tooleval agents bank build --from``.
 
     Raises:
-        DataError: It is damaged, holds no recorded calls, or more than :data:`MAX_SOURCE_BYTES`.
+        DataError: It is damaged, has no recorded calls, or more than :data:`MAX_SOURCE_BYTES`.
     """
 
     def __init__(self, source: Path) -> None:
@@ -43,11 +43,11 @@ def open_bank(path: str) -> Bank:
     """Opens a bank, once per process.
 
     Args:
-        path: A bank, or recordings; looked for as data is
+        path: A bank, or recordings, found like a data file
             (:func:`~opencompass_tooleval.data_path.candidate_paths`).
 
     Raises:
-        DataError: It is missing, damaged or neither; the message names the command that makes a bank.
+        DataError: It is missing, damaged or neither; the message has the command that makes a bank.
     """
     file = resolve_data_path(path, f'tooleval agents bank build --from SOURCE --out {path}').resolve()
     return _open(file, file.stat().st_mtime_ns)

@@ -1,4 +1,4 @@
-"""What a judge's reply to one of the questions of ToolBench's evaluator says: an opinion, or why there is none."""
+"""Reads a judge's reply to a question of ToolBench's evaluator: an opinion, or the reason for a missing one."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from opencompass_tooleval.core.reading import READ_ERRORS, parse_enclosed
 from opencompass_tooleval.judging.judgement import UNREAD, Opinion, Unread, unread_reply
 
 _WRAPPERS = ('arguments', 'parameters', 'function', 'function_call')
-"""Keys under which the arguments of a call stand that is written out."""
+"""Keys that hold the arguments of a call in text."""
 
 
 def no_opinion(unread: Unread, by: str) -> Opinion:
-    """That a judge gave none."""
+    """Returns a missing opinion."""
     return Opinion('', by, fault=unread.why or UNREAD)
 
 
 def coin(*what: object) -> bool:
-    """Heads or tails, the same for the same ``what`` in every process."""
+    """Flips a coin, with the same result for the same ``what`` in every process."""
     return hashlib.blake2b('/'.join(map(str, what)).encode('utf-8', 'backslashreplace')).digest()[0] % 2 == 1
 
 
 def reader(question: Question) -> Callable[[str], Opinion | Unread]:
-    """What reads the replies to a question; never raises.
+    """Returns the reader of replies to a question; it never raises.
 
-    It finds what the reply's JSON object has under the question's key, be it the object itself, a call written out, or
-    what was meant to be JSON where all places agree; or the reply as a whole where it is one of the options. Anything
-    else is no opinion: never a zero, and never what the judged answer wants the judge to say.
+    It looks for the question's key in the reply's JSON object, in a call written as text, or in invalid JSON if all
+    occurrences agree; or it takes the complete reply if it is one of the options. Anything else is no opinion: never a
+    zero, and never a text that the judged answer suggests.
     """
     return partial(_read, question)
 
@@ -43,7 +43,7 @@ def reader(question: Question) -> Callable[[str], Opinion | Unread]:
 def _read(question: Question, reply: str) -> Opinion | Unread:
     if len(reply) > MAX_CHARS:
         return Unread('too_long')
-    text = unfence(strip_reasoning(reply)).strip()
+    text = unfence(strip_reasoning(reply).text).strip()
     bare = _option(question, text)
     if bare:
         return Opinion(bare, question.name)
@@ -59,13 +59,13 @@ def _read(question: Question, reply: str) -> Opinion | Unread:
 
 
 def _takes_back(question: Question, text: str, value: str) -> bool:
-    """Whether another option follows the object: then it may be quoted from the answer that is judged."""
+    """Tests if another option follows the object: then the object may be a quote from the judged answer."""
     following = re.findall(r'\w+', text.rpartition('}')[2])
     return question.key != INDEX and any(option in following for option in question.options if option != value)
 
 
 def _fields(key: str, parsed: Mapping[Any, Any]) -> dict[str, Any] | None:
-    """The object that has the key: the outermost, or the arguments of a call in it."""
+    """Returns the object that has the key: the outermost, or the arguments of a call in it."""
     fields = {str(name).strip().casefold(): value for name, value in parsed.items()}
     for _ in range(3):
         if key in fields:
@@ -83,7 +83,7 @@ def _fields(key: str, parsed: Mapping[Any, Any]) -> dict[str, Any] | None:
 
 
 def _option(question: Question, value: Any) -> str:
-    """The option that a value is, or ``''``."""
+    """Returns the option that equals a value, or ``''``."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -95,8 +95,8 @@ def _option(question: Question, value: Any) -> str:
 
 
 def _pattern(question: Question) -> re.Pattern[str]:
-    # 'Solved' is the end of 'Unsolved': an option stands right behind the marks. Who repeats the question chooses
-    # nothing: there '"Unsure" or "Unsolved"' follows.
+    # 'Solved' is the end of 'Unsolved': an option directly follows the marks. A reply that repeats the question has
+    # no choice: there '"Unsure" or "Unsolved"' follows.
     marks = '[`"\'*]{0,3}'
     options = '|'.join(question.options)
     several = rf'(?!{marks}\s{{0,9}}(?:or\b|[|/]))'

@@ -1,12 +1,11 @@
-"""The loop ``react``: T-Eval's text protocol (Thought, Action, Action Input, Response), run by lagent's ReAct agent.
+"""The loop ``react``: T-Eval's text protocol (Thought, Action, Action Input, Response), with lagent's ReAct agent.
 
-The system prompt is lagent's own, English as T-Eval's authors ran it or Chinese as the task is, and so is what is said
-before the last answer. ``Final Answer:`` or the action ``FinishAction`` ends a task. What is ours where lagent fails is
-listed in :mod:`opencompass_tooleval.agents.lagent_bridge`.
+The system prompt, and the message before the last answer, are lagent's: English as T-Eval's authors used them, or
+Chinese for a Chinese task. ``Final Answer:`` or the action ``FinishAction`` ends a task.
+:mod:`opencompass_tooleval.agents.lagent_bridge` lists the replacements of lagent's code.
 
-With ``prompts='toolbench'`` the prompt is the one that ToolBench has for models that call nothing natively, and the
-action ``Finish`` ends a task. The list of tools in it, and ``Observation:`` before what a tool says, are ours: the
-published text does not have them.
+With ``prompts='toolbench'`` the prompt is ToolBench's for models without native calls, and the action ``Finish`` ends a
+task. The list of tools in it, and ``Observation:`` before a tool's response, are ours: the published text has none.
 """
 
 from __future__ import annotations
@@ -31,34 +30,34 @@ if TYPE_CHECKING:
 
 LAGENT, TOOLBENCH = 'lagent', 'toolbench'
 PROMPTS = (LAGENT, TOOLBENCH)
-"""Whose prompts: lagent's, in the language of the task, or ToolBench's, in English."""
+"""Sources of the prompts: lagent, in the language of the task, or ToolBench, in English."""
 
 NO_ACTION = 'format:no_match'
-"""An answer that has neither an action nor a final answer."""
+"""Reason of an answer with neither an action nor a final answer."""
 
 NO_ARGUMENTS = '{}'
-"""What a model may pass to ``FinishAction``, as T-Eval's gold steps do: it finishes, and tells the user nothing."""
+"""Arguments of ``FinishAction`` in T-Eval's gold steps: they finish without an answer to the user."""
 
 
 class ReAct:
     """ReAct in text.
 
-    Tools are shown by what :attr:`~opencompass_tooleval.agents.task.Task.shown` says of them, else by their schema, as
-    a list of Python literals, which is how lagent and T-Eval show them. The oracle model makes one of
+    Tools are shown by :attr:`~opencompass_tooleval.agents.task.Task.shown`, else by their schema, as a list of Python
+    literals, as in lagent and T-Eval. The oracle model makes one of
     :attr:`~opencompass_tooleval.agents.task.Task.oracle_calls` per answer, without a thought, and then ends with
     :attr:`~opencompass_tooleval.agents.task.Task.gold_answer`.
 
-    An answer without an action is told to follow the format, as lagent does, until the steps are used up; if the last
-    was one, the task ends with ``finish:missing``, else with ``limit:steps``.
+    As in lagent, a reminder of the format follows an answer without an action. After the last step the task ends with
+    ``finish:missing`` if the last answer had no action, else with ``limit:steps``.
 
     Args:
-        max_steps: Answers of the model per task at most; lagent's prompts tell it to finish before the last.
-        max_observation: Characters of an observation that the model sees; by default 20,000, and ToolBench's 1,024 with
-            ``prompts='toolbench'``.
+        max_steps: Maximum number of the model's answers per task; lagent's prompts tell it to finish before the last.
+        max_observation: Number of characters of an observation that the model sees; default 20,000, and ToolBench's
+            1,024 with ``prompts='toolbench'``.
         prompts: One of :data:`PROMPTS`.
 
     Raises:
-        ImportError: lagent is absent.
+        ImportError: lagent is not installed.
         ValueError: A bound is no positive number, or there are no such prompts.
     """
 
@@ -77,15 +76,15 @@ class ReAct:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a trajectory says of the options."""
+        """Options for the trajectory's settings."""
         return {'max_steps': self._max_steps, 'max_observation': self._max_observation, 'prompts': self._prompts}
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """Carries out a task; a step is one answer of the model.
+        """Runs a task; a step is one answer of the model.
 
         Args:
             task: The task.
-            session: What answers its calls.
+            session: Answers its calls.
         """
         from opencompass_tooleval.agents.lagent_bridge import ReActConversation, ShownTools
 
@@ -105,7 +104,7 @@ class ReAct:
             answer, chain.left_out = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
-            action = rounds.read(answer)
+            action = rounds.read(answer.text)
             if action.name is None:
                 chain.add(answer, reason=visible_text(answer).reason or NO_ACTION)
             elif action.is_final:
@@ -122,7 +121,7 @@ class ReAct:
         return chain.end(stopped=TOO_MANY_STEPS if chain.steps[-1].calls else NOT_FINISHED)
 
     def _carry_out(self, name: str, arguments: Any, session: Session) -> Dialogue[tuple[AnsweredCall, Finish | None]]:
-        """Carries out a call; beside it the finish, if the call is one that ends the task."""
+        """Makes a call; returns the finish beside it, if the call ends the task."""
         if self._prompts == TOOLBENCH and name == FINISH.name:
             finish = read_finish(arguments)
             return finish.call, finish if finish.is_end else None
@@ -130,7 +129,7 @@ class ReAct:
         return answered_call(name, arguments, observation, self._max_observation), None
 
     def _beginning(self, task: Task) -> list[Message]:
-        """What stands before the first answer, without the system prompt."""
+        """Returns the messages before the first answer, without the system prompt."""
         return [Message('user', task.query)]
 
     def _golds(self, task: Task) -> list[str]:
@@ -147,7 +146,7 @@ class ReAct:
 
 
 def shown_tools(task: Task) -> list[dict[str, Any]]:
-    """What the system prompt says of the tools, an object each, under the names that are called."""
+    """Returns an object per tool for the system prompt, with the names used in calls."""
     listed = []
     for tool in task.tools:
         plain = {'description': tool.description, 'parameters': tool.parameters}
@@ -158,7 +157,7 @@ def shown_tools(task: Task) -> list[dict[str, Any]]:
 
 
 def react_golds(task: Task, style: str = LAGENT) -> list[str]:
-    """What a perfect model says in each round, in one of :data:`PROMPTS`."""
+    """Returns the oracle model's answer of each round, in one of :data:`PROMPTS`."""
     calls = [_action(call.name, call.arguments) for call in task.oracle_calls]
     finish = finish_call(task.gold_answer)
     end = _action(finish.name, finish.arguments) if style == TOOLBENCH else f'Final Answer: {task.gold_answer}'

@@ -1,4 +1,4 @@
-"""What agents did, as ``tooleval score agents`` takes it: predictions, and runs in ToolBench's format."""
+"""Scores recorded agents for ``tooleval score agents``: predictions, and runs in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.work_dir.right_subset import load_answers as load_predictions
 
 _RETRIEVED = 'retrieve'
-"""In a file's name of a method that retrieves its tools: its calls name APIs without their tool."""
+"""Part of the file name of a method that retrieves tools: its calls name APIs without their tool."""
 
 
 def _score_predictions(tasks: Sequence[Task], predictions: Path, subset: str) -> list[AgentScore]:
@@ -41,9 +41,9 @@ def _score_predictions(tasks: Sequence[Task], predictions: Path, subset: str) ->
 def _score_stored(
     tasks: Sequence[Task], stored: Sequence[StoredAnswer], predictions: Path, are_judged: bool
 ) -> list[AgentScore]:
-    """Scores every run of a file; what those need that are not in the data nobody knows.
+    """Scores every run of a file; the needed tools of tasks outside the data are unknown.
 
-    Where they are judged they may be some of the data's tasks, or others.
+    If there are judgements, the tasks may be any.
     """
     known = {task.id: task for task in tasks}
     missing = sorted(known.keys() - {answer.task.id for answer in stored})
@@ -113,9 +113,9 @@ def score(
     """Scores trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
 
     Raises:
-        DataError: A file is missing or damaged, they do not belong together, or a prediction is no trajectory.
-        UnjudgedError: More than 1% could not be judged.
-        ValueError: No such subset, or there are preferences without judgements.
+        DataError: A file is missing or damaged, files do not belong together, or a prediction is no trajectory.
+        UnjudgedError: More than 1% of the judgements are missing.
+        ValueError: There is no such subset, or there are preferences without judgements.
     """
     if preferences and not judgements:
         raise ValueError('--preferences stand beside --judgements; alone they are judgements themselves')

@@ -1,4 +1,4 @@
-"""Recorded answers and files of judgements, as ``tooleval agents judge`` and ``tooleval score agents`` take them."""
+"""Recorded answers and files of judgements, for ``tooleval agents judge`` and ``tooleval score agents``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, **{
 
 
 def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
-    """What judgements are about, in the order of the metrics."""
+    """Returns the kinds of judgements, in the order of the metrics."""
     areas = {area for judgement in judgements for area in judgement.found or ()}
     return tuple(kind for area, kind in _KINDS.items() if area in areas)
 
@@ -43,16 +43,16 @@ def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
 def judged_by_files(
     answers: Sequence[JudgedAnswer], judgements: Path, preferences: Path | None = None
 ) -> tuple[list[Judged], tuple[str, ...]]:
-    """What files of judgements say of answers, and what they are about.
+    """Computes the scores of answers from files of judgements, and their kinds.
 
     Args:
         answers: The answers.
         judgements: A file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results``.
-        preferences: ToolBench's ``preference_results`` beside it.
+        preferences: Additional ``preference_results`` of ToolBench.
 
     Raises:
         DataError: A file is missing or damaged.
-        UnjudgedError: More than 1% could not be judged.
+        UnjudgedError: More than 1% of the judgements are missing.
         ValueError: They judge other tasks.
     """
     ids = [answer.id for answer in answers]
@@ -65,11 +65,11 @@ def judged_by_files(
 
 
 def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
-    """What a screen says of judgements beside the rates.
+    """Yields lines about judgements for a screen, beside the rates.
 
     Args:
-        judged: What was found.
-        judge: Whose judgement it is.
+        judged: The judged answers.
+        judge: The judge.
     """
     counted = breakdown(judged)
     lacking = ''
@@ -100,16 +100,16 @@ def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
 
 
 def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[list[Task], list[JudgedAnswer]]:
-    """Tasks and answers of a file.
+    """Loads the tasks and answers of a file.
 
     Args:
-        file: A predictions file, or answers in ToolBench's format, which say their queries.
-        subset: Whose tasks the predictions are of; by default those of the data set that they name.
+        file: A predictions file, or answers in ToolBench's format, which hold their queries.
+        subset: The subset of the tasks; by default that of the data set that the predictions name.
         data: Its data file; by default where ``prepare`` puts it.
 
     Raises:
-        DataError: A file is missing or damaged, or they do not belong together.
-        ValueError: Predictions need a subset, or there is no such one.
+        DataError: A file is missing or damaged, or the files do not belong together.
+        ValueError: The subset of predictions is unknown, or does not exist.
     """
     from opencompass_tooleval.agents.files import BENCHMARK
     from opencompass_tooleval.data_path import resolve_data_path
@@ -129,7 +129,7 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
 
 
 def _subset_of(file: Path, subsets: Sequence[str]) -> str:
-    """The subset that all predictions of a file name as their data set."""
+    """Returns the subset that all predictions of a file name as their data set."""
     questions = load_recorded(file).questions.values()
     named = {name for question in questions for name in named_subsets(question.source or question.dataset, subsets)}
     if len(named) != 1:
@@ -144,17 +144,17 @@ def ask_judge(
     settings: JudgeSettings,
     reference: Path | None,
 ) -> tuple[list[Judgement[Opinions]], str, int]:
-    """Asks a judge about answers; what was asked before, in whatever run, costs nothing.
+    """Sends the judge questions about answers; questions answered in any earlier run are not repeated.
 
     Args:
         cfg: The judge, any model of OpenCompass.
-        answers: What is judged.
+        answers: The answers.
         tasks: Their queries.
-        settings: What is asked.
-        reference: For ``win``, what they are compared with.
+        settings: Kinds and numbers of judgements.
+        reference: For ``win``, the answers to compare with.
 
     Returns:
-        The judgements, the judge's name, and how often it was asked.
+        The judgements, the judge's name, and the number of requests.
 
     Raises:
         DataError: The reference is missing or damaged.

@@ -1,4 +1,4 @@
-"""Data files -> tasks. Every quirk of the data ends in ``records_*.py``; here is which of them reads a subset."""
+"""Reads data files as tasks, with the reader of each subset. Every quirk of the data ends in ``records_*.py``."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Subset(SubsetRow):
 
 @dataclass(frozen=True)
 class Data:
-    """What is in a data file.
+    """Content of a data file.
 
     Attributes:
-        tasks: In the file's order.
+        tasks: The tasks, in the file's order.
         errata: Its faults.
     """
 
@@ -51,7 +51,7 @@ class Data:
 
     @property
     def calls(self) -> int:
-        """Gold calls of all tasks."""
+        """Number of gold calls of all tasks."""
         return sum(len(task.gold or ()) for task in self.tasks)
 
 
@@ -64,20 +64,20 @@ _READERS = {
     'toolbench': f'{_ROOM}.records_toolbench:read_toolbench_tasks',
     'ultratool': f'{_ROOM}.records_ultratool:read_ultratool_tasks',
 }
-"""Format -> what reads it: file, subset and a list that takes errata in, tasks out. Named, since T-Eval's is dear."""
+"""Format -> its reader: file, subset and a list for errata -> tasks. By name, since T-Eval's is slow to import."""
 find_subset = TABLE.find
 
 
 def data_file(name: str, version: str | None = None) -> str:
-    """Where a subset's file is below its folder.
+    """Returns the path of a subset's file below its folder.
 
     Args:
         name: The subset.
-        version: Of T-Eval's data, whose queries are those of ``plan_json``: ``v1`` (published: 553), ``v2`` or
+        version: Version of T-Eval's data, with the queries of ``plan_json``: ``v1`` (published: 553), ``v2`` or
             ``v2_subset``.
 
     Raises:
-        ValueError: There is no such subset or version, or a version is none of T-Eval's.
+        ValueError: There is no such subset or version, or the subset has no versions.
     """
     subset = find_subset(name)
     if version is None:
@@ -92,7 +92,7 @@ def load_data(file: Path, name: str) -> Data:
 
     Args:
         file: Its path.
-        name: Row of the table: other counts than its own are logged.
+        name: Row of the table; counts that differ from it are logged.
 
     Raises:
         DataError: It is missing or damaged; names the record.

@@ -1,4 +1,4 @@
-"""T-Eval's plans -> tasks: the queries that its authors let an agent carry out step by step (section 4.3)."""
+"""Reads T-Eval's plans as tasks: the queries that its authors had an agent run step by step (section 4.3)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PLAN = 'plan_json'
 
 
 def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
-    """The tasks of a file: APIs from the system prompt, gold calls from the plan.
+    """Reads the tasks of a file: APIs from the system prompt, gold calls from the plan.
 
     Args:
-        file: Called as published, such as ``plan_json_v1.json``.
-        subset: What the tasks' subset is called.
-        errata: Takes what is wrong with the data.
+        file: A file with its published name, such as ``plan_json_v1.json``.
+        subset: Name of the subset.
+        errata: Receives faults of the data.
 
     Raises:
         DataError: It is missing or damaged; names the record.

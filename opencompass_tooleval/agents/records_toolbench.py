@@ -1,4 +1,4 @@
-"""ToolBench's test files -> tasks: the APIs of a query under the names that published runs and recordings have."""
+"""Reads ToolBench's test files as tasks: the APIs of a query have the names of published runs and recordings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FILES = {'toolbench_g1': 'G1', 'toolbench_g2': 'G2', 'toolbench_g3': 'G3'}
 
 
 def read_toolbench_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
-    """The tasks of a test file; nobody knows the calls, but the APIs that a query needs.
+    """Reads the tasks of a test file; the gold calls are unknown, only the needed APIs are known.
 
     Args:
-        file: Such as ``G1_instruction.json``.
-        subset: What the tasks' subset is called.
-        errata: Takes what is wrong with the data.
+        file: A file such as ``G1_instruction.json``.
+        subset: Name of the subset.
+        errata: Receives faults of the data.
 
     Raises:
         DataError: It is missing or damaged; names the record.

@@ -1,4 +1,4 @@
-"""UltraTool's annotated samples -> tasks: a question with its tools, and the calls that its plan makes."""
+"""Reads UltraTool's annotated samples as tasks: a question with its tools, and the calls of its plan."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
-    """The tasks of a file of annotated samples; a task's id is its row.
+    """Reads the tasks of a file of annotated samples; a task's id is its row.
 
     Args:
         file: ``test.json`` or ``dev.json`` of a language; damaged rows of ``dev.json`` are left out.
-        subset: What the tasks' subset is called.
-        errata: Takes what is wrong with the data.
+        subset: Name of the subset.
+        errata: Receives faults of the data.
 
     Raises:
         DataError: It is missing or damaged; names the row.
@@ -60,7 +60,7 @@ def _schema(tool: Tool) -> ToolSchema:
 
 
 def _gold_call(call: Call, schema: Mapping[str, Any], row: str, errata: list[Erratum]) -> GoldCall:
-    """A call of the plan. Arguments that the tool does not have are left out, as in the published tool_usage."""
+    """Returns a call of the plan, without unknown arguments, as in the published tool_usage."""
     schemas = schema['properties']
     arguments = [argument for argument in call.arguments if argument.name in schemas]
     values = {argument.name: _value(argument, schemas[argument.name]) for argument in arguments}
@@ -72,12 +72,12 @@ def _gold_call(call: Call, schema: Mapping[str, Any], row: str, errata: list[Err
 
 
 def _is_open(argument: Argument) -> bool:
-    """Whether the plan says where a value comes from instead of the value: ``<Current account balance>``."""
+    """Tests if the plan has a placeholder for the source of a value: ``<Current account balance>``."""
     return '<' in argument.raw and '>' in argument.raw
 
 
 def _value(argument: Argument, schema: Any) -> Any:
-    """The value as the schema's type has it; the text where it is none of that."""
+    """Converts the value to the schema's type; the text if that is impossible."""
     kinds = _KINDS.get(schema.get('type', ''), ()) if isinstance(schema, dict) else ()
     text = argument.value
     if not kinds or len(text) > 10_000:

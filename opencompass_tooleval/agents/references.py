@@ -1,4 +1,4 @@
-"""What answers are compared with: the predictions of another run, or published answers in ToolBench's format."""
+"""References to compare answers with: predictions of another run, or published answers in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from opencompass_tooleval.work_dir.shards import shard_files
 
 
 def prediction_files(path: Path, dataset: str | None) -> list[Path]:
-    """The files of a reference.
+    """Finds the files of a reference.
 
     Args:
         path: A file, or a model's folder of predictions, ``RUN/predictions/MODEL``.
-        dataset: The data set's abbr, which is looked for in a folder.
+        dataset: The data set's abbr, to find its files in a folder.
 
     Raises:
         DataError: There is none.
@@ -41,12 +41,12 @@ def prediction_files(path: Path, dataset: str | None) -> list[Path]:
 
 
 def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = None) -> dict[str, JudgedAnswer]:
-    """Query id -> the answer to compare with.
+    """Loads the reference: query id -> the answer to compare with.
 
     Args:
-        path: As :func:`prediction_files`; or a file of answers in ToolBench's format.
-        tasks: The queries. Answers to others are left out.
-        dataset: As there.
+        path: A path for :func:`prediction_files`, or a file of answers in ToolBench's format.
+        tasks: The queries. Answers to others are skipped.
+        dataset: The data set's abbr.
 
     Raises:
         DataError: It is missing or damaged, or answers none of the queries.
@@ -64,11 +64,11 @@ def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = Non
 def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
     answers = {}
     for query_id, prediction in load_recorded(file).by_id.items():
-        reason = str(prediction.reason or '')
+        reason = prediction.reason or ''
         if query_id not in tasks or reason.startswith(INFRA):
             continue
         try:
-            trajectory = parse_trajectory(prediction)
+            trajectory = parse_trajectory(prediction.text)
         except ValueError as error:
             raise DataError(file, f'it is no prediction of an agent: {error}', query_id) from error
         if not trajectory.stopped.startswith(INFRA):
@@ -77,12 +77,12 @@ def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
 
 
 def references_digest(references: Mapping[str, JudgedAnswer]) -> str:
-    """Stands for all answers of a reference."""
+    """Returns a digest of all answers of a reference."""
     return answer_digest({query_id: answer.digest for query_id, answer in references.items()})
 
 
 def compared_digest(judgements: Iterable[Judgement[Opinions]]) -> str:
-    """The same, of what stored judgements say that they were compared with; ``''`` where none says it."""
+    """Returns the digest of the reference in stored judgements; ``''`` if they have none."""
     compared = {judgement.id: judgement.reference for judgement in judgements if judgement.reference}
     return answer_digest(compared) if compared else ''
 
@@ -90,15 +90,15 @@ def compared_digest(judgements: Iterable[Judgement[Opinions]]) -> str:
 def check_compared(
     judgements: Iterable[Judgement[Opinions]], references: Mapping[str, JudgedAnswer], file: Path | None
 ) -> None:
-    """Checks that stored judgements compare with these answers, as far as they say with which.
+    """Checks that stored judgements compare with this reference, if they identify theirs.
 
     Args:
         judgements: The judgements.
-        references: Query id -> what is to be compared with.
-        file: Of the judgements.
+        references: Query id -> the answer to compare with.
+        file: File of the judgements.
 
     Raises:
-        DataError: One compares with another answer.
+        DataError: A judgement compares with another answer.
     """
     for judgement in judgements:
         given = references.get(judgement.id)

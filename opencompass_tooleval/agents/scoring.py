@@ -1,7 +1,7 @@
 """Scores trajectories without a judge: one task and one trajectory in, one :class:`AgentScore` out.
 
-Recall, precision, order and arguments are of the calls on the way to the end; waste is of all calls, those of abandoned
-branches too. docs/explanation/agents.md defines each metric.
+Recall, precision, order and arguments are computed from the calls on the path to the end; waste from all calls, also
+those of abandoned branches. docs/explanation/agents.md defines each metric.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from opencompass_tooleval.agents.matching import Partner, match_calls, partners_
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste, ends_in_loop
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -31,13 +32,13 @@ INVALID = 'invalid_call_rate'
 REPEATED_AFTER_ERROR = 'repeated_after_error_rate'
 
 OF_CALLS = (RECALL, PRECISION, F1, ORDER, ARGUMENTS, ALL_RIGHT)
-"""Against gold calls."""
+"""Metrics against gold calls."""
 OF_REPAIRED = (ORDER, ARGUMENTS, ALL_RIGHT)
-"""Those that gold calls no call can equal weigh upon."""
+"""Metrics that are affected by gold calls that no call can equal."""
 WASTE = (REPEATED, UNKNOWN, INVALID, REPEATED_AFTER_ERROR)
-"""Shares of calls; lower is better."""
+"""Shares of wasted calls; lower is better."""
 METRICS = (FINISH_RATE, *OF_CALLS, *WASTE)
-"""All of them, in their order; a subset's row has those that apply to it."""
+"""All metrics, in their order; a subset's row has those that apply to it."""
 
 LOOP = 'loop'
 MISSING = 'calls:missing'
@@ -47,20 +48,20 @@ WRONG_ARGUMENTS = 'calls:arguments'
 REFUSED = 'calls:refused'
 
 _UNREAD = ('parse:', 'answer:')
-"""Areas of the reasons why nothing came of a step that say more than that the task has no end."""
+"""Areas of reasons of a step that are more specific than a missing end."""
 
 _MAX_DESCRIPTION = 200
-"""Characters of a tool's description in a detail: the task has all of it."""
+"""Maximum number of characters of a tool's description in a detail; the task has all of it."""
 
 Values = dict[str, float | None]
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """The score of a task with gold calls that no call by the documentation equals, once they are repaired.
+    """The score of a task in which gold calls that no call by the documentation can equal are repaired.
 
     Attributes:
-        calls: How many such gold calls the task has.
+        calls: Number of such gold calls of the task.
         values: Its metrics, those of :data:`OF_REPAIRED`, 0-1.
     """
 
@@ -73,11 +74,11 @@ class AgentScore(SampleScore):
     """The score of one task; ``parsed`` and ``gold`` are lists of calls, ``{'name', 'arguments'}``.
 
     Attributes:
-        trajectory: All that was done; None where no answer came.
-        waste: Of its calls.
-        partners: Of each of ``gold`` the call on the way to the end that was matched with it.
-        tools: What the task offers: ``name``, ``description``, names of ``required`` and ``optional`` arguments.
-        repaired: What stands beside the official ``values``; None where no gold call of the task is at fault.
+        trajectory: The trajectory; None without an answer.
+        waste: Wasted calls.
+        partners: The match of each gold call with a call on the path to the end.
+        tools: The offered tools: ``name``, ``description``, names of ``required`` and ``optional`` arguments.
+        repaired: Score with repaired gold calls; None if no gold call of the task is faulty.
     """
 
     trajectory: Trajectory | None = None
@@ -87,7 +88,7 @@ class AgentScore(SampleScore):
     repaired: Repaired | None = None
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`; with how the task ended, its final answer, and counts."""
+        """Returns the detail of the sample, with the end of the task, its final answer, and counts."""
         done = self.trajectory
         if done is None:
             return super().to_detail()
@@ -106,12 +107,12 @@ class AgentScore(SampleScore):
 
 
 def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
-    """Scores what was done on one task.
+    """Scores the trajectory of one task.
 
     Returns:
-        Every metric of :data:`METRICS`, 0-1; None for those against gold calls where nobody knows them. Where only the
-        tools that are needed are known, each tool counts once, and only recall, precision and F1 apply. Where nothing
-        is called, nothing is wasted.
+        Every metric of :data:`METRICS`, 0-1; those against gold calls are None if the gold calls are unknown. If only
+        the needed tools are known, each tool counts once, and only recall, precision and F1 apply. Without calls
+        nothing is wasted.
     """
     is_finished = not trajectory.stopped and bool(trajectory.final_answer.strip())
     waste = count_waste(trajectory)
@@ -143,7 +144,7 @@ def _repaired(task: Task, calls: Sequence[AnsweredCall]) -> Repaired | None:
 
 
 def _in_short(tool: ToolSchema) -> dict[str, Any]:
-    """A tool as a reader of the trajectory needs it."""
+    """Shortens a tool for the reader of a trajectory."""
     properties = list(tool.parameters.get('properties') or {})
     required = [name for name in properties if name in (tool.parameters.get('required') or ())]
     return {
@@ -155,7 +156,7 @@ def _in_short(tool: ToolSchema) -> dict[str, Any]:
 
 
 def _partners(task: Task, calls: Sequence[AnsweredCall]) -> list[Partner]:
-    """Of each gold call; where only the tools that are needed are known, of each tool its first call."""
+    """Returns the match of each gold call; if only the needed tools are known, the first call of each tool."""
     if task.gold is not None:
         return partners_of(calls, task.gold)
     first: dict[str, int] = {}
@@ -200,7 +201,7 @@ def _all_wrong(task: Task) -> Values:
 
 
 def _shares(count: int, called: int, wanted: int) -> Values:
-    """Recall, precision and F1. As in T-Eval's plans nothing called is nothing right: precision 0."""
+    """Computes recall, precision and F1. As in T-Eval's plans, precision without calls is 0."""
     if not wanted:
         none_right = float(not called)
         return {RECALL: None, PRECISION: none_right, F1: none_right}
@@ -212,7 +213,7 @@ def _shares(count: int, called: int, wanted: int) -> Values:
 
 
 def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Values) -> str:
-    """The first cause: of what kept the agent from its end, then of what is wrong with its calls."""
+    """Returns the first reason: of a missing end, then of faulty calls."""
     if trajectory.stopped.startswith(INFRA):
         return trajectory.stopped
     if not is_finished:
@@ -222,32 +223,31 @@ def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Value
         return last if last.startswith(_UNREAD) else trajectory.stopped or NOT_FINISHED
     causes = {RECALL: MISSING, PRECISION: EXTRA, ORDER: WRONG_ORDER, ARGUMENTS: WRONG_ARGUMENTS}
     wrong = next((reason for metric, reason in causes.items() if values[metric] not in (None, 1)), OK)
-    # Gold calls say what is right to pass, though a tool may refuse that; where only tools are known, the tool says it.
+    # Gold calls define the correct arguments, even if a tool rejects them; if only tools are known, the tool decides.
     return REFUSED if wrong == OK and task.gold is None and values[INVALID] else wrong
 
 
-def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list[AgentScore]:
+def score_predictions(tasks: Sequence[Task], predictions: Sequence[Answer]) -> list[AgentScore]:
     """Scores a subset: one score per task, in the same order.
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
-            reason is a task that was not carried out, and counts as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not run, and
+            counts as wrong.
 
     Raises:
-        ValueError: There are more tasks than predictions or fewer, or a prediction is no trajectory.
+        ValueError: The numbers of tasks and predictions differ, or a prediction is no trajectory.
     """
     if len(tasks) != len(predictions):
         raise ValueError(f'{len(tasks)} tasks, but {len(predictions)} predictions')
     return [_score(task, prediction) for task, prediction in zip(tasks, predictions, strict=True)]
 
 
-def _score(task: Task, prediction: str) -> AgentScore:
-    reason = getattr(prediction, 'reason', None)
-    if reason:
+def _score(task: Task, prediction: Answer) -> AgentScore:
+    if prediction.reason:
         values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
-        return AgentScore(task.id, values, str(reason), gold=_gold_of(task), repaired=_repaired(task, ()))
+        return AgentScore(task.id, values, prediction.reason, gold=_gold_of(task), repaired=_repaired(task, ()))
     try:
-        return score_trajectory(task, parse_trajectory(prediction))
+        return score_trajectory(task, parse_trajectory(prediction.text))
     except ValueError as error:
         raise ValueError(f'prediction of task {task.id!r}: {error}') from error

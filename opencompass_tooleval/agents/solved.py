@@ -1,8 +1,8 @@
-"""Whether an answer solves its query, and whether it passes: the rules of ToolBench's evaluator, as in StableToolBench.
+"""Judges if an answer solves its query, and if it passes: the rules of ToolBench's evaluator, as in StableToolBench.
 
-Pure: judging is a generator, and the caller asks the judge. An answer whose last call is no ``Finish``, an empty one,
-and one with ``give_up_and_restart`` is unsolved unasked. Else the judge looks at the final answer, and where it is
-unsure at the whole run.
+Pure: judging is a generator, and the caller sends the requests. An answer whose last call is no ``Finish``, an empty
+one, and one with ``give_up_and_restart`` is unsolved without a request. For others the judge reads the final answer,
+and if it is unsure, the complete run.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
 from opencompass_tooleval.judging.judgement import Opinion, Unread
 
 TIMES = 4
-"""Judgements of each answer by default, as ToolBench has it."""
+"""Number of judgements of each answer; default as in ToolBench."""
 
 NO_FINISH, NO_ANSWER, GAVE_UP, TOO_LONG = 'no_finish', 'no_answer', 'gave_up', 'too_long'
-"""By what rule an answer is unsolved unasked."""
+"""Rules by which an answer is unsolved without a request."""
 
 POINTS = {SOLVED: 1.0, UNSURE: 0.5, UNSOLVED: 0.0}
 
 
 def unasked(answer: JudgedAnswer) -> str:
-    """The rule by which an answer is unsolved without asking; ``''`` where the judge is asked."""
+    """Returns the rule by which an answer is unsolved without a request; ``''`` if the judge is asked."""
     if not answer.is_finished:
         return NO_FINISH
     if not answer.final_answer.strip() or not answer.told.strip():
@@ -50,7 +50,7 @@ def unasked(answer: JudgedAnswer) -> str:
 
 
 def judge_item(judged: JudgedAnswer, question: Question, repeat: int, **values: str) -> JudgeItem:
-    """A question about an answer; ``ID/QUESTION/REPEAT`` names it."""
+    """Creates a question about an answer, with the name ``ID/QUESTION/REPEAT``."""
     name = f'{judged.id}/{question.name}/{repeat}'
     return JudgeItem(name, question.prompt(**values), reader(question), repeat=repeat)
 
@@ -58,14 +58,14 @@ def judge_item(judged: JudgedAnswer, question: Question, repeat: int, **values: 
 def ask_whole(
     judged: JudgedAnswer, question: Question, repeat: int, whole: Mapping[str, str], short: Mapping[str, str]
 ) -> Judging[Opinion]:
-    """Asks about whole runs; about shortened ones where the judge cannot take so much.
+    """Asks about complete runs; about shortened ones if they are too long for the judge.
 
     Args:
-        judged: Whose id the question has.
+        judged: The answer whose id the question has.
         question: The question.
-        repeat: Which of several judgements this is.
-        whole: What it is filled with.
-        short: The same, shortened.
+        repeat: Index among several judgements.
+        whole: Values for the question's fields.
+        short: The same values, shortened.
     """
     opinion: Opinion | Unread = yield judge_item(judged, question, repeat, **whole)
     if isinstance(opinion, Unread) and opinion.why == TRUNCATED and short != whole:
@@ -74,11 +74,11 @@ def ask_whole(
 
 
 def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
-    """One judgement of whether an answer solves its query: ``Solved``, ``Unsure`` or ``Unsolved``.
+    """Judges once if an answer solves its query: ``Solved``, ``Unsure`` or ``Unsolved``.
 
     Args:
         answer: The answer.
-        repeat: Which of several judgements this is.
+        repeat: Index among several judgements.
     """
     rule = unasked(answer)
     if rule:
@@ -93,14 +93,14 @@ def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
 
 
 def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Judging[Opinion]:
-    """Whether the task could be solved at all: ``Solvable``, ``Unsure`` or ``Unsolvable``.
+    """Judges if the task can be solved: ``Solvable``, ``Unsure`` or ``Unsolvable``.
 
-    It is not asked where the answer solves it, nor, as published, where no ``Finish`` was called: that always fails.
+    There is no request if the answer solves it, nor, as published, without a call of ``Finish``: that always fails.
 
     Args:
         answer: The answer.
-        solved: What :func:`judge_solved` found.
-        repeat: Which of several judgements this is.
+        solved: The opinion of :func:`judge_solved`.
+        repeat: Index among several judgements.
     """
     if solved.value == SOLVED or solved.by == NO_FINISH:
         return Opinion(SOLVABLE, solved.by)
@@ -109,7 +109,7 @@ def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Ju
 
 
 def judge_passed(answer: JudgedAnswer, repeat: int = 0) -> Judging[tuple[Opinion, Opinion]]:
-    """One judgement of both: whether it is solved, and whether it could be."""
+    """Judges once if the task is solved, and if it can be."""
     solved = yield from judge_solved(answer, repeat)
     if solved.fault:
         return solved, Opinion('', SOLVABLE_TASK.name, fault=solved.fault)
@@ -117,20 +117,20 @@ def judge_passed(answer: JudgedAnswer, repeat: int = 0) -> Judging[tuple[Opinion
 
 
 def points(opinions: Sequence[Opinion]) -> float | None:
-    """What judgements of one answer are worth: 0-1, the mean of those that there are; None if there is none."""
+    """Computes the mean of the available judgements of one answer, 0-1; None without any."""
     given = [POINTS[opinion.value] for opinion in opinions if not opinion.fault]
     return math.fsum(given) / len(given) if given else None
 
 
 def rates(answers: Sequence[Sequence[Opinion]]) -> list[float]:
-    """The solved rate by each judgement, 0-1: by the first of every answer, by the second, ..."""
+    """Computes the solved rate by each judgement, 0-1: by the first of every answer, by the second, ..."""
     most = max(map(len, answers), default=0)
     columns = ([answer[place] for answer in answers if place < len(answer)] for place in range(most))
     return [rate for column in columns if (rate := points(column)) is not None]
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Standard deviation of values, divided by their number, as ToolBench gives it; None without any."""
+    """Computes the standard deviation of values, divided by their number, as ToolBench does; None without any."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -138,14 +138,14 @@ def deviation(values: Sequence[float]) -> float | None:
 
 
 def passes(solved: str, solvable: str) -> bool | None:
-    """Whether one judgement lets an answer pass; None where ToolBench's evaluator is unsure, and draws."""
+    """Returns if an answer passes by one judgement; None if ToolBench's evaluator is unsure, and flips a coin."""
     if solved == SOLVED or solvable == UNSOLVABLE:
         return True
     return False if solved == UNSOLVED and solvable == SOLVABLE else None
 
 
 def votes_of(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> list[tuple[bool, bool]]:
-    """Of each pair of judgements whether it lets an answer pass, and whether that was drawn; see :func:`passed`."""
+    """Returns for each pair of judgements if the answer passes, and if a coin decided; see :func:`passed`."""
     votes = []
     for place, (answer, task) in enumerate(zip(solved, solvable, strict=False)):
         if not answer.fault and not task.fault:
@@ -155,15 +155,15 @@ def votes_of(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opini
 
 
 def passed(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> float | None:
-    """1 if at least as many judgements let an answer pass as do not, else 0; as published, an unsure one is drawn.
+    """Returns 1 if at least as many judgements pass an answer as not, else 0; as published, unsure ones flip a coin.
 
     Args:
-        answer_id: Its query id, by which is drawn, the same in every process.
+        answer_id: Its query id, the seed of the coin, with the same result in every process.
         solved: Judgements of the answer.
-        solvable: Those of the task, one to each.
+        solvable: Judgements of the task, one for each.
 
     Returns:
-        None if there is no judgement.
+        None without a judgement.
     """
     votes = [vote for vote, _ in votes_of(answer_id, solved, solvable)]
     if not votes:

@@ -1,4 +1,4 @@
-"""Answers, calls and observations as steps of a trajectory, bounded in size; and chains of them."""
+"""Builds steps of a trajectory, bounded in size, from answers, calls and observations; and chains of steps."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from opencompass_tooleval.core.tool_messages import object_arguments
 from opencompass_tooleval.environments.observation import Observation
 
 MAX_TEXT = 20_000
-"""Characters at most of a thought, of the arguments of a call, of an observation and of a final answer, as they are
-kept; of calls and observations also as they are shown to the model."""
+"""Maximum number of stored characters of a thought, of the arguments of a call, of an observation and of a final
+answer; of calls and observations also as they are shown to the model."""
 
 CUT_MARK = '...'
-"""Follows what is shown of an observation that is cut, as in ToolBench."""
+"""Follows an observation that is shown cut, as in ToolBench."""
 
 
 def as_written(text: str) -> str:
-    """A text with the blanks around it, cut at :data:`MAX_TEXT`."""
+    """Strips the whitespace around a text, and cuts it at :data:`MAX_TEXT`."""
     return clean_text(text[:MAX_TEXT])
 
 
 def bounded_value(value: Any) -> Any:
-    """JSON values as they are; what takes more than :data:`MAX_TEXT` characters becomes its JSON text, cut."""
+    """Returns JSON values unchanged; a value with more than :data:`MAX_TEXT` characters becomes its JSON text, cut."""
     value = to_jsonable(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= MAX_TEXT else bounded_text(text, MAX_TEXT)
 
 
 def repeated_arguments(arguments: Any) -> dict[str, Any]:
-    """Arguments as they stand in the conversation that goes on: a bounded object in any case."""
+    """Returns arguments as they are repeated in the conversation: always a bounded object."""
     return object_arguments(bounded_value(arguments))
 
 
 def shown_observation(text: str, most: int = MAX_TEXT) -> str:
-    """An observation as the model sees it: ``most`` characters, and three dots where there are more."""
+    """Cuts an observation for the model: ``most`` characters, and three dots if it is longer."""
     text = clean_text(text)  # first: it makes text longer
     return text if len(text) <= most else f'{text[:most]}{CUT_MARK}'
 
 
 def answered_call(name: str, arguments: Any, observation: Observation, most: int = MAX_TEXT) -> AnsweredCall:
-    """A call that was carried out.
+    """Creates the record of a call.
 
     Args:
-        name: As the model gave it.
-        arguments: As the model gave them.
-        observation: What came of it, whole.
-        most: Characters of the observation that are shown.
+        name: The name that the model gave.
+        arguments: The arguments that the model gave.
+        observation: The complete observation.
+        most: Number of characters of the observation that are shown.
     """
     return AnsweredCall(
         bounded_text(name, MAX_NAME_CHARS),
@@ -66,19 +66,19 @@ def answered_call(name: str, arguments: Any, observation: Observation, most: int
 
 
 def thought_of(answer: Answer) -> str:
-    """What a step keeps of an answer's text: without a reasoning model's thoughts, unless there is nothing else."""
-    return bounded_text(str(visible_text(answer)) or str(answer), MAX_TEXT)
+    """Returns an answer's text for a step: without a reasoning model's thoughts, unless there is nothing else."""
+    return bounded_text(visible_text(answer).text or answer.text, MAX_TEXT)
 
 
 @dataclass
 class Chain:
-    """A trajectory in the making, each step after the other.
+    """A trajectory under construction, each step after the other.
 
     Attributes:
-        loop: As :class:`~opencompass_tooleval.agents.trajectory.Trajectory`.
-        settings: As there.
-        steps: Those that were taken.
-        left_out: As there.
+        loop: Name of the loop.
+        settings: Settings that the numbers depend on.
+        steps: The steps so far.
+        left_out: Number of observations that were left out of requests.
     """
 
     loop: str
@@ -94,14 +94,14 @@ class Chain:
         text: str | None = None,
         purpose: str = '',
     ) -> None:
-        """Adds what an answer led to.
+        """Adds a step for an answer.
 
         Args:
             answer: The answer.
-            calls: Its calls, carried out.
-            reason: Why nothing came of it.
+            calls: Its calls, with observations.
+            reason: The reason for which it had no effect.
             text: The thought; by default :func:`thought_of` the answer.
-            purpose: What it was asked for, where a loop asks for several things.
+            purpose: Purpose of the request, if a loop has several kinds.
         """
         thought = thought_of(answer) if text is None else bounded_text(text, MAX_TEXT)
         usage = answer.usage.to_payload() if answer.usage else None
@@ -113,11 +113,11 @@ class Chain:
         self.steps[place] = replace(step, calls=(*step.calls, call))
 
     def add_reason(self, reason: str) -> None:
-        """Says of the last step why nothing came of it."""
+        """Adds the reason for which the last step had no effect."""
         self.steps[-1] = replace(self.steps[-1], reason=reason)
 
     def end(self, final_answer: str = '', stopped: str = '') -> Trajectory:
-        """The trajectory, with the answer that it ends in or why it has none."""
+        """Returns the trajectory, with its final answer or the reason for a missing one."""
         return Trajectory(
             self.loop,
             tuple(self.steps),

@@ -1,12 +1,12 @@
 """The subsets of agents' tasks. Literals only: configs read this file inside ``read_base()``.
 
 ``SUBSETS``: ``format`` names the reader, ``language`` is that of the requests, ``folder`` is below the data cache,
-``file`` below the folder, ``bank`` is where our configs look for the recorded responses, ``instructions`` where they
-look for EasyTool's, ``stateful_tools`` names the tools that are worked out, ``tasks`` is their number, ``calls`` that
-of gold calls (0 where nobody knows them), ``metrics`` are in fixed order.
+``file`` below the folder, ``bank`` is the path of recorded responses in the configs, ``instructions`` that of
+EasyTool's instructions, ``stateful_tools`` names the emulated tools, ``tasks`` is their number, ``calls`` that of gold
+calls (0 if unknown), ``metrics`` are in fixed order.
 
-``LOOPS``: how our configs go about tasks of a format; ``name`` is what config and data set are called after,
-``instructed`` whether it has EasyTool instructions in any case, ``options`` are those of the dialogues.
+``LOOPS``: the loops of the configs for tasks of a format; ``name`` is a part of the names of config and data set,
+``instructed`` is true if EasyTool instructions are always used, ``options`` are those of the dialogues.
 """
 
 _WASTE = ('repeated_call_rate', 'unknown_tool_rate', 'invalid_call_rate', 'repeated_after_error_rate')

@@ -1,4 +1,4 @@
-"""What an agent is to do: a request, the tools that it may call, and, where somebody knows them, the right calls."""
+"""A task of an agent: a request, the tools that it may call, and the gold calls if they are known."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Task:
     """One task.
 
     Attributes:
-        id: As recordings of the task have it: T-Eval's ``query_0_1``, ToolBench's query id.
+        id: Its id in recordings: T-Eval's ``query_0_1``, ToolBench's query id.
         subset: Row of the table of subsets.
         query: The request.
-        tools: What may be called, under the names that the environment knows, without what ends the task.
-        gold: The calls of a perfect agent in order, without the finish; None where nobody knows them.
-        documents: Tool -> its documentation as JSON values, where there is more than its schema: for text prompts and
-            for the simulator.
-        relevant: The tools that are needed, where somebody knows them but not the calls (ToolBench).
-        instructions: Tool -> its EasyTool guideline, which the model sees in place of the documentation: ``tool_name``,
-            ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and, where
-            there is one, ``Example``. Empty without instructions. ``tools`` are described by them already.
-        language: ``EN`` or ``ZH``: that of the prompts, where a loop has both.
-        goal: What has to be true at the end, of tasks that were made from a user's tools; else None.
+        tools: The offered tools, with the environment's names, without the one that ends the task.
+        gold: The calls of a perfect agent in order, without the finish; None if unknown.
+        documents: Tool -> its documentation as JSON values, if there is more than its schema: for text prompts and for
+            the simulator.
+        relevant: The needed tools, if they are known but not the calls (ToolBench).
+        instructions: Tool -> its EasyTool guideline, which the model sees instead of the documentation: ``tool_name``,
+            ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
+            optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
+        language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
+        goal: Conditions at the end, for tasks made from a user's tools; else None.
     """
 
     id: str
@@ -46,22 +46,22 @@ class Task:
 
     @property
     def gold_answer(self) -> str:
-        """What a perfect agent ends with; a fixed sentence for published data sets, which do not have it."""
+        """A perfect agent's final answer; a fixed sentence for published data sets, which have none."""
         return self.goal.answer if self.goal and self.goal.answer else GOLD_ANSWER
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """Tool -> what a text prompt shows of it: instructions, or the documentation."""
+        """Tool -> its description in a text prompt: instructions, or the documentation."""
         return self.instructions or self.documents
 
     @property
     def schemas(self) -> dict[str, Mapping[str, Any]]:
-        """Tool -> JSON Schema of its arguments, as the environment takes it."""
+        """Tool -> JSON Schema of its arguments, for the environment."""
         return {tool.name: tool.parameters for tool in self.tools}
 
     @property
     def oracle_calls(self) -> tuple[GoldCall, ...]:
-        """What the oracle model calls: the gold calls; where nobody knows them each relevant tool, with examples."""
+        """Calls of the oracle model: the gold calls; if unknown, each needed tool, with example arguments."""
         if self.gold is not None:
             return self.gold if self.goal is None else self.goal.oracle_calls(self.gold)
         schemas = self.schemas
@@ -69,17 +69,17 @@ class Task:
 
     @property
     def shown_digest(self) -> str:
-        """Stands for what an agent is shown of the tools."""
+        """Identifies the shown descriptions of the tools."""
         return answer_digest([[asdict(tool) for tool in self.tools], self.shown])
 
     def to_payload(self) -> str:
-        """The task as JSON text; :func:`parse_task` gives it back."""
+        """Converts the task to JSON text for :func:`parse_task`."""
         payload = asdict(self)
         return json.dumps(payload if self.goal else {key: value for key, value in payload.items() if key != 'goal'})
 
 
 def parse_task(payload: str) -> Task:
-    """Reads :meth:`Task.to_payload`."""
+    """Reads the text of :meth:`Task.to_payload`."""
     raw = json.loads(payload)
     gold = raw.pop('gold')
     return Task(
@@ -97,7 +97,7 @@ _EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array'
 
 
 def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Required arguments with their example values; where a schema has none, one of the type."""
+    """Returns required arguments with their example values; without an example, a value of the type."""
     properties = schema.get('properties', {})
     required = {name: properties.get(name, {}) for name in schema.get('required', ())}
     return {

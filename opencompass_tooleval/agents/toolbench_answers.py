@@ -1,9 +1,9 @@
-"""Trajectories as answer files of ToolBench's evaluator have them, and the way back.
+"""Converts trajectories to and from answer files of ToolBench's evaluator.
 
 A file is an object by query id, of ``{"query", "available_tools", "answer": {"method", "total_steps", "final_answer",
-"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.trajectories` says more. As in ToolBench's own
-files, a run is the way to its end without the branches that were given up, and the steps are counted as nodes, those of
-roles ``system`` and ``user`` among them.
+"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.trajectories` has the details. As in ToolBench's
+files, a run is the path to its end without abandoned branches, and its steps are counted as nodes, including those of
+roles ``system`` and ``user``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from opencompass_tooleval.environments.observation import EXACT, UNKNOWN_TOOL
 _REACT, _EASYTOOL = 'toolbench_react', 'easytool'
 
 _METHODS = {'CoT@1': _REACT, 'DFS_woFilter_w2': 'dfsdt'}
-"""What ToolBench calls its loops, and we."""
+"""ToolBench's names of loops -> ours."""
 
 _OF_EASYTOOL = 'compression'
-"""Begins what EasyTool's files call their method."""
+"""Prefix of methods in EasyTool's files."""
 
 _MAX_NAME = 200
 
@@ -42,7 +42,7 @@ class StoredAnswer:
 
     Attributes:
         task: Id, query and tools; the subset is ``''``.
-        trajectory: What was done. Its calls are ``exact``: the file is where they are recorded.
+        trajectory: The trajectory. Its calls are ``exact``: they are recorded in the file.
     """
 
     task: Task
@@ -50,10 +50,10 @@ class StoredAnswer:
 
 
 def to_toolbench(task: Task, trajectory: Trajectory) -> dict[str, Any]:
-    """One answer: what stands under the query's id.
+    """Converts one answer: the value under the query's id.
 
-    The final answer is the text of what ``Finish`` was passed where the agent called it, else the answer itself. An
-    agent that answers without ``Finish`` gets one, since ToolBench's evaluator counts no other end.
+    The final answer is the text of the arguments of ``Finish`` if the agent called it, else the answer itself. For an
+    agent that answers without ``Finish``, one is added, since ToolBench's evaluator accepts no other end.
     """
     nodes = [('system', ''), ('user', ''), *run_messages(trajectory)]
     details: list[dict[str, Any]] = []
@@ -72,7 +72,7 @@ def to_toolbench(task: Task, trajectory: Trajectory) -> dict[str, Any]:
 
 
 def tools_of(task: Task) -> list[dict[str, Any]]:
-    """What could be called, ``Finish`` among it, as functions."""
+    """Returns the offered tools, with ``Finish``, as functions."""
     return [
         {'name': tool.name, 'description': tool.description, 'parameters': dict(tool.parameters)}
         for tool in (*task.tools, FINISH)
@@ -80,22 +80,22 @@ def tools_of(task: Task) -> list[dict[str, Any]]:
 
 
 def method_of(trajectory: Trajectory) -> str:
-    """What ToolBench calls the method."""
+    """Returns ToolBench's name of the method."""
     method = trajectory.settings.get('method')
     names = {loop: name for name, loop in _METHODS.items()}
     return str(method or names.get(trajectory.loop, trajectory.loop))
 
 
 def _last_finish(trajectory: Trajectory) -> AnsweredCall | None:
-    """The call of ``Finish`` that the way to the end ends with."""
+    """Returns the call of ``Finish`` at the end of the path."""
     last = trajectory.steps[trajectory.path[-1]].calls if trajectory.path else ()
     return last[-1] if last and last[-1].name == FINISH.name else None
 
 
 def _has_end(trajectory: Trajectory) -> bool:
-    """Whether the file has an end of the run: an answer, or a give-up.
+    """Tests if the file has an end of the run: an answer, or a give-up.
 
-    ToolBench keeps the give-ups of its search, not that of ReAct.
+    ToolBench stores give-ups of its search, but not those of ReAct.
     """
     if not trajectory.stopped:
         return True
@@ -105,7 +105,7 @@ def _has_end(trajectory: Trajectory) -> bool:
 
 
 def final_answer_of(trajectory: Trajectory) -> str:
-    """The text of what ``Finish`` was passed, else the answer; ``''`` without an end."""
+    """Returns the text of the arguments of ``Finish``, else the answer; ``''`` without an end."""
     if not _has_end(trajectory):
         return ''
     finish = _last_finish(trajectory)
@@ -116,10 +116,10 @@ def final_answer_of(trajectory: Trajectory) -> str:
 
 
 def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
-    """Role and message of each node on the way to the end: to the answer, the last give-up, or the last that was done.
+    """Yields role and message of each node on the path to the answer, the last give-up, or the last node.
 
-    Of a run with an end ToolBench writes the conversation: without texts beside calls and what ``Finish`` was told, and
-    with another name for invented functions. Of one without, it writes what the model did: with all three.
+    For a run with an end ToolBench writes the conversation: without texts beside calls and responses to ``Finish``, and
+    with another name for invented functions. For a run without an end it writes the model's answers, with all three.
     """
     has_end = _has_end(trajectory)
     for place in trajectory.path:
@@ -134,7 +134,7 @@ def _messages(step: Step, has_end: bool) -> Iterator[tuple[str, Any]]:
     for call in step.calls:
         if call.name == FINISH.name:
             yield TOOL, _call_message(call.name, call.arguments, '' if has_end else call.observation)
-        elif call.source:  # what ends lagent's agent is no tool; its answer is given by a Finish of ours
+        elif call.source:  # the end of lagent's agent is no tool; our Finish gives its answer
             name = INVALID_NAME if has_end and call.fault == UNKNOWN_TOOL else call.name
             yield TOOL, _call_message(name, call.arguments, call.observation)
 
@@ -147,13 +147,13 @@ def load_answers(file: Path) -> list[StoredAnswer]:
     """Reads a file of answers, gzipped or not.
 
     Raises:
-        DataError: It is missing or damaged, or is of another format; names the query.
+        DataError: It is missing, damaged or of another format; names the query.
     """
     return list(map(stored_answer, read_runs(file)))
 
 
 def stored_answer(run: Run) -> StoredAnswer:
-    """The answer that a run is."""
+    """Converts a run to an answer."""
     tools = {tool['name']: tool for tool in run.tools}
     offered = tuple(
         ToolSchema(name, bounded_text(tool.get('description'), MAX_TEXT), tool['parameters'])

@@ -1,6 +1,6 @@
 """The questions of ToolBench's evaluator (``tooleval_gpt-3.5-turbo_default``) to its judge: they define the benchmark.
 
-:data:`REPLY` is ours: ToolBench's judge calls a function, and any chat model answers in JSON.
+:data:`REPLY` is ours, for replies in JSON from any chat model: ToolBench's judge calls a function.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ If you have made your decision, calling `select_better_answer`, else if you cann
 REPLY = """
 Reply with one JSON object and nothing else: {{"content": "your reason", "{key}": {options}}}
 """
-"""Ours, behind each: ToolBench's judge calls the function that the question names."""
+"""Our text after each question: ToolBench's judge calls the function that the question names."""
 
 ANSWER_STATUS, TASK_STATUS, INDEX = 'answer_status', 'task_status', 'index'
 SOLVED, UNSOLVED, UNSURE = 'Solved', 'Unsolved', 'Unsure'
@@ -94,11 +94,11 @@ class Question:
     """A question to the judge.
 
     Attributes:
-        name: Of the function that ToolBench's judge calls.
-        text: The question, with places to be filled.
-        key: Name of what is replied.
-        options: What may be replied.
-        description: Of the function.
+        name: Name of the function that ToolBench's judge calls.
+        text: The question, with fields.
+        key: Name of the reply's value.
+        options: Values of a reply.
+        description: Description of the function.
     """
 
     name: str
@@ -108,18 +108,18 @@ class Question:
     description: str
 
     def prompt(self, **values: str) -> str:
-        """The question, filled; what is filled in is never read as a place itself."""
+        """Fills in the question; fields in the values are not filled."""
         return fill(self.text, **values) + self.reply
 
     @property
     def reply(self) -> str:
-        """What :meth:`prompt` ends in: how to reply."""
+        """The end of :meth:`prompt`: the format of the reply."""
         options = self.options if self.key == INDEX else tuple(f'"{option}"' for option in self.options)
         return REPLY.format(key=self.key, options=' or '.join(options))
 
     @property
     def function(self) -> ToolSchema:
-        """The function that ToolBench's judge calls, with the reason that it is asked for."""
+        """The function that ToolBench's judge calls, with a parameter for the reason."""
         value: dict[str, Any] = {'type': 'string', 'enum': list(self.options)}
         if self.key == INDEX:
             value = {'type': 'number', 'description': 'The `index` value in the selected better answer.'}
@@ -153,7 +153,7 @@ QUESTIONS = {question.name: question for question in (CHECK, PARSE, SOLVABLE_TAS
 
 
 def by_function(item: JudgeItem) -> JudgeItem:
-    """A question as ToolBench's judge gets it: without how to reply, and with its function to call."""
+    """Converts a question to that of ToolBench's judge: without the format of the reply, with its function to call."""
     question = next((QUESTIONS[part] for part in item.id.split('/') if part in QUESTIONS), None)
     if question is None:
         return item
@@ -161,6 +161,6 @@ def by_function(item: JudgeItem) -> JudgeItem:
 
 
 def prompt_hash() -> str:
-    """12 hex digits of all questions, so that a judgement says what it was asked with."""
+    """Returns 12 hex digits of all questions, which identify the prompts of a judgement."""
     texts = [*(question.text for question in QUESTIONS.values()), REPLY]
     return judge_item.prompt_hash('\n'.join(texts))

@@ -1,7 +1,7 @@
-"""An API of ToolBench as the function that its agents are offered: names and texts as in the published runs.
+"""Converts an API of ToolBench to the function that its agents are offered: names and texts as in published runs.
 
-All that ``available_tools`` of a published run says of a function is the same here; so optional parameters of an API
-without required ones are not shown. The tools of :data:`RENAMED_TOOLS` have other names in the data than in the runs.
+All values in ``available_tools`` of a published run are the same here, so optional parameters of an API without
+required ones are not shown. The tools of :data:`RENAMED_TOOLS` have other names in the data than in the runs.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from opencompass_tooleval.environments.recordings_cache import function_name
 from opencompass_tooleval.environments.stabletoolbench import standard_name as standard_name
 
 MAX_TEXT = 256
-"""Characters of a description, of a function or of a parameter, that agents see."""
+"""Number of characters of a description, of a function or of a parameter, that agents see."""
 
 RENAMED_TOOLS = {'Email Validation': 'Email Validation_v6', 'Email Validator': 'Email Validator_v12'}
-"""Tool as the data calls it -> as the published runs know it."""
+"""Name of a tool in the data -> its name in published runs."""
 
 _RESERVED = frozenset({'from', 'class', 'return', 'false', 'true', 'id', 'and'})
 _TYPES = {'NUMBER': 'integer', 'STRING': 'string', 'BOOLEAN': 'boolean'}
 
 
 def standard_parameter(text: str) -> str:
-    """``imdbId`` -> ``imdbid``, ``id`` -> ``is_id``."""
+    """Standardizes a name: ``imdbId`` -> ``imdbid``, ``id`` -> ``is_id``."""
     return _not_reserved(standard_name(text))
 
 
@@ -33,7 +33,7 @@ def _not_reserved(name: str) -> str:
 
 
 def function_of(api: Mapping[str, Any]) -> ToolSchema:
-    """The function of an API.
+    """Returns the function of an API.
 
     Args:
         api: An entry of ``api_list``: ``tool_name``, ``api_name``, ``api_description``, ``required_parameters``,
@@ -60,7 +60,7 @@ def function_of(api: Mapping[str, Any]) -> ToolSchema:
 
 
 def json_type(text: Any) -> str:
-    """``NUMBER`` -> ``integer``, as ToolBench has it; what is not known is text."""
+    """Converts a type as ToolBench does: ``NUMBER`` -> ``integer``; unknown types become text."""
     return _TYPES.get(str(text or '').upper(), 'string')
 
 

@@ -1,7 +1,7 @@
-"""What ToolBench's agents send, byte for byte (ToolBench's inference code; its published runs show the same).
+"""Prompts of ToolBench's agents, byte for byte (ToolBench's inference code; its published runs have the same).
 
-Misspellings are the published ones. In the source code the task's description has ``\\"`` and ``\\n`` where the runs
-have a quotation mark and a line break: here it stands as it is sent.
+Misspellings are published. The source code has ``\\"`` and ``\\n`` in the task's description for a quotation mark and a
+line break in the runs; here it is as it is sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SYSTEM = (
     "Let's Begin!\n"
     'Task description: '
 )
-"""The system message begins with it; the task's description follows."""
+"""Beginning of the system message; the task's description follows."""
 
 TASK_DESCRIPTION = (
     'You should use functions to help handle the real time user querys. Remember:\n'
@@ -32,10 +32,10 @@ TASK_DESCRIPTION = (
     "2.Do not use origin tool names, use only subfunctions' names.\n"
     'You have access of the following tools:\n'
 )
-"""The list of tools follows, a line each."""
+"""Text before the list of tools, a line each."""
 
 USER = '\n{}\nBegin!\n'
-"""The user message, around the request."""
+"""The user message, with the request."""
 
 DIVERSITY = (
     'This is not the first time you try this task, all previous trails failed.\n'
@@ -44,10 +44,10 @@ DIVERSITY = (
     '\nRemember you are now in the intermediate state of a trail, you will first analyze the now state and previous '
     'action candidates, then make actions that is different from all the previous.',
 )
-"""Before and behind the former candidates."""
+"""Text before and after the former candidates."""
 
 FORMER_OBSERVATION = 'again, your former observation: {}\n'
-"""Follows the former candidates where the node has an observation; the published runs have it."""
+"""Follows the former candidates if the node has an observation; the published runs have it."""
 
 REACT_TEXT = (
     'Answer the following questions as best you can. Specifically, you have access to the following APIs:\n'
@@ -74,16 +74,16 @@ REACT_TEXT = (
     '\n'
     'Here are the history actions and observations:\n'
 )
-"""ReAct in text, for a model that calls nothing natively: ``func_str`` lists the tools, ``func_list`` their names."""
+"""ReAct in text, for a model without native calls: ``func_str`` lists the tools, ``func_list`` their names."""
 
 INVALID_NAME = 'invalid_hallucination_function_name'
-"""What a function that there is not is called in the conversation."""
+"""Name of an unknown function in the conversation."""
 
 MAX_TOOL_DESCRIPTION = 512
-"""Characters of a tool's description that the list of tools shows."""
+"""Number of characters of a tool's description in the list of tools."""
 
 NO_DESCRIPTION = 'None'
-"""What that list shows of a tool that says nothing of itself."""
+"""Text in that list for a tool without a description."""
 
 MAX_OBSERVATION = 1_024
-"""Characters of an observation that are shown."""
+"""Number of characters of an observation that are shown."""

@@ -1,4 +1,4 @@
-"""The tools of a benchmark that are worked out, and how its tools speak of errors."""
+"""The emulated tools of a benchmark, and texts of its tools' errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opencompass_tooleval.environments.teval_tools import teval_functions
 
 @dataclass(frozen=True)
 class BenchmarkTools:
-    """What an environment needs to know of a benchmark.
+    """Tools of a benchmark for an environment.
 
     Attributes:
-        stateful_tools: Makes the tools of a task that are worked out.
-        errors: How all of its tools speak of errors.
+        stateful_tools: Creates the emulated tools of a task.
+        errors: Texts of errors of all its tools.
     """
 
     stateful_tools: StatefulTools
@@ -30,7 +30,7 @@ TOOLS = {
 
 
 def find_tools(name: str | None) -> BenchmarkTools:
-    """The tools of a benchmark.
+    """Returns the tools of a benchmark.
 
     Raises:
         ValueError: It has none.

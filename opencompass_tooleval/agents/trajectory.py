@@ -1,4 +1,4 @@
-"""What an agent did: what the predictions file keeps of a task, and all that is scored, judged and shown."""
+"""Trajectory of an agent: the predictions file stores it, and scoring, judging and the report use it."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.environments.observation import FAULTS, SOURCES
 
 NOT_FINISHED = 'finish:missing'
-"""It stopped calling tools, and did not finish."""
+"""The agent stopped calling tools without a finish."""
 GAVE_UP = 'finish:gave_up'
 TOO_MANY_STEPS = 'limit:steps'
 TOO_MANY_CALLS = 'limit:calls'
 NO_ROOM = 'limit:context'
-"""What is asked is too long for the model, though no observation is left in it."""
+"""The prompt is too long for the model, even without any observation."""
 
 STATE_LOST = 'infra:environment'
-"""The live server failed, and its state at the end is not known."""
+"""The live server failed, and its state at the end is unknown."""
 
 
 @dataclass(frozen=True)
 class AnsweredCall:
-    """A call, and what the model was told.
+    """A call and its observation.
 
     Attributes:
         name: The name that the model gave, known or not.
-        arguments: What it passed, as JSON values; the text where that is no JSON.
-        observation: What it was told, cut as the loop cuts it.
-        source: One of :data:`~opencompass_tooleval.environments.observation.SOURCES`; ``''`` for what the loop itself
-            answers, such as a finish.
-        fault: One of ``FAULTS`` there, where the source is ``error``.
-        whole_chars: Characters of the observation before it was cut.
-        error: As :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
+        arguments: Its arguments, as JSON values; the text if that is no JSON.
+        observation: The text that the model was shown, cut by the loop.
+        source: One of :data:`~opencompass_tooleval.environments.observation.SOURCES`; ``''`` for an answer of the loop
+            itself, such as to a finish.
+        fault: One of ``FAULTS`` there, if the source is ``error``.
+        whole_chars: Number of characters of the observation before it was cut.
+        error: Value of :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
     """
 
     name: str
@@ -48,15 +48,15 @@ class AnsweredCall:
 
 @dataclass(frozen=True)
 class Step:
-    """One answer of the model, and what came of it.
+    """One answer of the model, and its calls.
 
     Attributes:
-        text: What it said beside its calls: the thought.
+        text: Its text beside the calls: the thought.
         calls: Its calls, in order.
-        parent: Place of the step that it follows; -1 for the first of a chain.
-        purpose: What it was asked for, where a loop asks for several things, such as ``choose_tool``.
-        reason: Why nothing came of it, as ``area:code``; ``''`` if something did.
-        usage: What the answer cost, as :meth:`~opencompass_tooleval.core.usage.Usage.to_payload`; None if unknown.
+        parent: Index of the step that it follows; -1 for the first of a chain.
+        purpose: Purpose of the request, if a loop has several kinds, such as ``choose_tool``.
+        reason: The reason for which it had no effect, as ``area:code``; else ``''``.
+        usage: Usage of the answer, from :meth:`~opencompass_tooleval.core.usage.Usage.to_payload`; None if unknown.
     """
 
     text: str
@@ -69,18 +69,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One task from beginning to end.
+    """The run of one task.
 
     Attributes:
         loop: Name in :data:`~opencompass_tooleval.agents.loops.LOOPS`.
-        steps: In the order in which they were taken. A tree where the loop goes back (``dfsdt``), else a chain.
-        final_answer: What the user is told; ``''`` if nothing.
-        stopped: ``''``, or why the agent ended before it had an answer, as ``area:code``.
-        path: Places of the steps that lead to the end, in order: of a chain all of them.
-        left_out: Observations that were left out of what was asked, since it was too long.
-        settings: What the numbers depend on: those of loop and environment.
-        changes: Part of the environment's state -> its value at the end, ``''`` where it is gone; only what differs
-            from the start. None where no state was read.
+        steps: The steps in order. They are a tree if the loop goes back (``dfsdt``), else a chain.
+        final_answer: The answer to the user; ``''`` if none.
+        stopped: ``''``, or the reason for which the agent ended without an answer, as ``area:code``.
+        path: Indices of the steps that lead to the end, in order; all steps of a chain.
+        left_out: Number of observations that were left out of requests, since these were too long.
+        settings: Settings of loop and environment that the numbers depend on.
+        changes: Part of the environment's state -> its value at the end, ``''`` if it is gone; only differences from
+            the start. None if no state was read.
     """
 
     loop: str
@@ -94,21 +94,21 @@ class Trajectory:
 
     @property
     def calls(self) -> tuple[AnsweredCall, ...]:
-        """All calls of tools, those of abandoned branches too, without what the loop itself answers."""
+        """All calls of tools, also those of abandoned branches, without those that the loop itself answers."""
         return tuple(call for step in self.steps for call in step.calls if call.source)
 
     @property
     def path_calls(self) -> tuple[AnsweredCall, ...]:
-        """The calls of tools on the way to the end."""
+        """The calls of tools on the path to the end."""
         return tuple(call for place in self.path for call in self.steps[place].calls if call.source)
 
     @property
     def sources(self) -> dict[str, int]:
-        """Source -> how many calls of tools it answered."""
+        """Source -> number of calls of tools that it answered."""
         return {source: sum(call.source == source for call in self.calls) for source in SOURCES}
 
     def to_json(self) -> str:
-        """As JSON text; :func:`parse_trajectory` gives it back."""
+        """Converts to JSON text for :func:`parse_trajectory`."""
         payload = asdict(self)
         if self.changes is None:
             del payload['changes']
@@ -116,7 +116,7 @@ class Trajectory:
 
 
 def parse_trajectory(text: str) -> Trajectory:
-    """Reads :meth:`Trajectory.to_json`.
+    """Reads the text of :meth:`Trajectory.to_json`.
 
     Raises:
         ValueError: It is no such text.

@@ -1,4 +1,4 @@
-"""Calls that brought an agent nothing: what is the same once more, unknown tools, wrong arguments."""
+"""Counts an agent's useless calls: repeated ones, those of unknown tools, and those with wrong arguments."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from opencompass_tooleval.benchmarks.toolbench.responses import EMPTY, error_kin
 from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, WRONG_ARGUMENTS
 
 LOOP_CALLS = 3
-"""So many times the same call with the same observation at the end is a loop."""
+"""Number of equal calls with equal observations at the end that make a loop."""
 
 UNKNOWN_TOOLS = (UNKNOWN_TOOL, 'unknown_function')
-"""As the environment has that error, and recorded responses; wrong arguments are called the same by both."""
+"""Kinds of this error from the environment, and in recorded responses; wrong arguments have the same kind in both."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Waste:
     """Calls of one task, those of abandoned branches too.
 
     Attributes:
-        calls: All of them.
-        repeated_call: Same name and arguments as an earlier call on the way to it, and the same observation as that:
-            nothing has changed in between.
-        unknown_tool: Of a tool that the task does not offer.
-        invalid_call: With arguments that the tool refuses, or that are no JSON object.
-        repeated_after_error: Same name and arguments as an earlier call on the way to it that ended in an error.
+        calls: Number of all calls.
+        repeated_call: Calls with name, arguments and observation of an earlier call on the path to them: nothing has
+            changed in between.
+        unknown_tool: Calls of a tool that the task does not offer.
+        invalid_call: Calls with arguments that the tool rejects, or that are no JSON object.
+        repeated_after_error: Calls with name and arguments of an earlier call on the path that ended in an error.
     """
 
     calls: int = 0
@@ -39,10 +39,10 @@ class Waste:
 
 
 def error_of(call: AnsweredCall) -> str:
-    """Why a call gave nothing: the environment's fault, or the kind of a recorded error; ``''`` if it gave something.
+    """Returns the error of a call: the environment's fault, or the kind of a recorded error; ``''`` for none.
 
-    What the recording says counts, such as T-Eval's own label. Of other responses the text is looked at: kinds are
-    those of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses`, of which ``empty`` is one.
+    A label in the recording, such as T-Eval's, has priority. Otherwise the text of the response decides: kinds are
+    those of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses`, with ``empty``.
     """
     if call.source == ERROR:
         return call.fault
@@ -50,7 +50,7 @@ def error_of(call: AnsweredCall) -> str:
 
 
 def count_waste(trajectory: Trajectory) -> Waste:
-    """Counts the calls of a trajectory that brought nothing."""
+    """Counts the useless calls of a trajectory."""
     calls = trajectory.calls
     repeats = list(_repeats(trajectory))
     return Waste(
@@ -63,9 +63,9 @@ def count_waste(trajectory: Trajectory) -> Waste:
 
 
 def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
-    """Of each call: whether it is repeated, and whether it is after an error."""
+    """Yields for each call if it is repeated, and if it is repeated after an error."""
     children = Counter(step.parent for step in trajectory.steps)
-    # Call -> the last one like it, for every step that others still follow.
+    # Call -> the last equal one, for every step that has further children.
     earlier: dict[int, dict[CallKey, AnsweredCall]] = {-1: {}}
     for place, step in enumerate(trajectory.steps):
         children[step.parent] -= 1
@@ -85,7 +85,7 @@ def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
 
 
 def ends_in_loop(trajectory: Trajectory) -> bool:
-    """Whether the way to the end ends with one call, :data:`LOOP_CALLS` times in a row, that is answered the same."""
+    """Tests if the path ends with :data:`LOOP_CALLS` equal calls in a row that have the same observation."""
     last = trajectory.path_calls[-LOOP_CALLS:]
     if len(last) < LOOP_CALLS:
         return False

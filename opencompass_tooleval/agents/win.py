@@ -1,9 +1,9 @@
-"""Which of two answers to a query is better (the preference of ToolBench's evaluator): one round is one comparison.
+"""Judges which of two answers to a query is better (the preference of ToolBench's evaluator), in rounds.
 
-Pure: judging is a generator, and the runner of dialogues sends its requests. Where just one answer is solved it wins
-unasked; else where just one is unsure. Between two of a kind the judge selects, and where they are the same a coin
-does. As published, final answers are cut and methods left out before anything is asked, also before the judge says
-whether an answer is solved.
+Pure: judging is a generator, and the runner of dialogues sends its requests. If only one answer is solved, it wins
+without a request; else if only one is unsure, that one wins. Between two of a kind the judge selects, and between equal
+answers a coin. As published, final answers are cut and methods removed before any request, also before the judge
+decides if an answer is solved.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ CANDIDATE, REFERENCE = 'candidate', 'reference'
 
 RANDOM, BOTH = 'random', 'both'
 ORDERS = (RANDOM, BOTH)
-"""In which order the judge sees two answers: drawn anew for each round, as published; or the reference first in rounds
+"""Order in which the judge sees two answers: random for each round, as published; or the reference first in rounds
 0, 2, ... and last in the others."""
 
 ROUNDS = 4
-"""Rounds by default, as in ToolBench's instructions."""
+"""Number of rounds; default as in ToolBench's instructions."""
 
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
-"""By what rule an answer is preferred unasked."""
+"""Rules by which an answer is preferred without a request."""
 
 WIN, TIE, LOSS = 'win', 'tie', 'loss'
 
 
 def reference_first(query_id: str, number: int, orders: str, seed: int) -> bool:
-    """Whether the judge sees the reference first.
+    """Decides if the judge sees the reference first.
 
     Args:
-        query_id: Of the two answers.
+        query_id: Query id of the two answers.
         number: The round, from 0.
         orders: One of :data:`ORDERS`.
-        seed: Of the draw.
+        seed: Seed of the random choice.
     """
     return number % 2 == 0 if orders == BOTH else coin('order', seed, query_id, number)
 
@@ -55,15 +55,15 @@ def judge_round(
     seed: int = 0,
     times: int = TIMES,
 ) -> Judging[Opinion]:
-    """One round: ``candidate`` or ``reference``.
+    """Judges one round: ``candidate`` or ``reference``.
 
     Args:
-        candidate: The answer that is compared.
-        reference: What it is compared with; None where there is no answer to the query, which loses.
+        candidate: The answer to compare.
+        reference: The reference; None if it has no answer to the query: it loses.
         number: The round, from 0.
         orders: One of :data:`ORDERS`.
-        seed: Of all draws.
-        times: Judgements that there are of whether an answer is solved: round 5 looks at number 1 of 4.
+        seed: Seed of all random choices.
+        times: Number of judgements of whether an answer is solved: with 4, round 5 uses number 1.
     """
     if reference is None:
         return Opinion(CANDIDATE, NO_REFERENCE)
@@ -93,7 +93,7 @@ def judge_round(
 
 
 def outcome(rounds: Sequence[Opinion]) -> str:
-    """What rounds come to: ``win`` if more of them prefer the candidate; ``''`` if there is none."""
+    """Returns the result of rounds: ``win`` if more of them prefer the candidate; ``''`` without rounds."""
     given = Counter(opinion.value for opinion in rounds if not opinion.fault)
     if not given:
         return ''
@@ -102,11 +102,11 @@ def outcome(rounds: Sequence[Opinion]) -> str:
 
 
 POINTS = {'win_rate': (1.0, 0.0), 'win_rate_half_ties': (1.0, 0.5), 'tie_rate': (0.0, 1.0)}
-"""Metric -> what a win and a tie are worth. The first is ToolBench's, to which a tie is as good as lost."""
+"""Metric -> values of a win and of a tie. The first is ToolBench's, in which a tie is a loss."""
 
 
 def points(rounds: Sequence[Opinion]) -> dict[str, float | None]:
-    """Metric of :data:`POINTS` -> 0-1; None without any round."""
+    """Computes the metrics of :data:`POINTS`, 0-1; None without any round."""
     result = outcome(rounds)
     worth = {WIN: 0, TIE: 1}.get(result)
     return {

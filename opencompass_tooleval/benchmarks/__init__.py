@@ -1,1 +1,1 @@
-"""T-Eval, UltraTool, RestBench, FuncQA and ToolBench, which know nothing of one another."""
+"""T-Eval, UltraTool, RestBench, FuncQA and ToolBench; none depends on another."""

@@ -19,7 +19,7 @@ EASYTOOL = VariantKind(
 """A data set `X` with documentation, `X-easytool` with instructions."""
 
 SUFFIX = EASYTOOL.suffix
-"""What the abbr of an instructed variant ends in."""
+"""Ending of the abbr of an instructed variant."""
 
 FUNCTION_CALLING = VariantKind(
     '-fc',
@@ -32,7 +32,7 @@ FUNCTION_CALLING = VariantKind(
     methods=('-agent-fc',),
     partners=tuple((f'-{data}-agent-fc', f'-{data}-agent-react') for data in ('teval', 'teval_zh')),
 )
-"""A data set `X` whose prompt documents the tools and asks for calls to be written, `X-fc` with native calls.
+"""A data set `X` whose prompt documents the tools and requests written calls, `X-fc` with native calls.
 
-T-Eval's agents are called after their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
+T-Eval's agents have the names of their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -52,11 +51,13 @@ def apply_decisions(
         ValueError: Two files are by one reviewer.
         OSError: A file cannot be written.
     """
+    from opencompass_tooleval.making.outputs import write_outputs as write_set_outputs
+
     check_outputs(json_out, None)
     made = load_set(folder)
     outcome = carry_out(made, [read_decisions(file, made) for file in decisions])
     outcome.made.write()
-    importlib.import_module('opencompass_tooleval.making.outputs').write_outputs(outcome.made)
+    write_set_outputs(outcome.made)
     kept_apart = [*outcome.disagreements, *outcome.other_texts]
     result = {
         'set': made.name,

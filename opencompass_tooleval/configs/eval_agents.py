@@ -1,6 +1,6 @@
-# Agents from beginning to end, offline: loop beside loop, EasyTool instructions beside documentation. Copy this file,
-# put your own models in, whose class has to offer tools, and a simulator for UltraTool, whose tools nobody recorded.
-# ReAct in text needs the extra `agent`. Banks and instructions are made once:
+# Agents offline: all loops, with documentation and with EasyTool instructions. Copy this file, add your own models,
+# whose class must support tools, and a simulator for UltraTool, which has no recordings. ReAct in text needs the extra
+# `agent`. Make banks and instructions once:
 #   tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank
 #   tooleval agents bank build --from RUNS_OR_CACHE... --out data/agents/toolbench.bank
 #   tooleval easytool generate --source toolbench --input data/toolbench/G3_instruction.json --model my_model.py \
@@ -14,7 +14,7 @@ with read_base():
     from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-dataset_abbrs = [  # each has to be there
+dataset_abbrs = [  # each must exist
     'tooleval-teval-agent-react',
     'tooleval-teval-agent-fc',
     'tooleval-toolbench_g2-agent-react',
@@ -30,6 +30,6 @@ for _row in datasets:
     if not _dialogues['bank']:
         _dialogues['simulator'] = dict(model=simulators[0], system='stabletoolbench')
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

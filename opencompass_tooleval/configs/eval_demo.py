@@ -1,4 +1,4 @@
-# The whole chain in a minute, no download: gold answers for a model, a replayed judge, the encoder of extra `offline`.
+# All steps in a minute, without download: gold answers for a model, a replayed judge, the encoder of extra `offline`.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,7 +1,7 @@
-# T-Eval, UltraTool, RestBench and ToolBench with documentation and with EasyTool instructions, side by side. Copy this
-# file and put your own models in. First make instructions, below $COMPASS_DATA_CACHE where the data is, for teval, and
-# so for ultratool (data/ultratool/Chinese-dataset, ultratool_zh.json) and toolbench (toolbench/G1_instruction.json,
-# toolbench_G1.json); `--model template` makes them without a model:
+# T-Eval, UltraTool, RestBench and ToolBench with documentation and with EasyTool instructions. Copy this file and add
+# your own models. First make instructions, below $COMPASS_DATA_CACHE like the data: for teval with this command, and
+# in the same way for ultratool (data/ultratool/Chinese-dataset, ultratool_zh.json) and toolbench
+# (toolbench/G1_instruction.json, toolbench_G1.json); `--model template` makes them without a model:
 #   tooleval easytool generate --source teval --input data/teval/EN --model MODEL --out data/easytool/teval_en_v2.json
 from mmengine.config import read_base
 
@@ -35,6 +35,6 @@ datasets = [
     *[*tooleval_toolbench_selection_datasets, *tooleval_toolbench_selection_easytool_datasets],
 ]
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

@@ -1,4 +1,4 @@
-# FuncQA with the four methods of EasyTool's Table 6. Copy this file and put your own models in. ReAct needs lagent:
+# FuncQA with the four methods of EasyTool's Table 6. Copy this file and add your own models. ReAct needs lagent:
 # pip install 'opencompass-tooleval[agent]'
 from mmengine.config import read_base
 
@@ -10,6 +10,6 @@ with read_base():
 
 datasets = [*tooleval_funcqa_rows]
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

@@ -1,6 +1,6 @@
-# What native function calling gains over calls that are written as text: T-Eval, ToolBench's calls, RestBench and
-# FuncQA, each asked both ways. Copy this file and put your own models in; their class has to offer tools
-# (ToolEvalOpenAI, ToolEvalServed, ToolEvalHFChat, ToolEvalVLLMChat); `tooleval doctor --endpoint` tells.
+# The gain of native function calling over calls written as text: T-Eval, ToolBench's calls, RestBench and FuncQA, each
+# in both ways. Copy this file and add your own models; their class must support tools (ToolEvalOpenAI, ToolEvalServed,
+# ToolEvalHFChat, ToolEvalVLLMChat); `tooleval doctor --endpoint` checks a server.
 from mmengine.config import read_base
 
 with read_base():
@@ -33,6 +33,6 @@ datasets = [
     *[*tooleval_funcqa_react_datasets, *tooleval_funcqa_fc_datasets],
 ]
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'

@@ -1,6 +1,6 @@
 # A leaderboard sweep on one machine: every model on T-Eval and UltraTool in both languages, and with EasyTool
-# instructions where there are any (see eval_easytool.py for the commands that make them). Copy this file and put your
-# own models in. `tooleval plan` looks ahead, `tooleval status` watches. Plans and created tools need a judge:
+# instructions if there are any (eval_easytool.py has the commands that make them). Copy this file and add your own
+# models. `tooleval plan` estimates the run, `tooleval status` shows its progress. Plans and created tools need a judge:
 # set $OC_JUDGE_MODEL, $OC_JUDGE_API_KEY and $OC_JUDGE_API_BASE, or give the evaluators a judge_cfg.
 from mmengine.config import read_base
 
@@ -35,6 +35,6 @@ datasets = [
 ]
 work_dir = 'outputs/leaderboard'
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

@@ -1,4 +1,4 @@
-# T-Eval v2, English and Chinese. Copy this file and put your own models in.
+# T-Eval v2, English and Chinese. Copy this file and add your own models.
 from mmengine.config import read_base
 
 with read_base():
@@ -12,6 +12,6 @@ with read_base():
 
 datasets = [*tooleval_teval_en_v2_datasets, *tooleval_teval_zh_v2_datasets]
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

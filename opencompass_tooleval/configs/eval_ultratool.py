@@ -1,4 +1,4 @@
-# UltraTool in both languages. Copy this file and put your own models in. Plans and created tools need a judge: set
+# UltraTool in both languages. Copy this file and add your own models. Plans and created tools need a judge: set
 # $OC_JUDGE_MODEL, $OC_JUDGE_API_KEY and $OC_JUDGE_API_BASE, or give the evaluators a judge_cfg.
 from mmengine.config import read_base
 
@@ -13,6 +13,6 @@ with read_base():
 
 datasets = [*tooleval_ultratool_zh_datasets, *tooleval_ultratool_en_datasets]
 
-limit = 0  # of records; 10 is a first try with the first ten of each data set
+limit = 0  # number of records; 10 for a first try with the first ten of each data set
 for _row in datasets if limit else []:
     _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

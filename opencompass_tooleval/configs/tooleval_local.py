@@ -1,5 +1,5 @@
-# How the ready sweeps run on one machine: one process per model and stage, so that model and sentence encoder are
-# loaded once, and a failing data set does not take down those after it.
+# Runs a sweep on one machine: one process per model and stage, so that model and sentence encoder are loaded once, and
+# a failing data set does not stop those after it.
 from opencompass_tooleval.partitioner import ToolEvalPartitioner
 from opencompass_tooleval.runners import ToolEvalLocalRunner
 from opencompass_tooleval.tasks import ToolEvalEvalTask, ToolEvalInferTask

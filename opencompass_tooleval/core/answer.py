@@ -1,9 +1,10 @@
-"""The text that is scored, cut from what the model said."""
+"""Extracts the scored text from a model's answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
@@ -16,27 +17,30 @@ EMPTY = 'answer:empty'
 TOO_LONG = 'answer:too_long'
 
 CUT = 'length'
-"""How an answer finished that was cut at the limit of tokens."""
+"""Finish reason of an answer that was truncated at the limit of tokens."""
 
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 
-class Answer(str):
-    """A string that knows why it is empty, and why it ends where it does.
+@dataclass(frozen=True)
+class Answer:
+    """A model's answer: its text, the reasons for a missing text and for its end, its calls and its usage.
 
-    Postprocessors of OpenCompass map a string to a string; the rest travels as attributes.
+    It is no string: OpenCompass gets :attr:`text`, and only if it accepts nothing else.
 
     Attributes:
-        reason: Why there is no answer; None if there is.
-        finish_reason: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
-        recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
-        calls: Calls of the tools that were offered natively.
-        usage: What it cost; None where nobody says.
-        has_content: Whether the server sent a content beside the calls, be it empty: ToolBench's loops count that as a
-            thought, and none where the content is null.
+        text: The text; ``''`` if there is no answer.
+        reason: The reason for a missing answer; else None.
+        finish_reason: ``stop``, :data:`CUT`, or another value of the server; None if unknown.
+        recorded_shape: Published shape of a recorded answer's row (``gpt``, ``open``), or None.
+        calls: Native calls of offered tools.
+        usage: Tokens, seconds and tries; None if unknown.
+        has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
+            count as a thought; False if the content is null.
     """
 
+    text: str
     reason: str | None = None
     finish_reason: str | None = None
     recorded_shape: str | None = None
@@ -44,34 +48,12 @@ class Answer(str):
     usage: Usage | None = None
     has_content: bool = False
 
-    def __new__(
-        cls,
-        text: str,
-        reason: str | None = None,
-        finish_reason: str | None = None,
-        recorded_shape: str | None = None,
-        calls: tuple[ToolCall, ...] = (),
-        usage: Usage | None = None,
-        has_content: bool = False,
-    ) -> Answer:
-        answer = super().__new__(cls, text)
-        answer.reason = reason
-        answer.finish_reason = finish_reason
-        answer.recorded_shape = recorded_shape
-        answer.calls = calls
-        answer.usage = usage
-        answer.has_content = has_content
-        return answer
-
-    def changed(self, **changes: Any) -> Answer:
-        """The same with other attributes, or another ``text``."""
-        names = ('reason', 'finish_reason', 'recorded_shape', 'calls', 'usage', 'has_content')
-        kept = {name: getattr(self, name) for name in names}
-        return Answer(**{'text': str(self), **kept, **changes})
+    def __str__(self) -> str:
+        raise TypeError('an Answer is no text: take its attribute text')
 
 
-def as_answer(text: str) -> Answer:
-    """The text as an answer; one that is an answer already stays as it is."""
+def as_answer(text: Answer | str) -> Answer:
+    """Converts a text to an answer without further values; returns an answer unchanged."""
     return text if isinstance(text, Answer) else Answer(text)
 
 
@@ -79,41 +61,41 @@ CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """What a row on disk says of an answer beside its text: calls and usage, where there are some."""
+    """Returns the members of a stored row for an answer beside its text: calls and usage, if there are any."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
-    if answer.calls and answer.has_content and not visible_text(answer):  # else the text says it
+    if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True
     return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
 
 
 def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
-    """The inverse of :func:`extras`.
+    """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
         ValueError: The calls cannot be read.
     """
     has_content = row.get(HAS_CONTENT) is True
-    return answer.changed(calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
+    return replace(answer, calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
 
 
 def strip_reasoning(text: str) -> Answer:
-    """Drops a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
+    """Removes a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
 
     Args:
         text: Raw model output.
 
     Returns:
-        The text in front of the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes
-        first closes thoughts that the prompt opened (chat templates do so), and nothing in front of it stays. Of
-        channels, what :func:`~opencompass_tooleval.core.harmony.read_harmony` says. Thoughts that never end are cut
-        off; if nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
+        The text before the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes first
+        ends thoughts that the prompt began (chat templates do so), and all text before it is removed. For channels,
+        the result of :func:`~opencompass_tooleval.core.harmony.read_harmony`. Unfinished thoughts are removed; if
+        nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
     """
     unfinished = False
     if is_harmony(text):
         harmony = read_harmony(text)
         text, unfinished = harmony.answer, harmony.unfinished
     marks = list(_THOUGHT.finditer(text))
-    # By hand: of '<think>a<think>b</think>c</think>d' the pattern '<think>.*?</think>' leaves 'c</think>d'.
+    # By hand: the pattern '<think>.*?</think>' leaves 'c</think>d' of '<think>a<think>b</think>c</think>d'.
     closes = [number for number, mark in enumerate(marks) if mark['close']]
     if closes:
         last = closes[-1]
@@ -126,24 +108,24 @@ def strip_reasoning(text: str) -> Answer:
     return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
 
 
-def clean(answer: Any) -> Any:
-    """An answer without a reasoning model's thoughts; what is no text, and what has a reason to be empty, stays."""
-    return strip_reasoning(answer) if isinstance(answer, str) and not getattr(answer, 'reason', None) else answer
+def clean(answer: Answer) -> Answer:
+    """Removes a reasoning model's thoughts and the calls; returns an answer with a reason unchanged."""
+    return answer if answer.reason else strip_reasoning(answer.text)
 
 
-def why_unread(answer: Any) -> str:
-    """Why there is nothing to read in an answer: it failed, is too long or empty; ``''`` if there is."""
-    reason = str(getattr(answer, 'reason', None) or '')
-    if reason or not isinstance(answer, str):
-        return reason
-    return TOO_LONG if len(answer) > MAX_CHARS else '' if answer.strip() else EMPTY
+def why_unread(answer: Answer) -> str:
+    """Returns the reason for an unreadable answer: a failure, or it is too long or empty; ``''`` for none."""
+    if answer.reason:
+        return answer.reason
+    return TOO_LONG if len(answer.text) > MAX_CHARS else '' if answer.text.strip() else EMPTY
 
 
-def visible_text(answer: str) -> Answer:
-    """What of an answer is read: all but thoughts. Where that is nothing, its ``reason`` says why."""
-    text = answer if len(answer) > MAX_CHARS else clean(answer)
-    reason = TOO_LONG if len(answer) > MAX_CHARS else why_unread(text)
-    return Answer('', reason) if reason else Answer(text)
+def visible_text(answer: Answer) -> Answer:
+    """Returns the readable part of an answer: its text without thoughts, or the reason for a missing one."""
+    is_too_long = len(answer.text) > MAX_CHARS
+    visible = answer if is_too_long else clean(answer)
+    reason = TOO_LONG if is_too_long else why_unread(visible)
+    return Answer('', reason) if reason else Answer(visible.text)
 
 
 def cut_at(text: str, marks: tuple[str, ...]) -> str:
@@ -153,12 +135,12 @@ def cut_at(text: str, marks: tuple[str, ...]) -> str:
     return text
 
 
-# '```jsonl' is no json with an l behind it; '```[1]```' names no language at all.
+# '```jsonl' is no json followed by an l; '```[1]```' names no language.
 _FENCE = re.compile(r'```(?:json\b\n?|[\w+-]*\n)?')
 
 
 def unfence(text: str) -> str:
-    """Returns the inside of the first fenced block, or ``text`` without one; an unclosed fence runs to the end."""
+    """Returns the content of the first fenced block, or ``text`` without one; an unclosed fence ends with the text."""
     opening = _FENCE.search(text)
     if opening is None:
         return text

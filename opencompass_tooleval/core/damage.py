@@ -1,4 +1,4 @@
-"""Deterministic faults in a right answer, for the noisy oracle."""
+"""Damages correct answers deterministically, for the noisy oracle."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ def _damage_once(answer: str, rng: Random) -> str:
 
 
 def damage(answer: str, rng: Random) -> str:
-    """Returns a wrong version of ``answer``: a fault in its JSON where it is JSON, else in its words.
+    """Returns a wrong version of ``answer``: a fault in its JSON if it is JSON, else in its words.
 
     Args:
-        answer: A right answer.
-        rng: Decides which fault; the same state gives the same fault.
+        answer: A correct answer.
+        rng: Chooses the fault; the same state gives the same fault.
     """
     for _ in range(_TRIES):
         damaged = _damage_once(answer, rng)
-        # A list of one item, or of equal ones, is shuffled to itself.
+        # A shuffle does not change a list of one item, or of equal ones.
         if damaged.strip() != answer.strip():
             return damaged
     return f'{answer} something else'

@@ -1,13 +1,13 @@
-"""Dialogues with a model that take several rounds, as generators: what to ask comes out, what was answered goes in.
+"""Dialogues of several rounds with a model, as generators: they yield requests and receive answers.
 
 A method for one question is a generator function::
 
-    def two_steps(question: str) -> Dialogue[str]:
+    def two_steps(question: str) -> Dialogue[Answer]:
         plan = yield ModelRequest((Message('user', f'Plan: {question}'),))
-        return (yield ModelRequest((Message('user', f'Carry out: {plan}'),)))
+        return (yield ModelRequest((Message('user', f'Carry out: {plan.text}'),)))
 
-It does no input or output of its own, so that any number of dialogues can advance together, and one that was
-interrupted is brought back by giving it the answers it had already.
+It does no input or output, so that any number of dialogues can advance together, and an interrupted one is restored
+by sending it its earlier answers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_set import ToolSet
 
@@ -24,20 +25,19 @@ T = TypeVar('T')
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What a model is asked in one round.
+    """Request to a model in one round.
 
     Attributes:
-        messages: The whole conversation as the model sees it.
-        gold: What a perfect model would say, for the oracle model only; with ``tools`` as
-            :func:`~opencompass_tooleval.core.tool_calls.write_answer` has it.
-        tools: What it may call natively; None for nothing.
-        model: Whom to ask: ``''`` for the model under test, else another's name, such as ``simulator``.
-        may_be_too_long: Whether a refusal for length (an answer with the reason ``infra:truncated``) is given to the
-            dialogue, which then asks for less; otherwise it ends the dialogue as any failure does.
-        may_fail: Whether any failure (an answer with a reason ``infra:...``) is given to the dialogue.
-        name: Id under which a recorded answer is looked for; by default the dialogue's, with the round.
-        key: Stands for the question where the same may be asked several times, of another model than that under test;
-            by default a digest of what is asked.
+        messages: The complete conversation that the model sees.
+        gold: A perfect model's answer, for the oracle model only; with ``tools`` from
+            :func:`~opencompass_tooleval.core.tool_calls.write_answer`.
+        tools: The tools that it may call natively; None for none.
+        model: ``''`` for the model under test, else the name of another, such as ``simulator``.
+        may_be_too_long: True if the dialogue receives a refusal for length (an answer with the reason
+            ``infra:truncated``) and shortens its request; otherwise it ends the dialogue like any failure.
+        may_fail: True if the dialogue receives any failure (an answer with a reason ``infra:...``).
+        name: Id of the recorded answer; by default that of the dialogue, with the round.
+        key: Identifies a request to an auxiliary model that may be repeated; by default a digest of the request.
     """
 
     messages: tuple[Message, ...]
@@ -50,5 +50,5 @@ class ModelRequest:
     key: str = ''
 
 
-Dialogue = Generator[ModelRequest, str, T]
-"""A dialogue that ends in a ``T``. An answer may be an :class:`~opencompass_tooleval.core.answer.Answer`."""
+Dialogue = Generator[ModelRequest, Answer, T]
+"""A dialogue that ends in a ``T``."""

@@ -36,7 +36,7 @@ def _ascii_token(match: re.Match[str]) -> str:
     inside = match['curly'] if match['curly'] is not None else match['wide']
     if inside is None:
         return match[0].translate(_ASCII)
-    # “say \"hi\"”: escaping what is escaped already would end the text at its first quote.
+    # “say \"hi\"”: a second escape of an escaped character would end the text at its first quote.
     return '"' + inside.replace('\\"', '"').replace('"', '\\"') + '"'
 
 

@@ -48,8 +48,8 @@ def one_call(calls: Sequence[ToolCall], schemas: Mapping[str, Mapping[str, Any]]
 
 
 def why_no_call(answer: Answer) -> str:
-    """Why an answer calls nothing: it failed, its thoughts never end, or it just has no call."""
-    return str(answer.reason or strip_reasoning(answer).reason or NO_CALL)
+    """Returns the reason for which an answer has no call: a failure, unfinished thoughts, or simply no call."""
+    return answer.reason or strip_reasoning(answer.text).reason or NO_CALL
 
 
 def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:

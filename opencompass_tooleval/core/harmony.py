@@ -35,12 +35,12 @@ class Spoken:
 
 def is_harmony(text: str) -> bool:
     """Tests if a text has channels, by their marks or the remains of these without special tokens."""
-    # 'analysis of the plan: ...' is an answer like any other: only with the other mark behind it is it harmony.
+    # 'analysis of the plan: ...' is a usual answer: it is harmony only if the other mark follows.
     return CHANNEL in text or (text.startswith(_BARE_START) and _BARE_FINAL in text)
 
 
 def read_harmony(text: str) -> Spoken:
-    """Reads a text that :func:`is_harmony`; takes linear time, whatever it holds."""
+    """Reads a text that :func:`is_harmony` accepts; takes linear time."""
     if CHANNEL not in text:
         return Spoken(text.rpartition(_BARE_FINAL)[2], unfinished=False)
     front, *messages = text.split(CHANNEL)
@@ -52,7 +52,7 @@ def read_harmony(text: str) -> Spoken:
     for message in messages:
         header, opened, content = message.partition(_MESSAGE)
         name = _NAME.match(header)
-        # '<|channel|>final' where the answer was cut: nothing has been said in that channel yet.
+        # '<|channel|>final' at the end of a truncated answer: that channel has no text yet.
         channel = name[1] if name and opened else 'analysis'
         end = _END.search(content)
         content = content[: end.start()] if end else content

@@ -1,4 +1,4 @@
-"""The members of a JSON object, read one by one from a stream: no more of the text is held than one member."""
+"""Reads the members of a JSON object one by one from a stream; holds no more text than one member."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_MEMBER = 1 << 24
-"""Characters of one member."""
+"""Maximum number of characters of one member."""
 
 MAX_LEVELS = 1_200
-"""Lists and objects in one another: a run of 500 steps, each below the one before, has some 1,010."""
+"""Maximum depth of nested lists and objects: a run of 500 nested steps has some 1,010."""
 
 _PIECE = 1 << 16
 _BLANKS = re.compile(r'[ \t\n\r]*')
@@ -20,7 +20,7 @@ _DECODER = json.JSONDecoder()
 
 
 class TooMuchError(ValueError):
-    """A member is longer or nested deeper than is read.
+    """A member exceeds the limits on length or depth.
 
     Attributes:
         name: Its name.
@@ -30,10 +30,10 @@ class TooMuchError(ValueError):
 
 
 def members(read: Callable[[int], str]) -> Iterator[tuple[str, Any]]:
-    """Name and value of every member of a JSON object; a name that occurs twice is yielded twice.
+    """Yields name and value of every member of a JSON object; a repeated name is yielded each time.
 
     Args:
-        read: Returns at most so many characters of the text; ``''`` at its end.
+        read: Returns at most the given number of characters of the text; ``''`` at its end.
 
     Raises:
         TooMuchError: A member has more than ``MAX_MEMBER`` characters or ``MAX_LEVELS`` levels.
@@ -61,16 +61,16 @@ def members(read: Callable[[int], str]) -> Iterator[tuple[str, Any]]:
 
 
 class _Text:
-    """The part of a text that is at hand, from the first character not yet used."""
+    """The part of a text in memory, from the first unused character."""
 
     def __init__(self, read: Callable[[int], str]) -> None:
         self._read = read
         self._text = ''
         self._at = 0
-        self._before = 0  # characters that were dropped
+        self._before = 0  # number of dropped characters
 
     def _grow(self) -> bool:
-        """Reads at least as much again as is held, so that a long value is tried few times; False at the end."""
+        """Reads at least as much again as is in memory, so that a long value needs few tries; False at the end."""
         held = self._text[self._at :]
         piece = self._read(max(_PIECE, len(held)))
         self._before += self._at
@@ -81,7 +81,7 @@ class _Text:
         return ValueError(f'{what}: character {self._before + self._at}')
 
     def peek(self) -> str:
-        """The next character that is no blank, or ``''``."""
+        """Returns the next character that is no blank, or ``''``."""
         while True:
             self._at = _skip_blanks(self._text, self._at)
             if self._at < len(self._text):
@@ -90,7 +90,7 @@ class _Text:
                 return ''
 
     def take(self) -> str:
-        """The same, used."""
+        """Returns the next character that is no blank, and marks it as used."""
         mark = self.peek()
         self._at += len(mark)
         return mark
@@ -112,7 +112,7 @@ class _Text:
                     raise ValueError(f'{error.msg}: character {place}') from None
                 continue
             length = end - self._at
-            # 12 may be the beginning of 123, and of 12.5 where the text ends with the point.
+            # 12 may be the beginning of 123, and of 12.5 if the text ends with the point.
             if self._text[end : end + 1] not in _MORE_OF_A_NUMBER or not self._grow():
                 self._at += length
                 return value
@@ -134,7 +134,7 @@ def decode_deep(text: str, at: int = 0) -> tuple[Any, int]:
     """Reads a JSON value without recursion, which :mod:`json` does faster and to some 1,000 levels.
 
     Returns:
-        The value, and where it ends.
+        The value, and the index after it.
 
     Raises:
         JSONDecodeError: There is no JSON value, or only a part of it.
@@ -181,7 +181,7 @@ def _closing(value: Any) -> str:
 
 
 def _read_name(text: str, at: int, parent: Any, names: list[str]) -> int:
-    """Where the next value of a list or an object begins; of an object, behind its name, which is kept."""
+    """Finds the beginning of the next value of a list or an object; in an object after its name, which is stored."""
     if isinstance(parent, list):
         return at
     at = _skip_blanks(text, at)

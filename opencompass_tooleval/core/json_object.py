@@ -1,4 +1,4 @@
-"""JSON from files: :mod:`json` keeps the last of equal keys and says nothing, and has an error too many."""
+"""Reads JSON files: :mod:`json` silently keeps the last of equal keys, and raises more than one class of error."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def load_json(text: str | bytes, bounded: bool = False) -> Any:
 
     Args:
         text: Text, or bytes in UTF-8, with or without a byte order mark.
-        bounded: Whether to refuse what :func:`~opencompass_tooleval.core.bounds.beyond_bounds` does: what is read is
-            written again, which needs more of the stack than reading.
+        bounded: True to reject values outside :func:`~opencompass_tooleval.core.bounds.beyond_bounds`: a value that is
+            written again needs more of the stack than reading does.
 
     Raises:
-        ValueError: It is no JSON, or too much of it.
+        ValueError: It is no JSON, or exceeds the bounds.
     """
     try:
         value = json.loads(text)
@@ -47,10 +47,10 @@ class _Repeated:
 
 
 def load_object(text: str) -> tuple[Any, list[str]]:
-    """Reads JSON.
+    """Reads JSON and finds repeated keys.
 
     Returns:
-        The value, and the keys that its outermost object holds more than once.
+        The value, and the repeated keys of its outermost object.
 
     Raises:
         ValueError: It is no JSON, or nested too deeply.
@@ -60,5 +60,5 @@ def load_object(text: str) -> tuple[Any, list[str]]:
         value = json.loads(text, object_pairs_hook=repeated)
     except RecursionError as error:
         raise ValueError(TOO_DEEP) from error
-    # '[{"a": 1, "a": 2}]': the outermost object lies in a list, which has no keys.
+    # '[{"a": 1, "a": 2}]': the outermost object is in a list, which has no keys.
     return value, repeated.keys if isinstance(value, dict) else []

@@ -1,6 +1,6 @@
-"""Packages whose names are imported when they are first used.
+"""Imports the names of packages at their first use.
 
-OpenCompass and torch take seconds to import, and ``tooleval`` needs them for few of its commands.
+OpenCompass and torch take seconds to import, and few commands of ``tooleval`` need them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Makes a package's ``__getattr__`` (PEP 562).
+    """Creates a package's ``__getattr__`` (PEP 562).
 
     Args:
         package: The package's ``__name__``.

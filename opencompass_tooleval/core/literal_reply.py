@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import visible_text
+from opencompass_tooleval.core.answer import Answer, as_answer, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
@@ -25,51 +25,51 @@ def last_block(text: str) -> str:
 
 
 def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
-    """The value of an answer, or why there is none; never raises.
+    """Reads the value of an answer; never raises.
 
     Args:
-        answer: Its text. Thoughts in front of it are dropped.
-        cut: Which part of the rest has to be the literal.
+        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text. Thoughts before it are removed.
+        cut: Returns the part of the rest that must be the literal.
     """
-    if not isinstance(answer, str):
+    if not isinstance(answer, (Answer, str)):
         return unread('parse:not_text')
-    text = visible_text(answer)
-    if text.reason:
-        return unread(text.reason)
-    parsed = parse_literal(cut(text))
+    visible = visible_text(as_answer(answer))
+    if visible.reason:
+        return unread(visible.reason)
+    parsed = parse_literal(cut(visible.text))
     if parsed.ok and parsed.parse_method != 'literal':
-        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
+        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}] is no Python
     return parsed
 
 
 class LiteralDialogues:
-    """Asks as EasyTool's own script does: again, until an answer can be read; the prediction is the last answer.
+    """Repeats the request like EasyTool's script until an answer is readable; the prediction is the last answer.
 
     Args:
-        tries: Requests per question at most; for recorded answers 1.
+        tries: Maximum number of requests per question; 1 for recorded answers.
     """
 
     cut: Callable[[str], str]
-    """Which part of an answer has to be the literal; a subclass says it."""
+    """Returns the part of an answer that must be the literal; a subclass defines it."""
 
     def __init__(self, tries: int = TRIES) -> None:
         self.tries = tries
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
         """Begins the dialogue about one row."""
         messages = tuple(read_messages(row['messages']))
         return ask_until_read(ModelRequest(messages, row['gold_answer']), self.cut, self.tries)
 
 
-def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[str]:
-    """Asks the same again until the answer can be read; returns the last.
+def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[Answer]:
+    """Repeats a request until the answer is readable; returns the last answer.
 
     Raises:
-        ValueError: There is not one try.
+        ValueError: ``tries`` is below 1.
     """
     if tries < 1:
         raise ValueError(f'tries must be at least 1, not {tries}')
-    answer = ''
+    answer = Answer('')
     for _ in range(tries):
         answer = yield request
         if read_literal(answer, cut).ok:

@@ -16,8 +16,8 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
     Args:
         weights: Shape ``(rows, columns)``, in 0-1.
         threshold: Only pairs with a weight above it may match.
-        order: Which of several best matchings to take. 0: whichever networkx finds, given the edges in T-Eval's order;
-            1: one whose columns increase with the rows as far as possible; -1: one where they do so least.
+        order: Selects one of several best matchings. 0: that of networkx, for edges in T-Eval's order; 1: one whose
+            columns increase with the rows as far as possible; -1: one in which they do so least.
 
     Returns:
         Row -> column, each column at most once.
@@ -29,7 +29,7 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
         # Columns as text: row 1 and column 1 would be one node, joined to itself.
         graph.add_edge(row, str(column), weight=float(weights[row, column]) + nudge * row * column)
-    # networkx gives (row, column) or (column, row), as it comes.
+    # networkx returns (row, column) or (column, row).
     pairs = (sorted(pair, key=lambda node: isinstance(node, str)) for pair in nx.max_weight_matching(graph))
     return {row: int(column) for row, column in pairs}
 
@@ -37,9 +37,9 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
 def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:
     """Tests if the number of matched steps in order depends on rounding.
 
-    It does where several matchings are equally good and some are more in order than others: when a plan holds a step
-    twice, or when weights add up the same either way (one API called twice, and two gold steps with equal arguments).
-    It does too where a weight lies on the threshold.
+    This happens if several matchings are equally good and differ in order: if a plan has a step twice, or if weights
+    have equal sums (one API called twice, and two gold steps with equal arguments). It also happens if a weight equals
+    the threshold.
     """
     if (np.abs(weights - threshold) < TIE).any():
         return True

@@ -1,4 +1,4 @@
-"""A conversation as every model wrapper can take it."""
+"""A conversation in a format for every model wrapper."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Message:
     """One turn.
 
     Attributes:
-        role: system, user, assistant, ``tool``, or a benchmark's own such as function.
+        role: system, user, assistant, ``tool``, or a role of a benchmark such as function.
+        calls: Native calls of an assistant.
+        call_id: Id of the call that a tool's message answers.
         content: The text.
-        calls: Of an assistant that calls tools natively.
-        call_id: Of a tool's answer to such a call: the call's id.
     """
 
     role: str
@@ -37,11 +37,11 @@ class Message:
         return bool(self.calls or self.call_id)
 
     def __deepcopy__(self, memo: Any) -> Message:
-        """Itself: nothing of it changes, and wrappers of OpenCompass copy every conversation at every round."""
+        """Returns itself: it never changes, and wrappers of OpenCompass copy every conversation at every round."""
         return self
 
     def to_payload(self) -> dict[str, Any]:
-        """The message as JSON values: role and content, and what else it has."""
+        """Converts the message to JSON values: role, content and further members."""
         payload: dict[str, Any] = {'role': self.role, 'content': self.content}
         if self.calls:
             payload['calls'] = calls_payload(self.calls)
@@ -49,28 +49,28 @@ class Message:
 
 
 def read_message(payload: Mapping[str, Any]) -> Message:
-    """The inverse of :meth:`Message.to_payload`."""
+    """Reads the values of :meth:`Message.to_payload`."""
     calls = read_calls(payload.get('calls'))
     return Message(payload['role'], payload['content'], calls, payload.get('call_id', ''))
 
 
 def messages_payload(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Messages as JSON values."""
+    """Converts messages to JSON values."""
     return [message.to_payload() for message in messages]
 
 
 def messages_text(messages: Iterable[Message]) -> str:
-    """Messages as the text that a data set's column has."""
+    """Converts messages to text for a data set's column."""
     return json.dumps(messages_payload(messages))
 
 
 def read_messages(text: str) -> list[Message]:
-    """The inverse of :func:`messages_text`."""
+    """Reads the text of :func:`messages_text`."""
     return [read_message(payload) for payload in json.loads(text)]
 
 
 def prompt_digest(text: str, function_role: str = 'user', system_role: str = 'system') -> str:
-    """32 hex digits that stand for the prompt made of :func:`messages_text`: another text or role gives others."""
+    """Returns 32 hex digits that identify the prompt of :func:`messages_text`, from its text and roles."""
     settings: dict[str, Any] = {'function': function_role, 'tool': function_role, 'system': system_role}
     if system_role == 'user':
         settings['merge'] = False
@@ -79,15 +79,15 @@ def prompt_digest(text: str, function_role: str = 'user', system_role: str = 'sy
 
 
 def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: bool = True) -> list[Message]:
-    """Renames roles, drops empty messages and merges neighbours of one role with one newline.
+    """Renames roles, removes empty messages and merges adjacent messages of one role with one newline.
 
-    Some wrappers of OpenCompass do the last two themselves and some do not; done here, all see the same. Native calls
-    and the answers to them stay as they are.
+    Some wrappers of OpenCompass do the last two themselves and some do not; after this function all have the same
+    input. Native calls and their answers do not change.
 
     Args:
         messages: The conversation.
-        role_map: Role -> role for those to rename, for example ``{'function': 'user'}``.
-        merge: Whether neighbours of one role become one message.
+        role_map: Role -> new role, for example ``{'function': 'user'}``.
+        merge: True to merge adjacent messages of one role.
 
     Raises:
         ValueError: A role is not in ``ROLES`` after renaming, or nothing is left.

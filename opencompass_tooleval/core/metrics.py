@@ -1,4 +1,4 @@
-"""Metrics: a row for each in the benchmark that has it, and what readers of results look up in these rows."""
+"""Metrics: rows in the tables of benchmarks, and look-ups in these rows for readers of results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Metric:
         label: Its name for people.
         sentence: A sentence on its meaning.
         higher_is_better: True if a higher value is better.
-        binary: True if a sample has 0 or 1, and 1 is right; other metrics are graded, or means over steps.
-        rank: Of those that say whether the tasks of a data set are solved: the lowest stands for the data set,
-            several of one rank together. 0: it never does.
-        judged: The metric that stands for the data set in its place where a judge is asked; '' if there is none.
+        binary: True if a sample has 0 or 1, and 1 is correct; other metrics are graded, or means over steps.
+        rank: Priority among metrics that show if the tasks of a data set are solved: the lowest represents the data
+            set, several of one rank together. 0: it never does.
+        judged: The metric that replaces it as the main one if a judge is used; '' if there is none.
     """
 
     name: str
@@ -40,22 +40,24 @@ class Metric:
 
 
 def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) -> Iterator[Metric]:
-    """Columns of a table again, each for a part of what it is about: ``plan_json`` beside ``plan``."""
+    """Yields columns of a table again, each for a part of its data sets: ``plan_json`` for ``plan``."""
     for column in columns:
         yield Metric(column.name + ending, f'{column.label}, {label}', f'{column.sentence}; {sentence}')
 
 
 OVERALL = 'overall'
-"""The score of a table, or of a data set, as a whole."""
+"""The score of a complete table or data set."""
 
-ACCURACY = Metric('accuracy', 'Accuracy', 'share of right answers', binary=True, rank=4)
+ACCURACY = Metric('accuracy', 'Accuracy', 'share of correct answers', binary=True, rank=4)
 SUCCESS_RATE = Metric('success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4)
 TOOL_ERROR_RATE = Metric('tool_error_rate', 'Tool errors', 'share of questions with a call that failed', False)
-TOOL_NAME_ERROR_RATE = Metric('tool_name_error_rate', 'Name errors', 'share with a tool that does not exist', False)
-PARAMETER_ERROR_RATE = Metric(
-    'parameter_error_rate', 'Parameter errors', 'share with a call of wrong parameters', higher_is_better=False
+TOOL_NAME_ERROR_RATE = Metric(
+    'tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False
 )
-_OVERALL = Metric(OVERALL, 'Overall', 'the mean of the abilities, as the paper takes it', rank=1)
+PARAMETER_ERROR_RATE = Metric(
+    'parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', higher_is_better=False
+)
+_OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', rank=1)
 
 
 @cache
@@ -67,12 +69,12 @@ def _rows(benchmarks: tuple[str, ...]) -> dict[str, Metric]:
 
 
 def all_metrics() -> dict[str, Metric]:
-    """Name -> row, of every metric of every benchmark; of a name that several have, the first."""
+    """Returns name -> row, of every metric of every benchmark; for a shared name, the first."""
     return _rows((*BENCHMARKS, *USERS))
 
 
 def words_of_metric(metric: str) -> Words:
-    """The words for a metric or for a column of a table; of one that is not known: its name with blanks."""
+    """Returns the words for a metric or a column of a table; for an unknown one, its name with blanks."""
     row = all_metrics().get(metric)
     return row.words if row else Words(metric.replace('_', ' '), '')
 
@@ -84,14 +86,14 @@ def lower_is_better(metric: str) -> bool:
 
 
 def main_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
-    """Those of a data set's metrics, or of a table's columns, that stand for it; of others than ours the first."""
+    """Returns the main metrics of a data set or columns of a table; for other packages' metrics, the first."""
     ranked = [row for row in all_metrics().values() if row.rank and row.name in metrics]
     best = min((row.rank for row in ranked), default=0)
     return tuple(row.name for row in ranked if row.rank == best) or tuple(metrics[:1])
 
 
 def main_first(metrics: Sequence[str]) -> list[str]:
-    """Metrics with those that stand for the data set before the others."""
+    """Sorts metrics with the main ones first."""
     main = main_metrics(metrics)
     return [*main, *(metric for metric in metrics if metric not in main)]
 

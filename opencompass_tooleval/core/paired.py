@@ -17,16 +17,16 @@ _NOISE = 1e-9
 """Values closer than this are the same: far below what one record can gain."""
 
 FEWEST = 2
-"""Records without which nothing can be said of how sure a difference is."""
+"""Minimum number of records for an interval."""
 
 
 def metrics_of(result: Result) -> list[str]:
-    """The names of a result's scores."""
+    """Returns the names of a result's scores."""
     return [name for name, value in result.items() if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
 
 def details_of(result: Result) -> list[Mapping[str, Any]]:
-    """The samples of a result of this package; none of other results, whose samples have no ids."""
+    """Returns the samples of a result of this package; none for other results, whose samples have no ids."""
     details = result.get('details')
     rows = details if isinstance(details, list) else []
     return [row for row in rows if isinstance(row, dict) and 'id' in row and isinstance(row.get('values'), dict)]
@@ -34,7 +34,7 @@ def details_of(result: Result) -> list[Mapping[str, Any]]:
 
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     steps = detail.get('steps')
-    for step in steps if isinstance(steps, list) else ():  # an agent's is how many it took
+    for step in steps if isinstance(steps, list) else ():  # an agent's `steps` is a number
         value = step.get('values', {}).get(metric)
         if value is not None:
             yield value
@@ -50,14 +50,14 @@ _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
 
 
 RecordValues = dict[str, tuple[float, float]]
-"""Record id -> mean of its values, and what it weighs: how many they are."""
+"""Record id -> mean of its values, and its weight: the number of values."""
 
 
 def _record_values(result: Result, metric: str, reading: Reading) -> RecordValues | None:
-    """The values of all records; None if the score is not the mean of all of them.
+    """Returns the values of all records; None if the score is not the mean of all of them.
 
-    That of several trials is the mean of the trials' means: where a trial has fewer values, such as fewer calls, each
-    of them weighs more.
+    The score of several trials is the mean of the trials' means: in a trial with fewer values, such as fewer calls,
+    each value has a larger weight.
     """
     trials: dict[int, dict[str, list[float]]] = {}
     for (record, trial), detail in with_runs(details_of(result), lambda detail: str(detail['id'])):
@@ -79,15 +79,15 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
 
 
 def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
-    """A score's values by record: over the steps of samples, and over samples; None for what it is no mean of.
+    """Returns a score's values by record, over steps and over samples; None if the score is no such mean.
 
-    It is all that :func:`pair_up` needs of a result: the result itself need not be kept.
+    :func:`pair_up` needs only these values, not the complete result.
     """
     return tuple(_record_values(result, metric, reading) for reading in _READINGS)
 
 
 def values_of(result: Result, metric: str) -> RecordValues | None:
-    """The first of :func:`record_values` that there is."""
+    """Returns the first of :func:`record_values` that is not None."""
     return next(filter(None, record_values(result, metric)), None)
 
 
@@ -112,12 +112,12 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
 def over_shared(
     pairs: Pairs | None, scores: tuple[float, float], errors: tuple[float | None, float | None]
 ) -> tuple[tuple[float, float], tuple[float | None, float | None]]:
-    """A score of two results and its standard errors over the records that both have, so that the two subtract.
+    """Computes a score of two results and its standard errors over the records that both have.
 
     Args:
-        pairs: As :func:`pairs_of` has them; None where there are none, and then the results' own stand.
-        scores: As the results have them, which is over the same records where both have all.
-        errors: As the results have them; None where one is not known.
+        pairs: The result of :func:`pairs_of`; with None the results' own values are returned.
+        scores: Scores of the results, which are over the same records if both have all.
+        errors: Standard errors of the results; None if unknown.
     """
     if pairs is None:
         return scores, errors
@@ -131,12 +131,12 @@ def over_shared(
 
 
 def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
-    """One score of two results over the records that both have; None if it cannot be had (see :func:`why_unpaired`).
+    """Returns one score of two results over the records that both have; None for the reasons of :func:`why_unpaired`.
 
-    Most scores are means over samples; UltraTool's local ones are means over the steps of all samples, so that a record
-    weighs as much as it has steps that count, which may be more in one result than in the other. A record that was
-    asked in several trials has as many values: all of them stand against all of its trials in the other result. A
-    score that is neither mean has no pairs, and a single pair is none.
+    Most scores are means over samples. UltraTool's local ones are means over the steps of all samples, so that the
+    weight of a record is the number of its steps that count, which may differ between the results. A record with
+    several trials has as many values: all of them are compared with all of its trials in the other result. A score
+    that is neither mean has no pairs, and one pair is too few.
 
     Args:
         first: A result with ``details``.
@@ -162,10 +162,10 @@ class Difference:
 
     Attributes:
         id: Its record.
-        run: Which run of the record, from 0.
+        run: Run of the record, from 0.
         a: Its detail in the first result.
         b: Its detail in the second.
-        size: Sum over the metrics of how far the values are apart, each 0-1.
+        size: Sum over the metrics of the distances between the values, each 0-1.
     """
 
     id: str
@@ -187,9 +187,9 @@ def _apart(a: float | None, b: float | None) -> float:
 
 
 def differences(first: Result, second: Result) -> list[Difference]:
-    """The samples of both results whose values differ in some metric, in the data's order.
+    """Returns the samples of both results whose values differ in some metric, in the data's order.
 
-    Two samples that are wrong in different ways, with the same values, do not differ.
+    Two samples that are wrong in different ways, with equal values, do not differ.
     """
     different = []
     others = _by_sample(details_of(second))

@@ -16,9 +16,9 @@ class PairedEstimate:
 
     Attributes:
         metric: Its metric, and ``pass@2`` or the like after a blank.
-        values: That of both results, 0-100, over the records of both.
+        values: Its values in both results, 0-100, over the records of both.
         errors: Its standard errors.
-        pairs: The chances of the records of both, 0-100, each of all of its trials; None of fewer than two.
+        pairs: The chances of the records of both, 0-100, each from all of its trials; None for fewer than two.
     """
 
     metric: str
@@ -28,7 +28,7 @@ class PairedEstimate:
 
 
 def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
-    """The estimates of one k that both results have, of k=2 on: with k=1 they are the score itself.
+    """Yields the estimates of each k that both results have, from k=2: with k=1 they equal the score.
 
     ``success`` has no separate score, so its average over all trials is included.
 

@@ -31,9 +31,9 @@ class Parsed:
 
     Attributes:
         value: The value; None if ``parse_method`` is ``none``.
-        parse_method: Which reading succeeded: ``literal``, ``json``, ``quotes`` (JSON once every single quote is made a
-            double one), ``value`` (it was no text to begin with), or ``none``.
-        reason: ``''`` or why nothing could be read, as ``parse:code``.
+        parse_method: The successful reader: ``literal``, ``json``, ``quotes`` (JSON with single quotes replaced by
+            double ones), ``value`` (it was no text), or ``none``.
+        reason: ``''`` or the reason for an unreadable text, as ``parse:code``.
     """
 
     value: Any
@@ -49,7 +49,7 @@ class Parsed:
 def literal(text: str) -> Any:
     """Reads a Python literal; raises one of ``READ_ERRORS``."""
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # '\d' in an answer is no concern of the user's terminal
+        warnings.simplefilter('ignore')  # '\d' in an answer should not warn on the user's terminal
         return ast.literal_eval(text)
 
 
@@ -78,7 +78,7 @@ def bounded(value: Any, parse_method: str) -> Parsed:
 
 def cost(text: str) -> int:
     """Computes the cost of reading ``text`` as a Python literal."""
-    signs = text.count('+') + text.count('-')  # 1+1+1+... is refused, but only once all of it has been parsed
+    signs = text.count('+') + text.count('-')  # 1+1+1+... is rejected only after it was parsed completely
     return len(text) + 2 * cost_of_json(text) + 8 * signs
 
 
@@ -91,8 +91,8 @@ def read_first_possible(tries: Iterable[tuple[str, Callable[[], Any], int]], bud
     """Returns the first try that succeeds.
 
     Args:
-        tries: Of each the name of its parse method, what reads it or raises one of ``READ_ERRORS``, and what it costs.
-        budget: No more is tried once so much is spent.
+        tries: For each, the name of its parse method, its reader, which may raise one of ``READ_ERRORS``, and its cost.
+        budget: Maximum cost of all tries.
     """
     spent = 0
     for parse_method, read, price in tries:
@@ -107,13 +107,13 @@ def read_first_possible(tries: Iterable[tuple[str, Callable[[], Any], int]], bud
 
 
 def parse_literal(text: str) -> Parsed:
-    """Reads one Python literal or JSON value that is the whole of ``text``.
+    """Reads one Python literal or JSON value that is the complete ``text``.
 
     Args:
         text: At most ``MAX_CHARS`` characters are read; longer text is ``parse:too_long``.
 
     Returns:
-        The value and its parse method: Python literal before JSON, as T-Eval's ``format_load`` has it.
+        The value and its parse method: Python literal before JSON, as in T-Eval's ``format_load``.
     """
     if len(text) > MAX_CHARS:
         return unread('parse:too_long')
@@ -121,15 +121,15 @@ def parse_literal(text: str) -> Parsed:
 
 
 def json_values(text: str, openings: str, most: int) -> Iterator[Any]:
-    """The JSON values that stand in prose, outermost ones only, in their order.
+    """Yields the JSON values in prose, only outermost ones, in their order.
 
     Args:
         text: The prose.
         openings: Characters that a value may begin with, such as ``[{``.
-        most: So many of them are tried, however many the prose has.
+        most: Maximum number of openings that are tried.
     """
     decoder, place = json.JSONDecoder(), 0
-    # 4,000 tries of '[' * 4_000 take 60 times as long as 32 tries of '[' * 20_000: each runs into the recursion limit.
+    # 4,000 tries of '[' * 4_000 take 60 times as long as 32 of '[' * 20_000: each reaches the recursion limit.
     for _ in range(most):
         starts = [start for opening in openings if (start := text.find(opening, place)) >= 0]
         if not starts:
@@ -137,7 +137,7 @@ def json_values(text: str, openings: str, most: int) -> Iterator[Any]:
         try:
             value, place = decoder.raw_decode(text, min(starts))
         except READ_ERRORS:
-            # '[see below] ["a"]': the first bracket opens no value, the second does.
+            # '[see below] ["a"]': the first bracket begins no value, the second does.
             place = min(starts) + 1
         else:
             yield value
@@ -148,12 +148,12 @@ def parse_enclosed(text: Any, start: str = '', end: str = '') -> Parsed:
     one.
 
     Args:
-        text: The answer. A value that is no string is returned as it is (recorded answers may be parsed already).
+        text: The answer. A value that is no string is returned unchanged (recorded answers may be parsed already).
         start: Opening character, or ``''`` for the beginning of the text.
         end: Closing character, or ``''`` for the end of the text.
 
     Returns:
-        What :func:`parse_literal` makes of that part; ``parse:no_brackets`` if there is no such part.
+        The result of :func:`parse_literal` for that part; ``parse:no_brackets`` if there is no such part.
     """
     if not isinstance(text, str):
         return Parsed(text, 'value')

@@ -1,7 +1,7 @@
-"""Rows of published answers that hold the record and the answer: UltraTool's two shapes.
+"""Reads rows of published answers with the record and the answer: UltraTool's two formats.
 
 GPT models: ``{"data": RECORD, "init output": TEXT}``. Open models: ``{"question": RECORD, "original ans": GOLD,
-"total output": {"init prompt": TEXT, "init output": [TEXT, ...]}}``, one text per sample that was drawn.
+"total output": {"init prompt": TEXT, "init output": [TEXT, ...]}}``, one text per sample.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class RecordedRow:
     """A row.
 
     Attributes:
-        record: The record as it stands there; None if the row has none.
-        answer: The answer: text, or what was read from it already; None if the row has none.
+        record: The record in the row; None if the row has none.
+        answer: The answer: text, or a value that was already read; None if the row has none.
         shape: ``gpt`` or ``open``.
     """
 
@@ -30,7 +30,7 @@ class RecordedRow:
 
 
 def read_recorded_row(row: Any) -> RecordedRow | None:
-    """Reads a row; None if it is of neither shape."""
+    """Reads a row; None for other formats."""
     if not isinstance(row, Mapping):
         return None
     if _OPEN_ANSWERS in row:
@@ -43,5 +43,5 @@ def read_recorded_row(row: Any) -> RecordedRow | None:
 
 
 def _first(answer: Any) -> Any:
-    """The first text of a list of texts; a list of anything else is an answer that was read already."""
+    """Returns the first text of a list of texts; a list of anything else is an answer that was already read."""
     return answer[0] if isinstance(answer, list) and answer and isinstance(answer[0], str) else answer

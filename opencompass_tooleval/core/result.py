@@ -2,15 +2,15 @@
 
 A reason is ``area:code``. The areas are
 
-* ``ok``: every metric of the sample is full,
-* ``parse``: the answer could not be read,
+* ``ok``: every metric of the sample has its full value,
+* ``parse``: the answer is unreadable,
 * ``call``, ``format``, ``name``, ``args``, ``thought``, ``plan``, ``review``, ``step``, ``tool``, ``awareness``,
-  ``judge``, ``path``, ``id``, ``retrieval``: it was read and is wrong there,
-* ``finish``, ``limit``, ``loop``: an agent did not come to an end; a loop has no code,
+  ``judge``, ``path``, ``id``, ``retrieval``: it was read, and this part is wrong,
+* ``finish``, ``limit``, ``loop``: an agent did not reach an end; a loop has no code,
 * ``calls``: an agent's calls are not the gold calls,
 * ``goal``: an agent did not reach the goal of a task that was made from a user's tools,
-* ``gold``: it would be right by the gold answer without its errata,
-* ``answer``: nothing was left to read (see :mod:`opencompass_tooleval.core.answer`),
+* ``gold``: it is correct by the gold answer without its errata,
+* ``answer``: no text is left to read (see :mod:`opencompass_tooleval.core.answer`),
 * ``infra``: an infrastructure failure left no answer; for another model of a dialogue with its name,
   ``infra:simulator:timeout``.
 
@@ -37,11 +37,11 @@ class SampleScore:
 
     Attributes:
         id: Record id in the data file.
-        values: Metric name -> value in 0-1, or None where the metric does not apply to this sample.
+        values: Metric name -> value in 0-1, or None if the metric does not apply to this sample.
         reason: ``ok`` or the first cause of a lost point, as ``area:code``.
-        parsed: What was read from the answer (None if nothing could be).
-        parse_method: Which way of reading succeeded, for example ``literal`` or ``json``; ``none`` if none did.
-        gold: The gold answer in the same shape as ``parsed``, of what is compared; None where there is none.
+        parsed: The value read from the answer; None if it is unreadable.
+        parse_method: The successful reader, for example ``literal`` or ``json``; ``none`` without one.
+        gold: The compared part of the gold answer, in the format of ``parsed``; None if there is none.
     """
 
     id: str

@@ -21,12 +21,12 @@ def with_runs(rows: Iterable[T], id_of: Callable[[T], str]) -> Iterator[tuple[tu
 def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
     """Finds the positions of each run's records.
 
-    OpenCompass repeats a data set ``n`` times and cuts it by ``test_range`` then, so that what is left of ``n=3`` and
-    ``test_range='[:10]'`` is one run of ten records.
+    OpenCompass repeats a data set ``n`` times and then cuts it by ``test_range``, so that ``n=3`` and
+    ``test_range='[:10]'`` leave one run of ten records.
 
     Args:
-        record_ids: Ids of the rows of a data set that was repeated.
-        runs: How often, 1 or more: ``n`` of its config.
+        record_ids: Ids of the rows of a repeated data set.
+        runs: Number of runs, 1 or more: ``n`` of its config.
 
     Returns:
         One list of positions per run, each in the data's order.

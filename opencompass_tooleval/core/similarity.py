@@ -28,14 +28,14 @@ class Similarity(Protocol):
         """Announces all ``left`` and ``right`` of later calls of :meth:`batch_matrix` at once."""
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """As :meth:`matrix`, but with the rounding of a reference that encodes each list as one batch.
+        """Returns :meth:`matrix` with the rounding of a reference that encodes each list as one batch.
 
-        Equal strings may then differ in their last bits, and that decides between equally good matchings.
+        Equal strings may then differ in their last bits, which decide between equally good matchings.
         """
 
 
 class ExactSimilarity:
-    """1 for equal strings, 0 for others: the fake for tests and for runs without an encoder."""
+    """1 for equal strings, 0 for others, for tests and for runs without an encoder."""
 
     name = 'exact'
 
@@ -50,7 +50,7 @@ class ExactSimilarity:
         """Nothing to prepare."""
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """The same as :meth:`matrix`: nothing is rounded."""
+        """Returns :meth:`matrix`: nothing is rounded."""
         return self.matrix(left, right)
 
 
@@ -58,7 +58,7 @@ class Batchwise:
     """A similarity whose :meth:`matrix` rounds as :meth:`Similarity.batch_matrix` does.
 
     Args:
-        similarity: The one that is asked.
+        similarity: The similarity that computes the batches.
     """
 
     def __init__(self, similarity: Similarity) -> None:

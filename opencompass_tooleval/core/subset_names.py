@@ -28,13 +28,13 @@ class SubsetRow:
 
     @property
     def binary_metrics(self) -> tuple[str, ...]:
-        """Those of its metrics in which a sample has 0 or 1, and 1 is right."""
+        """Names of its metrics in which a sample has 0 or 1, and 1 is correct."""
         binary = {row.name for row in self.METRICS if row.binary}
         return tuple(metric for metric in self.metrics if metric in binary)
 
 
 class Table(tuple[Row, ...]):
-    """A table of literals, typed: its rows in their order, each of which is found by its ``name``."""
+    """A typed table of literals: its rows in their order, which are found by their ``name``."""
 
     benchmark: str
     what: str
@@ -42,25 +42,25 @@ class Table(tuple[Row, ...]):
     def __new__(
         cls, kind: type[Row], rows: Iterable[Mapping[str, Any]], benchmark: str, what: str = 'subset'
     ) -> Table[Row]:
-        """Types the rows of a benchmark, whose title and word for a row stand in messages."""
+        """Converts the rows of a benchmark; its title and its word for a row are for messages."""
         table = super().__new__(cls, (kind(**row) for row in rows))
         table.benchmark, table.what = benchmark, what
         return table
 
     def find(self, name: str) -> Row:
-        """The row called ``name``.
+        """Returns the row called ``name``.
 
         Raises:
-            ValueError: There is none; the message lists those there are.
+            ValueError: There is none; the message lists the existing ones.
         """
         return find_row({row.name: row for row in self}, name, self.benchmark, self.what)  # type: ignore[attr-defined]
 
 
 def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 'subset') -> Row:
-    """The row called ``name``.
+    """Returns the row called ``name``.
 
     Raises:
-        ValueError: There is none; the message lists those there are.
+        ValueError: There is none; the message lists the existing ones.
     """
     if name not in table:
         raise ValueError(f'{benchmark} has no {what} {name!r}; it has {nearest_first(name, table)}')
@@ -68,12 +68,12 @@ def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 's
 
 
 def nearest_first(name: str, names: Iterable[str], most: int = 10) -> str:
-    """Names in a message about one that is none of them: those most like it first; ``none`` without any.
+    """Lists names for a message about an unknown one, the most similar first; ``none`` without any.
 
     Args:
-        name: What was given; wildcards (``*``, ``?``) do not count.
-        names: What there is.
-        most: So many are listed.
+        name: The unknown name; wildcards (``*``, ``?``) are ignored.
+        names: The existing names.
+        most: Maximum number of names listed.
     """
     there = list(dict.fromkeys(names))
     near = get_close_matches(re.sub(r'[*?]', '', name), there, n=3)

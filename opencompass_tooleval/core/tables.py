@@ -14,12 +14,12 @@ from opencompass_tooleval.core.paired import RecordValues, metrics_of, values_of
 
 
 def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, float]]:
-    """Resolves tables down to the scores of data sets.
+    """Resolves tables to shares of the scores of data sets.
 
     Args:
         groups: Summary groups of OpenCompass with ``name``, ``metric``, ``subsets`` and perhaps ``weights`` (by data
-            set); a group may use those before it. Groups without a metric, or of whole data sets, are left out: what
-            such a group is the mean of, OpenCompass decides from the results.
+            set); a group may use earlier ones. Groups without a metric, or of complete data sets, are left out, since
+            OpenCompass selects their scores from the results.
 
     Returns:
         Table and column -> data set and metric -> its share; the shares of a column add up to 1.
@@ -39,9 +39,9 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
 
 
 def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
-    """Standard errors of a result's scores, 0-100, without those that are not known.
+    """Returns the known standard errors of a result's scores, 0-100.
 
-    An old result of several runs has a list, of the error of each run: it does not say that of their mean.
+    An old result of several runs has a list with the error of each run, from which that of the mean is unknown.
     """
     errors = result.get('standard_errors')
     items = errors.items() if isinstance(errors, Mapping) else ()
@@ -49,7 +49,7 @@ def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
 
 
 Correlations = Mapping[tuple[str, str], float]
-"""Two metrics of a data set, the first by name first -> how far their errors move together, -1 to 1."""
+"""Two metrics of a data set, sorted by name -> correlation of their errors, -1 to 1."""
 
 CORRELATIONS = 'correlations'
 """Key of the correlations in results of :func:`without_samples`."""
@@ -78,7 +78,7 @@ def _correlation(first: Mapping[str, float], second: Mapping[str, float]) -> flo
 
 
 def metrics_together(columns: Iterable[Mapping[Score, float]]) -> dict[str, set[str]]:
-    """Data set -> those of its metrics that stand in one column with others of it."""
+    """Returns data set -> its metrics that share a column with others of it."""
     together: dict[str, set[str]] = {}
     for shares in columns:
         for dataset, count in Counter(dataset for dataset, _ in shares).items():
@@ -88,11 +88,11 @@ def metrics_together(columns: Iterable[Mapping[Score, float]]) -> dict[str, set[
 
 
 def without_samples(result: Mapping[str, Any], together: Collection[str] = ()) -> dict[str, Any]:
-    """A result without ``details``, and with what :func:`column_error` takes of them, ``correlations``.
+    """Removes ``details`` from a result, and adds ``correlations``, which :func:`column_error` needs.
 
     Args:
-        result: As its file has it.
-        together: Its metrics that stand in one column, as :func:`metrics_together` has them.
+        result: The content of its file.
+        together: Its metrics that share a column, from :func:`metrics_together`.
     """
     values = {
         metric: record_values
@@ -106,18 +106,18 @@ def without_samples(result: Mapping[str, Any], together: Collection[str] = ()) -
 def column_error(
     shares: Mapping[Score, float], errors: Mapping[Score, float], correlations: Mapping[str, Correlations]
 ) -> float | None:
-    """The standard error of a score or of a column of a table, 0-100: the one that every screen shows.
+    """Computes the standard error of a score or of a column of a table, 0-100, for every screen.
 
-    Errors of different data sets are independent. Those of scores of one data set move together as far as their
-    records say: two formats of different records not at all.
+    Errors of different data sets are independent. Errors of scores of one data set are correlated through their
+    records: two formats with different records are not.
 
     Args:
-        shares: Data set and metric -> share, as :func:`columns_of` has it; ``{score: 1.0}`` for one score.
+        shares: Data set and metric -> share, from :func:`columns_of`; ``{score: 1.0}`` for one score.
         errors: Data set and metric -> standard error.
-        correlations: Data set -> :func:`correlations_of` its scores, where several of them stand in the column.
+        correlations: Data set -> :func:`correlations_of` its scores, if several of them are in the column.
 
     Returns:
-        None if the error of a score is not known, or how far two of one data set move together.
+        None if the error of a score is unknown, or a correlation of two scores of one data set.
     """
     if not all(score in errors for score in shares):
         return None

@@ -1,4 +1,4 @@
-"""Calls of tools that a model makes natively, beside its text (function calling)."""
+"""Calls that a model makes natively, beside its text (function calling)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
 
 MAX_CALLS = 128
-"""So many calls of one answer are kept; OpenAI's servers make at most as many."""
+"""Maximum number of calls kept of one answer; OpenAI's servers make at most as many."""
 
 MAX_NAME_CHARS = 256
-"""So much of a name is kept; a server takes 64 characters."""
+"""Maximum number of characters kept of a name; servers allow 64."""
 
 MAX_ARGUMENT_CHARS = 200_000
-"""Longer arguments are not read: they stay text, cut here."""
+"""Longer arguments are not parsed: they stay text, cut at this length."""
 
 WRITTEN = 'written'
-"""Key of a call's arguments as the model wrote them."""
+"""Key of a call's arguments in the model's own text."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class ToolCall:
     """One call.
 
     Attributes:
-        name: The tool's name as the benchmark has it; of an unknown tool, as the model wrote it.
-        arguments: A JSON value, mostly an object; the text itself where what the model wrote is no JSON.
-        id: The server's name for the call, which the message with the tool's result refers to; '' if it has none.
-        written: The arguments as the model wrote them; None where that is not known. Two calls are equal without it.
+        name: The benchmark's name of the tool; of an unknown tool, the model's.
+        arguments: A JSON value, usually an object; the text itself if it is no JSON.
+        id: The server's id of the call, to which the message with the tool's result refers; '' for none.
+        written: The arguments in the model's own text; None if unknown. It does not affect equality.
     """
 
     name: str
@@ -41,23 +41,22 @@ class ToolCall:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as the model wrote them; where that is not known, as indented JSON."""
+        """The arguments in the model's own text; if that is unknown, as indented JSON."""
         return written_arguments(self.arguments) if self.written is None else self.written
 
     def to_payload(self) -> dict[str, Any]:
-        """The call as JSON values, as a row of predictions has it."""
+        """Converts the call to JSON values for a row of predictions."""
         payload = {'name': self.name, 'arguments': to_jsonable(self.arguments)}
         return {**payload, 'id': self.id} if self.id else payload
 
 
 def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
-    """A call from what a server or a parser found, whatever it is.
+    """Creates a call from any values of a server or a parser.
 
     Args:
-        name: What is no text is no name: ''.
-        arguments: JSON text, as servers have it, or a value; nothing at all is no argument. Text is also kept as it is
-            written.
-        call_id: As the server says it.
+        name: The name; '' replaces a value that is no text.
+        arguments: JSON text, as from servers, or a value; an empty one means no arguments. Text is also kept unchanged.
+        call_id: The server's id.
     """
     written = None
     if isinstance(arguments, str):
@@ -72,7 +71,7 @@ def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
 
 
 def written_arguments(arguments: Any) -> str:
-    """Arguments as text: indented JSON; text stays as it is."""
+    """Formats arguments as indented JSON; text is returned unchanged."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
 
 
@@ -88,7 +87,7 @@ def _read_arguments(text: str) -> Any:
 
 
 def read_calls(value: Any) -> tuple[ToolCall, ...]:
-    """The calls of a row of predictions: the inverse of :meth:`ToolCall.to_payload` for each.
+    """Reads the calls of a row of predictions, written by :meth:`ToolCall.to_payload`.
 
     Raises:
         ValueError: It is no list of calls.
@@ -108,12 +107,12 @@ def read_calls(value: Any) -> tuple[ToolCall, ...]:
 
 
 def calls_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
-    """Calls as JSON values."""
+    """Converts calls to JSON values."""
     return [call.to_payload() for call in calls]
 
 
 def written_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
-    """The same, with the arguments as the model wrote them where the values do not tell."""
+    """Converts calls to JSON values, with the model's own text of arguments if the values differ from it."""
     return [
         call.to_payload()
         if call.written in (None, written_arguments(call.arguments))
@@ -123,17 +122,17 @@ def written_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
 
 
 def calls_text(calls: Iterable[ToolCall]) -> str:
-    """Calls as JSON text, a sorted object each; '' for none: how they are read where no tool was offered."""
+    """Formats calls as JSON text, a sorted object each, for answers without offered tools; '' for none."""
     named = [{'name': call.name, 'arguments': call.arguments} for call in calls]
     return json.dumps(named, ensure_ascii=False, sort_keys=True) if named else ''
 
 
 def write_answer(content: str, calls: Iterable[ToolCall] = ()) -> str:
-    """An answer with calls as one text: what a data set's column says a perfect model would answer."""
+    """Formats an answer with calls as one text, for the column of a perfect model's answers."""
     return json.dumps({'content': content, 'calls': calls_payload(calls)})
 
 
 def read_answer(text: str) -> tuple[str, tuple[ToolCall, ...]]:
-    """The inverse of :func:`write_answer`."""
+    """Reads the text of :func:`write_answer`."""
     answer = load_json(text)
     return answer['content'], read_calls(answer['calls'])

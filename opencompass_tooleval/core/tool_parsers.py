@@ -1,4 +1,4 @@
-"""Calls that a chat model writes as text, in the formats of common chat templates: what a server's tool parser reads.
+"""Parses calls that a chat model writes as text, in the formats of common chat templates, like a server's tool parser.
 
 Sources: the tool-use guide of transformers, the templates of Hermes 2 Pro and Qwen2.5 (``hermes``), Llama 3.1 and 3.2
 (``llama3_json``), Mistral's tokenizers v3 to v13 (``mistral``), Llama 4 and ToolACE (``pythonic``).
@@ -22,7 +22,7 @@ AUTO, NONE = 'auto', 'none'
 _THOUGHTS_OPEN, _THOUGHTS_CLOSE = '<think>', '</think>'
 _NAME_IN_JSON = re.compile(r'"name"\s{0,20}:\s{0,20}"([^"\\]{1,256})"')
 _SEARCHED = 2_000
-"""Characters of a broken call that are searched for its name."""
+"""Number of characters of a broken call that are searched for its name."""
 
 _HERMES, _HERMES_END = '<tool_call>', '</tool_call>'
 _PYTHON_TAG, _LLAMA_HOW = '<|python_tag|>', '{"name": function name, "parameters"'
@@ -35,17 +35,17 @@ Parser = Callable[[str], tuple[str, list[ToolCall]]]
 
 
 def read_written_calls(text: str, parser: str) -> tuple[str, tuple[ToolCall, ...]]:
-    """Takes the calls out of a model's answer.
+    """Extracts the calls from a model's answer.
 
-    Calls in thoughts are none. A call that cannot be read is kept, with its text as arguments. Each call has an id of
-    nine letters and digits, made of the answer: Mistral's templates take no other.
+    Calls within thoughts do not count. An unreadable call is kept, with its text as arguments. Each call has an id of
+    nine letters and digits, derived from the answer: Mistral's templates accept no other.
 
     Args:
-        text: The answer; special tokens must still be in it.
+        text: The answer, with its special tokens.
         parser: A name of :data:`PARSERS`.
 
     Returns:
-        The answer without its calls (with thoughts in front, as they came), and the calls in their order.
+        The answer without its calls (with unchanged thoughts before it), and the calls in their order.
     """
     before, close, visible_text = text.rpartition(_THOUGHTS_CLOSE)
     if len(text) > MAX_CHARS or _THOUGHTS_OPEN in visible_text:
@@ -61,7 +61,7 @@ def read_written_calls(text: str, parser: str) -> tuple[str, tuple[ToolCall, ...
 
 
 def choose_parser(template: str) -> str:
-    """The parser for what a chat template tells a model to write; :data:`NONE` if it is none of those known.
+    """Returns the parser for the format in a chat template; :data:`NONE` if it is unknown.
 
     Args:
         template: The template's text.
@@ -77,7 +77,7 @@ def choose_parser(template: str) -> str:
 
 
 def _broken(text: str, name: str | None = None) -> ToolCall:
-    """A call that cannot be read."""
+    """Creates an unreadable call."""
     if name is None:
         match = _NAME_IN_JSON.search(text[:_SEARCHED])
         name = match[1] if match else ''
@@ -85,7 +85,7 @@ def _broken(text: str, name: str | None = None) -> ToolCall:
 
 
 def _decode(text: str, place: int) -> tuple[Any, int] | None:
-    """The JSON value at a place, and where it ends; None if there is none, or too much of it."""
+    """Returns the JSON value at a place, and the index after it; None if there is none, or it exceeds the bounds."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, place)
     except READ_ERRORS:
@@ -100,7 +100,7 @@ def _skip_blanks(text: str, place: int) -> int:
 
 
 def _call_of(value: Any, needs_arguments: bool = False) -> ToolCall | None:
-    """The call that a JSON object stands for; None if it is none."""
+    """Returns the call in a JSON object; None if it is none."""
     if not isinstance(value, Mapping) or not isinstance(value.get('name'), str):
         return None
     arguments = [value[key] for key in ('arguments', 'parameters') if key in value]
@@ -108,7 +108,7 @@ def _call_of(value: Any, needs_arguments: bool = False) -> ToolCall | None:
 
 
 def _hermes(text: str) -> tuple[str, list[ToolCall]]:
-    """``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, any number of them; the last may be unclosed."""
+    """Parses ``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, repeated; the last may be unclosed."""
     kept: list[str] = []
     calls: list[ToolCall] = []
     place = 0
@@ -121,7 +121,7 @@ def _hermes(text: str) -> tuple[str, list[ToolCall]]:
         decoded = _decode(text, begin)
         call = _call_of(decoded[0]) if decoded else None
         if decoded and call:
-            # From the value's end on: '</tool_call>' may stand in an argument.
+            # From the end of the value on: '</tool_call>' may occur in an argument.
             place = _skip_blanks(text, decoded[1])
             place += len(_HERMES_END) if text.startswith(_HERMES_END, place) else 0
         else:
@@ -134,7 +134,7 @@ def _hermes(text: str) -> tuple[str, list[ToolCall]]:
 
 
 def _llama3_json(text: str) -> tuple[str, list[ToolCall]]:
-    """``{"name": ..., "parameters": {...}}``, several with ``;`` between, behind ``<|python_tag|>`` or alone."""
+    """Parses ``{"name": ..., "parameters": {...}}``, several with ``;`` between, after ``<|python_tag|>`` or alone."""
     content, tag, written = text.partition(_PYTHON_TAG)
     if not tag:
         content, written = '', text
@@ -146,20 +146,20 @@ def _llama3_json(text: str) -> tuple[str, list[ToolCall]]:
         decoded = _decode(written, place)
         call = _call_of(decoded[0], needs_arguments=True) if decoded else None
         if decoded is None or call is None:
-            # '{"answer": 3}' is an answer, '{"name": "f", "parameters": {"a' a call that was cut.
+            # '{"answer": 3}' is an answer, '{"name": "f", "parameters": {"a' a truncated call.
             is_call = tag or calls or (decoded is None and _NAME_IN_JSON.match(written[place + 1 :].lstrip()[:300]))
             return (content, [*calls, _broken(written[place:])]) if is_call else (text, [])
         calls.append(call)
         place = _skip_blanks(written, decoded[1])
         while written.startswith((';', ',', _PYTHON_TAG), place):
             place = _skip_blanks(written, place + (1 if written[place] in ';,' else len(_PYTHON_TAG)))
-        if not written.startswith('{', place):  # what a model says behind its calls
+        if not written.startswith('{', place):  # text of the model after its calls
             return content + written[place:], calls
     return content, calls
 
 
 def _mistral(text: str) -> tuple[str, list[ToolCall]]:
-    """``[TOOL_CALLS] [{...}, ...]``, or ``[TOOL_CALLS]name[ARGS]{...}`` for each call."""
+    """Parses ``[TOOL_CALLS] [{...}, ...]``, or ``[TOOL_CALLS]name[ARGS]{...}`` for each call."""
     content, _, _ = text.partition(_MISTRAL)
     calls: list[ToolCall] = []
     place = end = len(content)
@@ -199,7 +199,7 @@ def _mistral_call(text: str, place: int) -> tuple[list[ToolCall], int]:
 
 
 def _pythonic(text: str) -> tuple[str, list[ToolCall]]:
-    """``[f(a=1, b='x'), g()]``, maybe between ``<|python_start|>`` and ``<|python_end|>``."""
+    """Parses ``[f(a=1, b='x'), g()]``, perhaps between ``<|python_start|>`` and ``<|python_end|>``."""
     content, tag, written = text.partition(_PYTHON_START)
     if not tag:
         content, written = '', text
@@ -227,7 +227,7 @@ def _pythonic(text: str) -> tuple[str, list[ToolCall]]:
 
 
 def _arguments(text: str, place: int) -> tuple[list[str], int]:
-    """The arguments of a call from behind its bracket, and where it ends; of an unclosed one the last is ``(``."""
+    """Returns the arguments of a call after its bracket, and its end; the last of an unclosed call is ``(``."""
     parts: list[str] = []
     begin, depth, quote = place, 0, ''
     while place < len(text):
@@ -251,7 +251,7 @@ def _arguments(text: str, place: int) -> tuple[list[str], int]:
 
 
 def _keywords(parts: list[str]) -> dict[str, Any] | None:
-    """Keyword arguments with literal values; None if one is something else."""
+    """Returns keyword arguments with literal values; None if one is something else."""
     given: dict[str, Any] = {}
     for part in parts if ''.join(parts).strip() else []:
         name = _ARGUMENT.match(part)
@@ -276,4 +276,4 @@ PARSERS: Mapping[str, Parser] = {
     'pythonic': _pythonic,
     NONE: _none,
 }
-"""Name -> what takes calls out of a text; the names are vLLM's and SGLang's."""
+"""Name -> parser of calls in a text; the names are vLLM's and SGLang's."""

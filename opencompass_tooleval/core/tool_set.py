@@ -1,4 +1,4 @@
-"""The tools that a model is offered natively, under names that servers take."""
+"""Natively offered tools, with names that servers accept."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 
 _MOST_CHARS = 64
 _ALLOWED = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,63}')
-"""OpenAI takes ``[A-Za-z0-9_-]{1,64}``; Gemini wants a letter or an underscore first."""
+"""OpenAI accepts ``[A-Za-z0-9_-]{1,64}``; Gemini requires a letter or an underscore first."""
 _REFUSED = re.compile(r'[^A-Za-z0-9_-]+')
 _NO_NAME = 'tool'
 
 MAX_DESCRIPTION = 1_024
-"""OpenAI's servers refuse a tool with a longer description."""
+"""Maximum length of a description for OpenAI's servers."""
 
 
 @dataclass(frozen=True)
 class ToolSchema:
-    """A tool as it is offered.
+    """An offered tool.
 
     Attributes:
-        name: As the benchmark has it; unique among those offered together.
-        description: For the model.
+        name: The benchmark's name; unique among the tools offered together.
+        description: Description for the model.
         parameters: JSON Schema of the arguments: an object.
     """
 
@@ -37,16 +37,16 @@ class ToolSchema:
 
 
 def describe_tool(name: str, description: str, returned: Any = None) -> str:
-    """A tool's description with what it returns, which a schema of its arguments has no place for.
+    """Adds the documented result to a tool's description, since a schema of its arguments has no place for it.
 
     Args:
-        name: The tool; where letters of its name are lost, the description that is sent begins with it.
-        description: What the tool does.
-        returned: What its documentation says of the result, as JSON values; nothing is added where it says nothing.
+        name: The tool; if letters of its name are lost, the sent description begins with it.
+        description: Description of the tool.
+        returned: Documentation of the result, as JSON values; nothing is added for an empty one.
 
     Returns:
-        Text of at most :data:`MAX_DESCRIPTION` characters with the name. What is too long goes without the descriptions
-        of returned fields, and what is still too long is cut.
+        Text of at most :data:`MAX_DESCRIPTION` characters with the name. A longer one loses the descriptions of
+        returned fields, and is then cut.
     """
     most = MAX_DESCRIPTION - len(f'{name}: ')
     if not returned:
@@ -68,7 +68,7 @@ def _without_descriptions(value: Any) -> Any:
         return [_without_descriptions(item) for item in value]
     if not isinstance(value, dict):
         return value
-    # A field may be called 'description': what it holds is a schema, and no text.
+    # A field may have the name 'description': then its value is a schema, and no text.
     return {
         key: _without_descriptions(item)
         for key, item in value.items()
@@ -79,16 +79,15 @@ def _without_descriptions(value: Any) -> Any:
 class ToolSet:
     """Tools offered together.
 
-    A name that servers refuse (``A.b``, ``/x/{y}``, Chinese) is sent as another: what is refused becomes an
-    underscore, and where that is taken a number follows. Where letters are lost so, the description begins with the
-    name.
+    A name that servers refuse (``A.b``, ``/x/{y}``, Chinese) is replaced: refused characters become underscores, and a
+    repeated name has a number at its end. If letters are lost, the description begins with the name.
 
     Args:
-        tools: In the order in which they are shown.
-        parallel: Whether several calls in one answer are wanted; None leaves it to the server.
+        tools: The tools, in the order in which they are shown.
+        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
 
     Raises:
-        ValueError: Two have one name.
+        ValueError: Two tools have one name.
     """
 
     def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None) -> None:
@@ -98,15 +97,15 @@ class ToolSet:
         self._originals = {sent: name for name, sent in self._sent.items()}
 
     def sent_name(self, name: str) -> str:
-        """The name under which a tool is sent; of an unknown one, what a server would take."""
+        """Returns the name under which a tool is sent; for an unknown one, a name that servers accept."""
         return self._sent.get(name) or _tidied(name)
 
     def original_name(self, sent: str) -> str:
-        """The tool's own name; a name that belongs to none stays as it is."""
+        """Returns the tool's original name; an unknown name is returned unchanged."""
         return self._originals.get(sent, sent)
 
     def as_request(self) -> list[dict[str, Any]]:
-        """The tools as ``tools`` of a chat completion."""
+        """Returns the tools as ``tools`` of a chat completion."""
         return [
             {
                 'type': 'function',
@@ -120,16 +119,16 @@ class ToolSet:
         ]
 
     def __deepcopy__(self, memo: Any) -> ToolSet:
-        """Itself: nothing of it changes, and wrappers of OpenCompass copy every prompt with all that it holds."""
+        """Returns itself: it never changes, and wrappers of OpenCompass copy every prompt with all of its parts."""
         return self
 
     def to_text(self) -> str:
-        """The set as a data set's column has it; made once, since each round of a dialogue asks for it."""
+        """Converts the set to text for a data set's column; built once, since each round of a dialogue needs it."""
         return self._text
 
     @cached_property
     def _text(self) -> str:
-        # Not asdict, which copies every schema: a data set has the text of a set in each row.
+        # Not asdict, which copies every schema: each row of a data set has the text of a set.
         content: dict[str, Any] = {
             'tools': [{**vars(tool), 'parameters': dict(tool.parameters)} for tool in self.tools]
         }
@@ -137,13 +136,13 @@ class ToolSet:
 
     @classmethod
     def of_text(cls, text: str) -> ToolSet:
-        """The inverse of :meth:`to_text`."""
+        """Reads the text of :meth:`to_text`."""
         content = json.loads(text)
         return cls([ToolSchema(**tool) for tool in content['tools']], content.get('parallel'))
 
 
 def _tidied(name: str) -> str:
-    """A name that servers take, though it may be another tool's."""
+    """Converts a name to one that servers accept, which may be that of another tool."""
     tidy = _REFUSED.sub('_', name[: 8 * _MOST_CHARS]).strip('_')[:_MOST_CHARS]
     if not any(letter.isalnum() for letter in tidy):
         return _NO_NAME
@@ -172,7 +171,7 @@ def _sent_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _description(tool: ToolSchema, sent: str) -> str:
-    """Begins with the tool's name where letters of it are lost."""
-    # Not only by the letters: those of a name that is cut may all stand in what is left.
+    """Returns the description, with the tool's name before it if letters of the name are lost."""
+    # Not only by the letters: those of a truncated name may all be in the rest.
     lost = len(tool.name) > _MOST_CHARS or any(letter.isalnum() and letter not in sent for letter in tool.name)
     return f'{tool.name}: {tool.description}' if lost else tool.description

@@ -1,4 +1,4 @@
-"""Estimates from several trials of every record: right in at least one of k trials, and right in all k.
+"""Estimates from several trials of every record: correct in at least one of k trials, and correct in all k.
 
 ``pass@k`` (Chen et al. 2021, arXiv 2107.03374, section 2.1) and ``pass^k`` (Yao et al. 2024, tau-bench, arXiv
 2406.12045, section 3) are estimated for each record without bias from all of its n trials, and then averaged over
@@ -16,22 +16,22 @@ from typing import Any
 from opencompass_tooleval.core.aggregate import clustered_mean, in_percent
 
 SUCCESS = 'success'
-"""Names, beside the metrics, whether a sample is right as a whole, where a subset says what that takes."""
+"""Name, beside the metrics, of the rule for a correct sample, if the subset has one."""
 
 _FULL = 1 - 1e-9
-"""A value from here on is full: sums of floats may lose that much."""
+"""Minimum value that counts as 1, because of rounding errors in sums."""
 
 Values = Mapping[str, 'float | None']
 """Metric -> value of one sample, 0-1; None where it does not apply."""
 
 
 def pass_at_k(trials: int, right: int, k: int) -> float:
-    """The chance that at least one of k trials is right: ``1 - C(n - c, k) / C(n, k)`` (Chen et al. 2021).
+    """Computes the chance that at least one of k trials is correct: ``1 - C(n - c, k) / C(n, k)`` (Chen et al. 2021).
 
     Args:
-        trials: How many there were (n).
-        right: How many of them were right (c).
-        k: How many are drawn of them without putting back, 1 to ``trials``.
+        trials: Number of trials (n).
+        right: Number of correct trials (c).
+        k: Number of trials drawn without replacement, 1 to ``trials``.
 
     Raises:
         ValueError: A number is out of its bounds.
@@ -41,7 +41,12 @@ def pass_at_k(trials: int, right: int, k: int) -> float:
 
 
 def pass_hat_k(trials: int, right: int, k: int) -> float:
-    """The chance that all of k trials are right: ``C(c, k) / C(n, k)`` (Yao et al. 2024); arguments as there.
+    """Computes the chance that all of k trials are correct: ``C(c, k) / C(n, k)`` (Yao et al. 2024).
+
+    Args:
+        trials: Number of trials (n).
+        right: Number of correct trials (c).
+        k: Number of trials drawn without replacement, 1 to ``trials``.
 
     Raises:
         ValueError: A number is out of its bounds.
@@ -59,7 +64,7 @@ _ESTIMATORS: Mapping[str, Callable[[int, int, int], float]] = {'pass@': pass_at_
 
 
 def drawn_numbers(trials: int) -> list[int]:
-    """The k of which a result says something: the powers of two below the number of trials, and that number."""
+    """Returns the values of k in a result: the powers of two below the number of trials, and that number."""
     powers = (2**exponent for exponent in range(trials.bit_length()))
     return [*(power for power in powers if power < trials), trials]
 
@@ -85,12 +90,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BinaryMetrics:
-    """The rule for a right sample.
+    """The rule for a correct sample.
 
     Attributes:
-        metrics: Metrics in which a sample has 0 or 1, and 1 is right; the others are graded, and have a mean only.
-        success: Metrics that must all be full, if they apply, for the sample to be right as a whole; empty if there
-            is no such rule, or if a separate metric has it.
+        metrics: Metrics in which a sample has 0 or 1, and 1 is correct; the others are graded, and have a mean only.
+        success: Metrics that must all be 1, if they apply, for a correct sample; empty if there is no such rule, or if
+            a separate metric has it.
     """
 
     metrics: Sequence[str] = ()
@@ -98,11 +103,11 @@ class BinaryMetrics:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that can be right or wrong: metrics, and ``success`` if there is a rule for it."""
+        """Names that can be correct or wrong: metrics, and ``success`` if there is a rule for it."""
         return (*self.metrics, *((SUCCESS,) if self.success else ()))
 
     def is_right(self, name: str, values: Values) -> bool | None:
-        """Tests if a sample is right in one of :attr:`names`; None if that does not apply to it.
+        """Tests if a sample is correct in one of :attr:`names`; None if that does not apply to it.
 
         Raises:
             ValueError: A binary metric has another value than 0 or 1, which is a fault of this package.
@@ -119,12 +124,12 @@ class BinaryMetrics:
 def rights_by_record(
     samples: Iterable[tuple[str, Values]], name: str, rule: BinaryMetrics
 ) -> dict[str, tuple[bool, ...]]:
-    """Record id -> whether each of its trials that count was right, in order; see :meth:`~BinaryMetrics.is_right`.
+    """Returns record id -> correctness of each of its trials that count, in order (:meth:`~BinaryMetrics.is_right`).
 
     Args:
         samples: Record id and values of every trial of every record.
         name: One of the rule's names.
-        rule: What makes a sample right.
+        rule: The rule for a correct sample.
     """
     rights: dict[str, list[bool]] = {}
     for record_id, values in samples:
@@ -135,10 +140,10 @@ def rights_by_record(
 
 
 def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]:
-    """Record id -> its chance, 0-1, of what ``pass@2`` or ``pass^4`` names; records with fewer trials are left out.
+    """Returns record id -> its chance for ``pass@2`` or ``pass^4``, 0-1, without records with fewer trials.
 
     Raises:
-        ValueError: It is no such name.
+        ValueError: There is no such name.
     """
     kind, k = parse_name(name)
     return {
@@ -149,13 +154,13 @@ def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]
 
 
 def parse_name(name: str) -> tuple[str, int]:
-    """``pass@2`` -> ``('pass@', 2)``.
+    """Splits a name: ``pass@2`` -> ``('pass@', 2)``.
 
     Raises:
         ValueError: It is neither that nor ``pass^2``.
     """
     kind, number = name[:5], name[5:]
-    # Not isdigit alone: '²' is a digit to it. Nine digits are more trials than there can be.
+    # Not isdigit alone: it accepts '²'. Nine digits are more than any number of trials.
     if (
         kind not in _ESTIMATORS
         or not (number.isascii() and number.isdigit() and 0 < len(number) < 10)
@@ -166,7 +171,7 @@ def parse_name(name: str) -> tuple[str, int]:
 
 
 def names_of(trials: int) -> list[str]:
-    """``pass@1``, ``pass@2``, ..., ``pass^1``, ``pass^2``, ...: what is estimated of so many trials."""
+    """Returns the estimates for this number of trials: ``pass@1``, ``pass@2``, ..., ``pass^1``, ``pass^2``, ..."""
     return [f'{kind}{k}' for kind in _ESTIMATORS for k in drawn_numbers(trials)]
 
 
@@ -189,13 +194,13 @@ def of_trials(
 
     Args:
         samples: Record id and values of every trial of every record.
-        trials: How many there are of each record.
-        averages: Metric -> its mean over all trials, as the result has it.
-        rule: What makes a sample right.
+        trials: Number of trials of each record.
+        averages: Metric -> its mean over all trials, from the result.
+        rule: The rule for a correct sample.
 
     Returns:
-        Metric, or ``success`` -> ``avg@n``, and if it is right or wrong ``pass@1`` to ``pass^n`` -> estimate. A trial
-        that the metric does not apply to, such as one that nobody judged, counts for none of them.
+        Metric, or ``success`` -> ``avg@n``, and for binary ones ``pass@1`` to ``pass^n`` -> estimate. A trial to which
+        the metric does not apply, such as one without a judgement, counts for none of them.
 
     Raises:
         ValueError: A binary metric has another value than 0 or 1.
@@ -210,7 +215,7 @@ def of_trials(
 
 
 def estimate_of(row: Any) -> Estimate | None:
-    """An estimate as a result's file has it; None where it is none."""
+    """Reads an estimate from a result's file; None if it is invalid."""
     if not isinstance(row, Mapping):
         return None
     value, error, records = (row.get(key) for key in ('value', 'standard_error', 'records'))
@@ -230,10 +235,10 @@ class TrialsOfResult:
     """The part ``trials`` of a result.
 
     Attributes:
-        trials: Of each record; 1 where there were no repeats.
-        rule: What makes a sample right.
+        trials: Number of trials of each record; 1 without repeats.
+        rule: The rule for a correct sample.
         estimates: Metric -> name, such as ``pass^4`` -> estimate.
-        all_the_same: Whether no trial of any record has another answer than the others.
+        all_the_same: True if the trials of each record have equal answers.
     """
 
     trials: int
@@ -243,7 +248,7 @@ class TrialsOfResult:
 
 
 def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
-    """Reads the part ``trials`` of a result; None where there is none that can be read, as in results of one trial."""
+    """Reads the part ``trials`` of a result; None if it is missing or invalid, as in results of one trial."""
     part = result.get('trials')
     if not isinstance(part, Mapping):
         return None

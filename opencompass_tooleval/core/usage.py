@@ -8,25 +8,25 @@ from typing import Any
 
 TOKENS = ('prompt', 'completion', 'reasoning', 'cached')
 DETAILS = ('reasoning', 'cached')
-"""Parts of the tokens, which some servers leave out where they are 0."""
+"""Parts of the tokens that some servers leave out if they are 0."""
 NUMBERS = (*TOKENS, 'seconds')
 _MAX_NAME = 200
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Of one answer, or of all rounds of a dialogue, and of the requests for it that failed.
+    """Usage of one answer, or of all rounds of a dialogue, with its failed requests.
 
     Attributes:
         prompt: Tokens of the prompts; None if unknown.
-        completion: Tokens of the answers, thoughts included.
-        reasoning: Those of them that are thoughts.
-        cached: Tokens of the prompts that the server had cached.
-        counted: Whether tokens were counted here, not reported by the server.
-        seconds: From the first byte sent to the last received, of the tries that were answered; None for a batch.
-        tries: Requests, the failed ones included.
-        first_prompt: Tokens of the first prompt that was answered, with the tools that it offered.
-        counter: What counted the tokens here; ``''`` if they were not, or nothing says it.
+        completion: Tokens of the answers, with thoughts.
+        reasoning: Tokens of thoughts in ``completion``.
+        cached: Tokens of the prompts from the server's cache.
+        counted: True if tokens were counted here, not reported by the server.
+        seconds: From the first byte sent to the last received, for answered tries; None for a batch.
+        tries: Number of requests, with failed ones.
+        first_prompt: Tokens of the first answered prompt, with its tools.
+        counter: The tokenizer or estimate that counted the tokens here; ``''`` if none did, or it is unknown.
         incomplete: Names of numbers that some answers of the dialogue lack. The sum is over the others.
     """
 
@@ -59,7 +59,7 @@ class Usage:
 
 
 def read_usage(value: Any) -> Usage | None:
-    """The inverse of :meth:`Usage.to_payload`; None where it says nothing that can be read."""
+    """Reads the values of :meth:`Usage.to_payload`; None if they are unreadable."""
     if not isinstance(value, Mapping):
         return None
     seconds, tries, counter = value.get('seconds'), value.get('tries', 1), value.get('counter')
@@ -76,16 +76,16 @@ def read_usage(value: Any) -> Usage | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """A count as it should be; None for anything else."""
+    """Returns a valid count; None for anything else."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
     return value if is_count else None
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """The usage of the answers of a dialogue together, in their order.
+    """Adds the usage of the answers of a dialogue, in their order.
 
     A number is the sum over the answers that have it, and ``incomplete`` names it if another lacks it: vLLM leaves out
-    ``cached`` in a round of which nothing was cached. None if no answer has a usage; one without was one request.
+    ``cached`` in a round without cached tokens. None if no answer has a usage; an answer without usage was one request.
     """
     rows = list(usages)
     if not any(rows):
@@ -110,14 +110,14 @@ def _is_short_of(usage: Usage, name: str) -> bool:
 
 
 def with_failed(usage: Usage | None, failed: Iterable[Usage | None]) -> Usage | None:
-    """The usage of an answer, and of requests for it that failed or were repeated.
+    """Adds the usage of failed or repeated requests to that of their answer.
 
-    Their tries are added, and their tokens where they are known, such as those of an empty reply. Of requests of which
-    nothing is known, tokens are taken to be none: servers charge nothing for a request that they refuse.
+    Their tries are added, and their known tokens, such as those of an empty reply. Unknown tokens count as 0: servers
+    do not charge for refused requests.
 
     Args:
-        usage: Of the answer; None if there is none.
-        failed: Of the requests; None for one that was not sent.
+        usage: Usage of the answer; None if there is none.
+        failed: Usage of each request; None for one that was not sent.
     """
     lost = [one for one in failed if one is not None]
     if not lost:

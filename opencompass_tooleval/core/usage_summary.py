@@ -12,8 +12,8 @@ from opencompass_tooleval.core.prices import Prices, read_prices
 from opencompass_tooleval.core.usage import DETAILS, NUMBERS, TOKENS, Usage, read_usage
 
 OTHERS = 'others'
-"""Of a prediction: the models that its dialogue asked beside the one under test, such as a simulator. Of ``usage`` of a
-result: a row for each of these, and for its judge."""
+"""Key in a prediction: auxiliary models of its dialogue, such as a simulator. Key in ``usage`` of a result: a row for
+each of these, and for its judge."""
 FROM_CACHE = 'from_cache'
 """Key in a judge's row: usage of the judgements that an earlier evaluation had requested."""
 REPORTED = 'reported by the server'
@@ -23,7 +23,7 @@ _MAX_NAME = 200
 
 
 def numbers_of(values: Sequence[float]) -> dict[str, Any]:
-    """Total, mean and percentiles (nearest rank: one of the values); nothing of no values."""
+    """Computes total, mean and percentiles (nearest rank: one of the values); empty without values."""
     if not values:
         return {}
     ordered = sorted(values)
@@ -33,20 +33,20 @@ def numbers_of(values: Sequence[float]) -> dict[str, Any]:
 
 
 def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> dict[str, Any] | None:
-    """The part ``usage`` of a result, as JSON values.
+    """Builds the part ``usage`` of a result, as JSON values.
 
     Args:
-        usages: One per answer; of a dialogue that of all of its rounds. None where nothing is known.
-        prices: Of the model; None if they are not known.
+        usages: One per answer; for a dialogue that of all of its rounds. None if unknown.
+        prices: Prices of the model; None if unknown.
 
     Returns:
-        ``answers`` (``all``; how many were ``reported`` by the server, of how many they were ``counted`` here, of how
-        many nobody knows), ``counted_by`` (what counted -> answers), ``tries`` (requests), and for ``prompt``,
-        ``first_prompt``, ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``,
-        ``p50``, ``p95``, ``answers`` (how many have it) and ``incomplete`` (of how many of these a round lacks it).
-        Where a server reports ``reasoning`` or ``cached`` for any answer, those for which it leaves them out have 0
-        and are ``incomplete``. ``cost``: the same, ``prices``, and ``cached_unknown``: answers at the full price, since
-        nothing says what of their prompts was cached. None if no answer says anything.
+        ``answers`` (``all``; numbers of answers ``reported`` by the server, ``counted`` here, and unknown),
+        ``counted_by`` (tokenizer or estimate -> answers), ``tries`` (requests), and for ``prompt``, ``first_prompt``,
+        ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``, ``p50``, ``p95``,
+        ``answers`` (number with it) and ``incomplete`` (number of these with a round without it). If a server reports
+        ``reasoning`` or ``cached`` for any answer, others have 0 and are ``incomplete``. ``cost``: the same numbers,
+        ``prices``, and ``cached_unknown``: answers at the full price, since their cached tokens are unknown. None if no
+        answer has a usage.
     """
     rows = list(usages)
     known = [usage for usage in rows if usage is not None]
@@ -78,7 +78,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
 
 
 def _part_of(name: str, usages: Sequence[Usage]) -> dict[str, Any]:
-    """The numbers of one name; nothing if no answer has it."""
+    """Returns the numbers of one name; empty if no answer has it."""
     values = [value for usage in usages if (value := getattr(usage, name)) is not None]
     if not values:
         return {}
@@ -99,17 +99,17 @@ def other_row(
     prices: Prices | None,
     from_cache: Sequence[Usage | None] = (),
 ) -> list[dict[str, Any]]:
-    """A row of ``others``: what a model beside the one under test was asked, as :func:`summary_of`.
+    """Builds a row of ``others``: the usage of an auxiliary model, from :func:`summary_of`.
 
     Args:
         role: ``judge`` or ``simulator``.
         model: Its name.
-        usages: One per answer, repeated and unreadable ones included.
-        prices: Of that model.
-        from_cache: Of answers that an earlier evaluation had asked for.
+        usages: One per answer, with repeated and unreadable ones.
+        prices: Prices of that model.
+        from_cache: Usage of answers that an earlier evaluation had requested.
 
     Returns:
-        The row; nothing where nothing is known, such as of recorded answers.
+        The row; empty if nothing is known, such as for recorded answers.
     """
     spent, cached = summary_of(usages, prices), summary_of(from_cache, prices)
     if not spent and not cached:
@@ -118,13 +118,13 @@ def other_row(
 
 
 def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[Usage | None]) -> dict[str, Any]:
-    """An entry of ``others`` of a prediction: what some answers of another model cost, as JSON values."""
+    """Builds an entry of ``others`` of a prediction: usage of another model's answers, as JSON values."""
     spent = [usage.to_payload() if usage else None for usage in usages]
     return {'role': role, 'model': model, **({'prices': prices.to_payload()} if prices else {}), 'usages': spent}
 
 
 def other_rows(predictions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of ``others`` for what dialogues asked, from predictions or rows of their journal that have it."""
+    """Builds rows of ``others`` from predictions, or from rows of their journal."""
     asked: dict[tuple[str, str], tuple[Any, list[Usage | None]]] = {}
     for prediction in predictions:
         for other in _list(prediction.get(OTHERS)):
@@ -154,9 +154,9 @@ class PromptTokens:
     """Mean tokens of the prompts of a task.
 
     Attributes:
-        first: Of the first prompt, with the tools that it offers; None if unknown.
-        task: Of all prompts of a task together: all rounds, and repeated requests.
-        by: Who counted them.
+        first: Tokens of the first prompt, with its tools; None if unknown.
+        task: Tokens of all prompts of a task together: all rounds, and repeated requests.
+        by: The server or tokenizer that counted them.
     """
 
     first: float | None = None
@@ -169,7 +169,7 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
 
     Args:
         summary: The part.
-        is_dialogue: Whether a task has several prompts. Results of older versions do not have the first one's tokens.
+        is_dialogue: True if a task has several prompts. Results of older versions lack the first one's tokens.
     """
     if not isinstance(summary, Mapping):
         return PromptTokens()
@@ -180,7 +180,7 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
 
 
 def counted_by(summary: Mapping[str, Any]) -> str:
-    """Who counted the tokens of the part ``usage`` of a result, in words; ``''`` if nobody did."""
+    """Names the tokenizers that counted the tokens of the part ``usage`` of a result; ``''`` for none."""
     counters = list(map(_text, _part(summary, 'counted_by')))
     counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('reported', 'counted')}
     reported = [REPORTED] if counts['reported'] else []
@@ -197,16 +197,16 @@ class Spending:
     """Sum of usage and cost of answers.
 
     Attributes:
-        answers: How many there are.
-        prompt: Tokens of the prompts, as far as they are known.
+        answers: Number of answers.
+        prompt: Known tokens of the prompts.
         completion: Tokens of the answers.
-        cost: Money; None if there are no prices.
-        counted: Of how many answers the tokens were counted here.
-        unknown: Of how many answers they are unknown: the sums are then too small.
-        incomplete: Of how many other answers some round's tokens are unknown.
-        cached_unknown: Answers at the full price, since nothing says what of their prompts was cached.
-        counters: What counted the tokens that were counted here.
-        tries: Requests, the failed ones included.
+        cost: Cost in money; None if there are no prices.
+        counted: Number of answers whose tokens were counted here.
+        unknown: Number of answers with unknown tokens: the sums are then too small.
+        incomplete: Number of other answers with unknown tokens of some round.
+        cached_unknown: Answers at the full price, since their cached tokens are unknown.
+        counters: The tokenizers or estimates that counted tokens here.
+        tries: Number of requests, with failed ones.
     """
 
     answers: int
@@ -222,7 +222,7 @@ class Spending:
 
     @property
     def with_tokens(self) -> int:
-        """Of how many answers the tokens are known."""
+        """Number of answers with known tokens."""
         return self.answers - self.unknown
 
     def __add__(self, other: Spending) -> Spending:
@@ -241,7 +241,7 @@ class Spending:
         )
 
     def __str__(self) -> str:
-        """``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (estimate: ...), 1 not known``."""
+        """Formats ``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (...), 1 not known``."""
         notes = [
             (self.counted, f' answers counted here ({", ".join(self.counters)})'),
             (self.unknown, ' answers not known'),
@@ -261,7 +261,7 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
 
     Args:
         summary: The part.
-        prices: Where it has no cost: what its tokens cost.
+        prices: Prices of its tokens, used if it has no cost.
     """
     if not isinstance(summary, Mapping):
         return None
@@ -290,13 +290,13 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
 
 @dataclass(frozen=True)
 class OtherSpending:
-    """Usage and cost of a model beside the one under test.
+    """Usage and cost of an auxiliary model.
 
     Attributes:
         role: ``judge`` or ``simulator``.
         model: Its name.
-        spent: What was asked for this result.
-        from_cache: What an earlier evaluation had asked, and this one used again; it was paid for then.
+        spent: Usage for this result.
+        from_cache: Usage of cached answers, which an earlier evaluation requested and paid for.
     """
 
     role: str
@@ -306,12 +306,12 @@ class OtherSpending:
 
     @property
     def name(self) -> str:
-        """``judge gpt-4``."""
+        """Role and model, such as ``judge gpt-4``."""
         return f'{self.role} {self.model}'
 
 
 def read_others(summary: Any) -> list[OtherSpending]:
-    """The rows of ``others`` in the part ``usage`` of a result."""
+    """Reads the rows of ``others`` in the part ``usage`` of a result."""
     rows = _list(summary.get(OTHERS)) if isinstance(summary, Mapping) else []
     return [
         OtherSpending(
@@ -325,12 +325,12 @@ def read_others(summary: Any) -> list[OtherSpending]:
 
 
 def others_by_name(summary: Any) -> dict[str, Spending]:
-    """The same, name -> what was spent."""
+    """Returns name -> sum of usage and cost, from :func:`read_others`."""
     return add_spendings(*({other.name: other.spent} for other in read_others(summary)))
 
 
 def add_spendings(*spendings: Mapping[str, Spending]) -> dict[str, Spending]:
-    """Name -> what was spent together."""
+    """Adds usage and cost by name."""
     total: dict[str, Spending] = {}
     for name, spent in (item for spending in spendings for item in spending.items()):
         total[name] = total[name] + spent if name in total else spent

@@ -16,7 +16,7 @@ NO_TOKENS = PromptTokens()
 
 
 def reduction(before: float, after: float) -> float | None:
-    """By how many percent ``after`` is less than ``before``; None if there was nothing before."""
+    """Computes by how many percent ``after`` is less than ``before``; None if ``before`` is 0."""
     return 100.0 * (before - after) / before if before else None
 
 
@@ -28,10 +28,10 @@ class Comparison:
         dataset: Abbr of the original data set, or the table's name.
         metric: Its metric.
         original: Score of the original, 0-100; with an interval, over the records that both have.
-        variant: Score of the variant, so too.
-        unshared: How many records only one of them has.
+        variant: Score of the variant, over the same records.
+        unshared: Number of records that only one of them has.
         interval: Their difference in points over the records that both have; None for a column that is a mean of
-            several data sets, and where the score is no mean over records.
+            several data sets, and if the score is no mean over records.
     """
 
     dataset: str
@@ -50,7 +50,7 @@ class Comparison:
 def compare(
     dataset: str, original: Result, variant: Result, samples: int = RESAMPLES, seed: int = SEED
 ) -> list[Comparison]:
-    """Sets two results side by side, metric by metric.
+    """Compares two results, metric by metric.
 
     Args:
         dataset: Abbr of the original data set.
@@ -76,16 +76,16 @@ class VariantKind:
     """A kind of variants: the pattern of their names, and their descriptions.
 
     Attributes:
-        suffix: What the abbr of a variant ends in.
-        original: What prompts of the original hold, such as ``documentation``; the name of a column.
-        variant: What those of the variant hold in its place, such as ``instructions``.
-        title: What the variant is, for people, such as ``EasyTool instructions``.
+        suffix: Ending of the abbr of a variant.
+        original: Content of the original's prompts, such as ``documentation``; the name of a column.
+        variant: Content of the variant's prompts instead, such as ``instructions``.
+        title: Title for people, such as ``EasyTool instructions``.
         page: The name of the page that shows them, such as ``EasyTool``.
-        question: What the comparison tells, such as ``What instructions gain``.
-        groups: Names its summary groups (tables), as :class:`~opencompass_tooleval.core.benchmark.Benchmark` does.
+        question: Subject of the comparison, such as ``What instructions gain``.
+        groups: Name of its summary groups (tables), as for :class:`~opencompass_tooleval.core.benchmark.Benchmark`.
         methods_of: Benchmarks in which the suffix names a method, not a variant.
-        methods: Ends of names in which it does, unless ``partners`` has them.
-        partners: End of a variant's name -> that of its original, where it is not just without the suffix.
+        methods: Endings of names in which it does, unless ``partners`` has them.
+        partners: Ending of a variant's name -> that of its original, if it is not the name without the suffix.
     """
 
     suffix: str
@@ -117,13 +117,13 @@ class VariantKind:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the table, as :meth:`row` fills them."""
+        """Columns of the table, filled by :meth:`row`."""
         scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
         tokens = (*self.token_columns('first_prompt'), *self.token_columns('task_prompts'))
         return ('model', 'dataset', 'metric', *scores, *tokens)
 
     def token_columns(self, of: str) -> tuple[str, str, str]:
-        """Columns of tokens: of the original, of the variant, and by how many percent these are fewer.
+        """Returns columns of tokens: of the original, of the variant, and the reduction in percent.
 
         Args:
             of: ``first_prompt``, the first prompt of a task, or ``task_prompts``, all prompts of a task together.
@@ -131,7 +131,7 @@ class VariantKind:
         return f'{of}_{self.original}', f'{of}_{self.variant}', f'{of}_reduction'
 
     def pair_up(self, abbrs: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-        """Pairs of abbrs, original and variant, in their order; and the variants without a partner."""
+        """Returns pairs of abbrs, original and variant, in their order; and the variants without a partner."""
         unique = dict.fromkeys(abbrs)
         variants = [abbr for abbr in unique if self.is_variant(abbr)]
         pairs = [(self.original_of(abbr), abbr) for abbr in variants]
@@ -140,10 +140,10 @@ class VariantKind:
         ]
 
     def compare_groups(self, scores: Mapping[str, Mapping[str, float]]) -> list[Comparison]:
-        """Sets the tables of one model side by side.
+        """Compares the tables of one model.
 
         Args:
-            scores: Table or data set -> metric -> score. Of data sets, which :func:`compare` takes, none is given.
+            scores: Table -> metric -> score, without data sets, which :func:`compare` compares.
         """
         pairs, _ = self.pair_up(list(scores))
         return [
@@ -160,13 +160,13 @@ class VariantKind:
         before: PromptTokens = NO_TOKENS,
         after: PromptTokens = NO_TOKENS,
     ) -> dict[str, str]:
-        """A line of the table: column -> text, ``''`` where there is nothing to say.
+        """Returns a row of the table: column -> text, ``''`` for no value.
 
         Args:
             model: Its abbr.
-            comparison: What is compared.
+            comparison: The comparison.
             before: Tokens of the prompts of the original.
-            after: The same of the variant. Where another counted them, there is no reduction.
+            after: Tokens of the prompts of the variant. There is no reduction if another tokenizer counted them.
         """
         interval = comparison.interval
         numbers: dict[str, float | None] = {
@@ -183,7 +183,7 @@ class VariantKind:
             'dataset': comparison.dataset,
             'metric': comparison.metric,
             'records': str(interval.pairs) if interval else '',
-            # + 0.0: -0.001 rounds to -0.0, which would be written '-0.00'.
+            # + 0.0: -0.001 rounds to -0.0, formatted as '-0.00'.
             **{name: '' if value is None else f'{round(value, 2) + 0.0:.2f}' for name, value in numbers.items()},
         }
         return {column: texts[column] for column in self.columns}

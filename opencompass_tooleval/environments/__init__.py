@@ -1,1 +1,1 @@
-"""What answers a tool call: recorded responses, Python functions with state, and the tool's own error."""
+"""Answers tool calls: from recorded responses, Python functions with state, or with the tool's own error."""

@@ -1,8 +1,8 @@
-"""Whether two calls pass the same: never by ``str()``, which keeps the order of keys and the form of numbers.
+"""Compares the arguments of two calls; never by ``str()``, which keeps the order of keys and the format of numbers.
 
-The same are: objects whatever the order of their keys; 1 and 1.0; texts whatever the runs of blanks in them and
-around them; JSON text and what it says; nothing, ``""`` and ``{}``. Not the same are the number 1, the text "1" and
-true; texts in other case; lists in another order.
+Equal are: objects with keys in any order; 1 and 1.0; texts that differ only in whitespace; JSON text and its value;
+null, ``""`` and ``{}``. Not equal are: the number 1, the text "1" and true; texts in other case; lists in another
+order.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.json_object import load_json
 
 MAX_VALUES = 20_000
-"""So many values of a call's arguments are compared."""
+"""Maximum number of values in a call's arguments that are compared."""
 
 _UNFOLDINGS = 2
 """Models write ``"{\\"a\\": 1}"`` for ``{"a": 1}``: JSON text of JSON text."""
 
 
 class _TooMuchError(ValueError):
-    """More than is compared."""
+    """The arguments are too large to be compared."""
 
 
 def read_arguments(arguments: Any) -> Any:
-    """What is passed: an object, a list or another value where it is JSON text of one, ``{}`` for nothing, else as it
-    is."""
+    """Reads arguments: JSON text of an object, a list or another value becomes that value, nothing becomes ``{}``.
+
+    Anything else is returned unchanged.
+    """
     for _ in range(_UNFOLDINGS):
         if not isinstance(arguments, str) or len(arguments) > MAX_CHARS:
             break
@@ -42,10 +44,10 @@ def read_arguments(arguments: Any) -> Any:
 
 
 def canonical_arguments(arguments: Any) -> str | None:
-    """One text for all that is the same; None for what is too large or too deep to be compared.
+    """Returns one text for all equal arguments; None if they are too large or too deep to be compared.
 
     Args:
-        arguments: As a model, a server or a file has them: a value, or JSON text.
+        arguments: A value, or JSON text, from a model, a server or a file.
     """
     value = read_arguments(arguments)
     if beyond_bounds(value):
@@ -58,13 +60,13 @@ def canonical_arguments(arguments: Any) -> str | None:
 
 
 def arguments_key(arguments: Any) -> bytes | None:
-    """16 bytes that stand for :func:`canonical_arguments`."""
+    """Returns 16 bytes that identify :func:`canonical_arguments`."""
     canonical = canonical_arguments(arguments)
     return None if canonical is None else hashlib.blake2b(canonical.encode(), digest_size=16).digest()
 
 
 def _canonical(value: Any, left: list[int]) -> Any:
-    """JSON values; an object becomes a sorted list of its pairs, beside which no list is the same."""
+    """Converts to JSON values; an object becomes a sorted list of its pairs, marked so that no list equals it."""
     left[0] -= 1
     if isinstance(value, str):
         left[1] -= len(value)
@@ -77,11 +79,11 @@ def _canonical(value: Any, left: list[int]) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return {'float': repr(value)}
-        # 1e22 is a whole number as well, and int() of it is exact.
+        # 1e22 is a whole number too, and int() of it is exact.
         return int(value) if value.is_integer() else value
     if isinstance(value, dict):
         pairs = [[_canonical(key, left), _canonical(item, left)] for key, item in value.items()]
-        # {"a": 1, " a": 2}: equal keys once blanks are gone are ordered by their values, read as text.
+        # {"a": 1, " a": 2}: keys that are equal without blanks are ordered by the text of their values.
         return {'object': sorted(pairs, key=lambda pair: json.dumps(pair, sort_keys=True))}
     if isinstance(value, (list, tuple)):
         return [_canonical(item, left) for item in value]

@@ -1,7 +1,7 @@
-"""The response bank: recorded calls and what came back, in one file.
+"""The response bank: recorded calls and their responses in one SQLite file.
 
-An SQLite file: of 100,000 calls it opens in no time and holds no memory, where JSON lines with an index in memory
-would be read through at each start (the README has the figures).
+With 100,000 calls it opens at once and holds no memory. JSON lines with an index in memory would have to be read
+completely at each start.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from opencompass_tooleval.work_dir.whole_file import whole_file
 
 FIX = 'tooleval agents bank build --from SOURCE --out FILE'
 INPUT_ERROR = 'input'
-"""The error of a recorded call whose arguments were wrong, or that lacked some."""
+"""The error of a recorded call with wrong or missing arguments."""
 
 MAX_RESPONSE = MAX_CHARS
-"""So many characters of a response are kept."""
+"""Number of characters of a response that are kept."""
 
 VERSION = 1
 _CACHE_KIB = 32 * 1024
@@ -55,7 +55,7 @@ CREATE INDEX by_name ON calls (name, arguments_key);
 """
 _COLUMNS = 'file, task, name, arguments, response, error'
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
-"""What :mod:`sqlite3` raises of a damaged file; the latter where the damage is in the text of its message."""
+"""Errors of :mod:`sqlite3` for a damaged file; the second if the damage is in the text of its message."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class RecordedCall:
     """One recorded call.
 
     Attributes:
-        file: The source file, as the bank calls it.
-        task: Id of the task in which it was made; ``''`` if that is not known.
+        file: The bank's name of the source file.
+        task: Id of the task that made the call; ``''`` if it is unknown.
         name: The API.
-        arguments: What was passed: a value, or text that is no JSON.
-        response: What came back.
-        error: What went wrong, in one word; ``''`` if nothing is known to have.
+        arguments: A value, or text that is no JSON.
+        response: The response.
+        error: The error in one word; ``''`` if none is known.
     """
 
     file: str
@@ -81,12 +81,12 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class Built:
-    """What became of the calls that a bank was made of.
+    """Counts of the calls that a bank was made from.
 
     Attributes:
-        calls: How many are in it.
-        left_out: How many are not, since their arguments are too large or too deep to be compared.
-        cut: Of how many the response is kept in part.
+        calls: Number of calls in the bank.
+        left_out: Number of calls that are not in it, since their arguments are too large or too deep to be compared.
+        cut: Number of calls with a truncated response.
     """
 
     calls: int
@@ -95,15 +95,15 @@ class Built:
 
 
 def write_bank(calls: Iterable[RecordedCall], file: Path, tools: Sequence[Mapping[str, Any]] = ()) -> Built:
-    """Writes a bank, whole or not at all.
+    """Writes a bank, completely or not at all.
 
     Args:
-        calls: Those of one source file and task in the order in which they were made.
-        file: Where to; what is there is replaced.
-        tools: Of MCP servers, the tools that they offer, as ``tools/list`` has them.
+        calls: The calls; those of one source file and task in the order in which they were made.
+        file: Path of the bank; an existing file is replaced.
+        tools: Tools of MCP servers, in the format of ``tools/list``.
 
     Raises:
-        DataError: There is no call that can be kept.
+        DataError: No call can be kept.
         OSError: It cannot be written.
     """
     if file.exists() and not file.is_file():
@@ -148,13 +148,13 @@ def write_bank(calls: Iterable[RecordedCall], file: Path, tools: Sequence[Mappin
 
 
 def stored_arguments(arguments: Any) -> str:
-    """Arguments as a bank keeps them: keys in their order, numbers and texts as they are."""
+    """Formats arguments for the bank: keys in their order, numbers and texts unchanged."""
     return json.dumps(to_jsonable(arguments), ensure_ascii=False)
 
 
 @contextmanager
 def _writing(temporary: Path, file: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to an empty ``temporary``; errors name ``file``."""
+    """Opens a connection to an empty ``temporary``; errors name ``file``."""
     temporary.write_bytes(b'')  # a file that is written in place, since its folder is read-only, may be a bank already
     try:
         with closing(sqlite3.connect(temporary)) as connection:
@@ -164,10 +164,10 @@ def _writing(temporary: Path, file: Path) -> Iterator[sqlite3.Connection]:
 
 
 class Bank:
-    """A bank to look calls up in; threads may share it.
+    """A bank for look-ups; threads may share it.
 
     Args:
-        file: As :func:`write_bank` writes it.
+        file: A file written by :func:`write_bank`.
 
     Raises:
         DataError: It is missing, damaged or no bank.
@@ -199,7 +199,7 @@ class Bank:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._connection.close()
 
     def _rows(self, query: str, *parameters: object) -> list[Any]:
@@ -213,7 +213,7 @@ class Bank:
         return DataError(self.file, f'the response bank is damaged ({what})', fix=FIX)
 
     def _calls(self, rows: Sequence[Sequence[Any]]) -> list[RecordedCall]:
-        """The calls in rows of ``_COLUMNS``."""
+        """Returns the calls in rows of ``_COLUMNS``."""
         calls = []
         for row in rows:
             if not all(isinstance(value, str) for value in row):
@@ -227,7 +227,7 @@ class Bank:
 
     @property
     def digest(self) -> str:
-        """32 hex digits that stand for all that is in it."""
+        """32 hex digits that identify its content."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'digest'")
         if not rows:
             raise self._damage('it has no digest')
@@ -238,7 +238,7 @@ class Bank:
         return self._calls(self._rows(f'SELECT {_COLUMNS} FROM calls ORDER BY id'))
 
     def tools(self) -> list[dict[str, Any]]:
-        """The tools of MCP servers that it was recorded from, as ``tools/list`` has them; none of a bank without."""
+        """The tools of the MCP servers that it was recorded from, in the format of ``tools/list``; may be empty."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'tools'")
         try:
             listed = load_json(str(rows[0][0])) if rows else []
@@ -249,36 +249,36 @@ class Bank:
         return listed
 
     def only_task(self) -> str:
-        """The task that all its calls are of; ``''`` where there are several or none."""
+        """The task of all its calls; ``''`` if there are several or none."""
         rows = self._rows('SELECT DISTINCT task FROM calls LIMIT 2')
         return str(rows[0][0]) if len(rows) == 1 else ''
 
     def recorded_for(self, task: str, name: str, key: bytes) -> list[RecordedCall]:
-        """A task's calls of an API with arguments, in the order in which they were put in.
+        """Returns a task's calls of an API with these arguments, in the order in which they were added.
 
         Args:
-            task: Its id; there is nothing for ``''``.
+            task: Id of the task; ``''`` has no calls.
             name: The API.
-            key: :func:`~opencompass_tooleval.environments.arguments.arguments_key`.
+            key: :func:`~opencompass_tooleval.environments.arguments.arguments_key` of the arguments.
         """
         where = "task = ? AND name = ? AND arguments_key = ? AND task != ''"
         return self._calls(self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name, key))
 
     def recorded_of(self, task: str, name: str) -> list[tuple[bytes, RecordedCall]]:
-        """A task's calls of an API, with the key of their arguments, in the order in which they were put in."""
+        """Returns a task's calls of an API with the keys of their arguments, in the order in which they were added."""
         where = "task = ? AND name = ? AND task != ''"
         rows = self._rows(f'SELECT arguments_key, {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name)
         return list(zip((key for key, *_ in rows), self._calls([rest for _, *rest in rows]), strict=True))
 
     def recorded_for_other_task(self, task: str, name: str, key: bytes, written: str = '') -> RecordedCall | None:
-        """The first call of other tasks with these arguments that went well; of none that did, the first.
+        """Returns the first successful call of other tasks with these arguments; without one, the first failed call.
 
         Args:
             task: The task that calls.
             name: The API.
-            key: :func:`~opencompass_tooleval.environments.arguments.arguments_key`.
-            written: The arguments as :func:`stored_arguments` has them: a call in which they are written the same
-                comes before all others.
+            key: :func:`~opencompass_tooleval.environments.arguments.arguments_key` of the arguments.
+            written: The arguments from :func:`stored_arguments`: a call with exactly this text has priority over all
+                others.
         """
         where = "name = ? AND arguments_key = ? AND (task != ? OR task = '')"
         order = "ORDER BY arguments != ? AND ? != '', error != '', id LIMIT 1"
@@ -286,34 +286,34 @@ class Bank:
         return next(iter(self._calls(rows)), None)
 
     def examples(self, name: str, most: int, cache_order: bool = False) -> list[RecordedCall]:
-        """The first recorded calls of an API.
+        """Returns the first recorded calls of an API.
 
         Args:
             name: The API.
-            most: So many at most.
-            cache_order: Whether calls of no task, such as a cache has, come first, in the order in which they were put
-                in; else those that went well come before the others.
+            most: Maximum number of calls.
+            cache_order: True if calls without a task, such as those of a cache, come first, in the order in which they
+                were added; otherwise successful calls come first.
         """
         order = "task != ''" if cache_order else "error != ''"
         query = f'SELECT {_COLUMNS} FROM calls WHERE name = ? ORDER BY {order}, id LIMIT ?'
         return self._calls(self._rows(query, name, most))
 
     def knows(self, name: str) -> bool:
-        """Whether there is any call of an API."""
+        """Tests if there is any call of an API."""
         return bool(self._rows('SELECT 1 FROM calls WHERE name = ? LIMIT 1', name))
 
     def names(self) -> dict[str, int]:
-        """API -> how many calls of it are recorded, most first."""
+        """Returns API -> number of its recorded calls, largest first."""
         return dict(self._rows('SELECT name, COUNT(*) AS n FROM calls GROUP BY name ORDER BY n DESC, name'))
 
     def files(self) -> dict[str, int]:
-        """Source file -> how many calls it has, in the order in which they were put in."""
+        """Returns source file -> number of its calls, in the order in which the files were added."""
         return dict(self._rows('SELECT file, COUNT(*) FROM calls GROUP BY file ORDER BY MIN(id)'))
 
     def errors(self) -> Counter[str]:
-        """Kind of error -> calls; ``''`` for those that went well."""
+        """Counts calls by kind of error; ``''`` for successful ones."""
         return Counter(dict(self._rows('SELECT error, COUNT(*) AS n FROM calls GROUP BY error ORDER BY n DESC, error')))
 
     def tasks(self) -> int:
-        """How many tasks have calls."""
+        """Returns the number of tasks with calls."""
         return int(self._rows("SELECT COUNT(DISTINCT task) FROM calls WHERE task != ''")[0][0])

@@ -1,4 +1,4 @@
-"""Calls of live servers as they are made: lines of JSON, of which a bank is made; a kill loses none of them."""
+"""Logs calls of live servers as JSON lines, from which a bank is made; a killed process loses none of them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MAX_LINE = 1 << 24
 
 
 class CallLog:
-    """A file that calls are added to; threads may share it. What is there already stays.
+    """A file to which calls are appended; threads may share it. Existing lines stay.
 
     Args:
-        file: Where it is.
+        file: Path of the log.
 
     Raises:
         OSError: It cannot be written.
@@ -40,27 +40,27 @@ class CallLog:
         self._open: TextIO = file.open('a', encoding='utf-8')
 
     def begin(self, server: str, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Says whose calls come, and which tools it offers."""
+        """Records the server of the calls that follow, and the tools that it offers."""
         self._add({_KEY: _VERSION, 'server': server, 'tools': to_jsonable(list(tools))})
 
     def add(self, call: RecordedCall) -> None:
-        """Adds a call."""
+        """Appends a call."""
         self._add({**asdict(call), 'arguments': to_jsonable(call.arguments)})
 
     def _add(self, row: Mapping[str, Any]) -> None:
         with self._lock:
-            # The line break comes first too: it ends the line that a kill may have left.
+            # The line break also comes first: it ends the partial line of a killed process.
             self._open.write('' if self._open.tell() == 0 else '\n')
             self._open.write(clean_text(json.dumps(row, ensure_ascii=False)))
             self._open.flush()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._open.close()
 
 
 def is_call_log(path: Path) -> bool:
-    """Whether a file is such a log."""
+    """Tests if a file is a log of calls."""
     if not path.is_file():
         return False
     with path.open('rb') as content:
@@ -85,11 +85,11 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_call_log(file: Path, label: str) -> Iterator[RecordedCall]:
-    """The calls of a log, in their order.
+    """Yields the calls of a log, in their order.
 
     Args:
         file: The log.
-        label: What the bank calls it.
+        label: The bank's name of the log.
 
     Raises:
         DataError: A line is too long.
@@ -100,7 +100,7 @@ def read_call_log(file: Path, label: str) -> Iterator[RecordedCall]:
 
 
 def logged_tools(file: Path) -> list[dict[str, Any]]:
-    """The tools that the servers of a log offer, as ``tools/list`` has them; of two of one name the last."""
+    """Returns the tools of a log's servers, in the format of ``tools/list``; of several with one name, the last."""
     tools: dict[str, dict[str, Any]] = {}
     for row in _rows(file):
         listed = row.get('tools') if _KEY in row else None

@@ -1,4 +1,4 @@
-"""How much of a data set's gold calls an environment answers, and from where."""
+"""Measures for how many gold calls of a data set an environment has an answer, and from which source."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class GoldCall:
 
 
 def gold_calls(file: Path) -> dict[str, list[GoldCall]]:
-    """The gold calls of T-Eval's plans: task -> its calls in order, without the finish.
+    """Reads the gold calls of T-Eval's plans: task -> its calls in order, without the finish.
 
     Args:
-        file: Called as published, such as ``plan_json_v1.json``.
+        file: A file with its published name, such as ``plan_json_v1.json``.
 
     Raises:
         DataError: It is damaged, or of another subset.
@@ -42,20 +42,20 @@ def gold_calls(file: Path) -> dict[str, list[GoldCall]]:
 
 
 def plan_calls(sample: Sample) -> list[GoldCall]:
-    """The gold calls of one of T-Eval's plans in order, without the finish."""
+    """Returns the gold calls of one of T-Eval's plans in order, without the finish."""
     steps = cast(tuple[Step, ...], sample.record.gold)
     return [GoldCall(step.name, parse_literal(step.args).value) for step in steps if step.name != FINISH]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What answers gold calls.
+    """Sources of the answers to gold calls.
 
     Attributes:
-        tasks: How many there are.
-        calls: How many calls they have.
-        by_source: Source -> calls, in the order of ``SOURCES``.
-        by_tool: Tool (what stands before the dot of an API) -> source -> calls.
+        tasks: Number of tasks.
+        calls: Number of their calls.
+        by_source: Source -> number of calls, in the order of ``SOURCES``.
+        by_tool: Tool (the part of an API's name before the dot) -> source -> number of calls.
     """
 
     tasks: int
@@ -65,11 +65,11 @@ class Coverage:
 
 
 def coverage(environment: Environment, tasks: Mapping[str, list[GoldCall]]) -> Coverage:
-    """Makes all gold calls, each task from its start.
+    """Makes all gold calls in an environment, each task in a new session.
 
     Args:
-        environment: What answers them.
-        tasks: As :func:`gold_calls`.
+        environment: The environment.
+        tasks: The result of :func:`gold_calls`.
     """
     by_tool: dict[str, Counter[str]] = {}
     for task, calls in tasks.items():

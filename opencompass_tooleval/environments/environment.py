@@ -1,11 +1,11 @@
-"""What answers a tool call: what was recorded, then functions, then the tool's own error.
+"""Answers a tool call: from a recording, else by a function, else with the tool's own error.
 
-The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A live server
-alone answers for its tools, but for those that the bank knows, which are frozen. A function comes before what was
-recorded for another task, since it knows what the task has done so far: a room that it has booked is taken. Where a
-function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the
-function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
-function; of other tools the last one answers again.
+The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. Only a live
+server answers for its tools, except those in the bank, which are frozen. A function comes before recordings of other
+tasks, since it knows the earlier calls of the task: a room that the task has booked is taken. If a function can only
+guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the function learns
+from it. An exact recording of a tool with a state answers as often as it was recorded, then the function answers. For
+other tools the last recording answers again.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ Schemas = Mapping[str, Mapping[str, Any]]
 
 
 class Session:
-    """One task as it goes on, with a state of its own: a task tried twice has two.
+    """A run of one task, with a state of its own: two runs of a task have two sessions.
 
     Attributes:
-        task: Its id.
+        task: Id of the task.
 
     Args:
-        environment: What it is a session of.
-        task: Its id.
-        schemas: The tools that the task offers; None if that is not known: then a tool is known if it is recorded or
-            a function, and arguments are not checked.
-        documents: Tool -> its documentation for a simulator; of a tool that has none there, its schema.
-        fails_first: A tool whose first call fails, whatever would answer it; ``''`` for none.
+        environment: The environment of the session.
+        task: Id of the task.
+        schemas: The tools that the task offers. None if they are unknown: then a tool is known if it is recorded or a
+            function, and arguments are not checked.
+        documents: Tool -> its documentation for a simulator; by default its schema.
+        fails_first: A tool whose first call fails, for any source; ``''`` for none.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Session:
         self._fails_next = fails_first
 
     def changes(self) -> dict[str, str] | None:
-        """Reads what differs from the start of the live server's state.
+        """Reads the parts of the live server's state that differ from the start.
 
         Returns:
             Part of the state -> its value now, ``''`` where it is gone; None where the environment has no live server
@@ -110,35 +110,35 @@ class Session:
         return {name: now for name, (_, now) in state_differences(before, after).items()}
 
     def close(self) -> None:
-        """Ends the session; a live server's process stops meanwhile."""
+        """Ends the session; the process of a live server stops in the background."""
         if self._trial is not None:
             self._trial.close(wait=False)
 
     def offer(self, schemas: Schemas) -> None:
-        """Offers more tools than the task has, such as retrieved ones; where all are offered, nothing changes."""
+        """Offers further tools, such as retrieved ones; has no effect if all tools are offered."""
         if self._schemas is not None:
             self._schemas = {**schemas, **self._schemas}
 
     def call(self, name: Any, arguments: Any) -> Observation:
-        """Answers a call; whatever a model may pass, it raises nothing and returns soon.
+        """Answers a call. It raises nothing, for any arguments, and returns within the limits of a live server.
 
         Args:
-            name: The tool, as the benchmark calls it.
+            name: The tool, by the benchmark's name.
             arguments: A value or JSON text.
         """
         return self._answer(_shown_name(name), self._passed(arguments))
 
     def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
-        """Answers a call as :meth:`call`; what nothing else answers is asked of the environment's simulator.
+        """Answers a call; the environment's simulator receives a call that no other source answers.
 
         Args:
-            name: As there.
-            arguments: As there.
+            name: The tool, by the benchmark's name.
+            arguments: A value or JSON text.
         """
         shown, passed = _shown_name(name), self._passed(arguments)
         observation = self._answer(shown, passed)
         simulator, bank = self._environment.simulator, self._environment.bank
-        # A live server's failure is its own to tell, and has a word; that nothing is recorded has none.
+        # A failure of a live server has a word in `error`, and is not simulated; a missing recording has none.
         if simulator is not None and observation.fault == UNANSWERED and observation.error is None:
             is_published = bool(simulator.form.published)
             examples = bank.examples(shown, MAX_EXAMPLES, cache_order=is_published) if bank else []
@@ -170,7 +170,7 @@ class Session:
         recorded = self._exact(name, key, is_stateful=tool is not None) if key is not None else None
         if recorded is not None:
             if tool is not None and isinstance(arguments, dict):
-                tool.call(name, arguments)  # the state goes on as the recording did
+                tool.call(name, arguments)  # so that the state follows the recording
                 tool.learn(name, arguments, recorded.response)
             return _recorded(recorded, EXACT)
         if not self._knows(name):
@@ -192,7 +192,7 @@ class Session:
         return self._error(UNANSWERED, self._environment.errors.unanswered, name)
 
     def _live_answer(self, name: str, arguments: Any, key: bytes | None) -> Observation | None:
-        """What the live server says; None of a tool that it does not answer."""
+        """Returns the live server's answer; None for a tool that it does not answer."""
         environment = self._environment
         is_offered = self._schemas is None or name in self._schemas
         if environment.live is None or not is_offered or name not in environment.live_names:
@@ -209,7 +209,7 @@ class Session:
         return Observation(answer.text[:MAX_CHARS], LIVE, error=answer.error)
 
     def _prepare(self, tool: FunctionTool) -> None:
-        """Tells a tool, before its first call, what was recorded for this task."""
+        """Gives a tool, before its first call, the recordings of this task."""
         bank = self._environment.bank
         if id(tool) in self._used or bank is None:
             return
@@ -229,7 +229,7 @@ class Session:
         return recorded[min(place, len(recorded) - 1)]
 
     def _of_one_file(self, calls: list[RecordedCall]) -> list[RecordedCall]:
-        """Those of the file that is preferred, or of the first that has any."""
+        """Returns the calls of the preferred file, or of the first file with any."""
         files = {call.file for call in calls}
         preferred = self._environment.preferred_source
         file = preferred if preferred in files else calls[0].file if calls else ''
@@ -243,10 +243,10 @@ class Session:
         return bank.recorded_for_other_task(self.task, name, key, written)
 
     def _nearest(self, name: str) -> RecordedCall | None:
-        """The call of the API that the task's recording has, if it has but one; errors in its input aside.
+        """Returns the only call of the API in the task's recording, without input errors; None for several or none.
 
-        Such an error is about the arguments that it was recorded with: 'please say how many bicycles you bring' is no
-        answer to an agent that has said so.
+        An input error is about the recorded arguments: 'please say how many bicycles you bring' is no answer to an
+        agent that gave the number.
         """
         bank = self._environment.bank
         recorded = bank.recorded_of(self.task, name) if bank else []
@@ -300,26 +300,25 @@ def _shown_name(name: Any) -> str:
 
 
 class Environment:
-    """What answers the calls of all tasks.
+    """The sources that answer the calls of all tasks.
 
     Args:
-        bank: What was recorded; None for nothing.
-        stateful_tools: Makes the tools of a task that are worked out.
-        errors: How its tools speak of errors.
-        preferred_source: The source file whose recordings of a task come before those of others, as
-            :meth:`~opencompass_tooleval.environments.bank.Bank.files` calls it; by default the first that has any.
-        simulator: Who answers what nothing else does, in :meth:`Session.ask`; None for nobody.
-        argument_checks: What is checked before a simulator is asked, one of :data:`ARGUMENT_CHECKS`. ``schema``: an
-            argument that is missing or unknown is the tool's error. ``json``: only that the arguments are JSON, as
-            StableToolBench's server does; the simulator answers all else, and of recorded calls with the same arguments
-            the one in which they are written the same comes first. None: ``json`` with a published simulator, else
-            ``schema``.
+        bank: Recorded calls; None for none.
+        stateful_tools: Creates the emulated tools of a task.
+        errors: Texts of its tools' errors.
+        preferred_source: The source file with priority among recordings of a task, by its name in
+            :meth:`~opencompass_tooleval.environments.bank.Bank.files`; by default the first that has any.
+        simulator: The model that answers in :meth:`Session.ask` if no other source does; None for none.
+        argument_checks: The checks before a simulator is used, one of :data:`ARGUMENT_CHECKS`. ``schema``: a missing or
+            unknown argument is the tool's error. ``json``: the arguments must be JSON, as for StableToolBench's server.
+            The simulator then answers all other calls, and of recorded calls with equal arguments the one with the same
+            text has priority. None: ``json`` with a published simulator, else ``schema``.
         live: The server that answers for its tools, with a process for each session, which :meth:`Session.close` stops.
-            Tools that ``bank`` knows are frozen: the bank answers them, and the server never.
-        probes: What the state of ``live`` is, for :meth:`Session.changes`.
+            Tools in ``bank`` are frozen: the bank answers them, and the server never does.
+        probes: Probes of the state of ``live``, for :meth:`Session.changes`.
 
     Raises:
-        ValueError: There are no such checks.
+        ValueError: ``argument_checks`` has another value.
     """
 
     def __init__(
@@ -361,7 +360,7 @@ class Environment:
 
     @cached_property
     def live_names(self) -> frozenset[str]:
-        """The tools that the live server answers for.
+        """The tools that the live server answers.
 
         Raises:
             ServerError: It cannot be started.
@@ -375,11 +374,11 @@ class Environment:
         documents: Mapping[str, Any] | None = None,
         fails_first: str = '',
     ) -> Session:
-        """A task from its start, with a fresh state; nothing of it is kept here. See :class:`Session`."""
+        """Begins a task with a new state and returns its :class:`Session`; the environment keeps no state of it."""
         return Session(self, task, schemas, documents, fails_first)
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """Source -> its share of the observations, from 0 to 1; 0 where there are none."""
+    """Computes source -> its share of the observations, 0-1; all 0 without observations."""
     total = sum(counts.values())
     return {source: counts.get(source, 0) / total if total else 0.0 for source in SOURCES}

@@ -1,4 +1,4 @@
-"""What a model is told where nothing answers its call: in the words of recorded errors."""
+"""Texts of errors for calls that no source answers, in the words of recorded errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class ErrorTexts:
     """The errors of one benchmark's tools.
 
     Attributes:
-        unknown: Of a tool that there is not; with ``{name}``.
-        missing: Of a parameter that is not passed; with ``{name}`` and ``{parameter}``.
-        unexpected: Of a parameter that there is not; with ``{name}`` and ``{parameter}``.
-        no_object: Of arguments that are no object; may have ``{name}``.
-        unanswered: Of a call that nothing answers; with ``{name}``.
-        is_wrapped: Whether they are sent as ``{"error": TEXT, "response": ""}``.
+        unknown: For an unknown tool; with ``{name}``.
+        missing: For a missing parameter; with ``{name}`` and ``{parameter}``.
+        unexpected: For an unknown parameter; with ``{name}`` and ``{parameter}``.
+        no_object: For arguments that are no object; may have ``{name}``.
+        unanswered: For a call without an answer; with ``{name}``.
+        is_wrapped: True if they are sent as ``{"error": TEXT, "response": ""}``.
     """
 
     unknown: str
@@ -31,8 +31,8 @@ class ErrorTexts:
     is_wrapped: bool = False
 
     def text(self, template: str, name: str, parameter: str = '') -> str:
-        """One of the texts, filled in."""
-        # Not str.format: a model's name such as '{name.__class__}' would be read as a field the second time round.
+        """Fills in one of the texts."""
+        # Not str.format: a model's name such as '{name.__class__}' would be read as a field in a second pass.
         filled = template.replace('{parameter}', bounded_text(parameter, _MOST_NAME), 1)
         filled = filled.replace('{name}', bounded_text(name, _MOST_NAME), 1)
         return json.dumps({'error': filled, 'response': ''}) if self.is_wrapped else filled
@@ -46,7 +46,7 @@ TOOLBENCH_ERRORS = ErrorTexts(
     unanswered='API not working error...',
     is_wrapped=True,
 )
-"""As ToolBench's server sends them."""
+"""Errors of ToolBench's server."""
 
 TEVAL_ERRORS = ErrorTexts(
     unknown='The action is invalid, please check the action name: {name}',
@@ -55,7 +55,7 @@ TEVAL_ERRORS = ErrorTexts(
     no_object='{name}() the arguments are no JSON object',
     unanswered='{name}: 500 Internal Server Error',
 )
-"""As T-Eval's tools, which are Python, and lagent say them."""
+"""Errors of T-Eval's tools, which are Python, and of lagent."""
 
 MCP_ERRORS = ErrorTexts(
     unknown='Unknown tool: {name}',
@@ -64,4 +64,4 @@ MCP_ERRORS = ErrorTexts(
     no_object='{name}: the arguments are no JSON object',
     unanswered='{name}: nothing is recorded for these arguments',
 )
-"""As MCP servers say them."""
+"""Errors of MCP servers."""

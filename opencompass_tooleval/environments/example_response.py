@@ -1,4 +1,4 @@
-"""What the oracle model answers in the place of an API: an example of what its documentation says it returns."""
+"""The oracle model's answer as a simulator: an example built from the documented response of an API."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _OF_TYPE: dict[str, Any] = {'integer': 1, 'number': 1.5, 'boolean': True, 'array
 
 
 def example_response(document: Any) -> str:
-    """As ToolBench's server sends it, ``{"error": "", "response": ...}``.
+    """Builds a response in the format of ToolBench's server, ``{"error": "", "response": ...}``.
 
     Args:
         document: Documentation of an API, as JSON values: UltraTool's ``results`` (a schema), T-Eval's ``return_data``
-            (names), ToolBench's ``template_response`` (an example of types); what says none of these returns nothing.
+            (names) or ToolBench's ``template_response`` (an example of types); without these the response is empty.
     """
     return json.dumps({'error': '', 'response': _example(document if isinstance(document, Mapping) else {})})
 

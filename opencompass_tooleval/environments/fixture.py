@@ -1,4 +1,4 @@
-"""A fixture: the folder or file that a live server starts from, copied for each trial, and what became of a copy."""
+"""A fixture: the folder or file that a live server starts from. It is copied for each trial."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ALIAS = '/fixture'
-"""What tasks and models call the folder of the copy, which lies elsewhere in each trial."""
+"""Name of the copied folder in tasks and calls; its real path differs in each trial."""
 
 _END = r'(?![\w-]|\.\w)'
 _ALIAS = re.compile(rf'(?<![\w./~-]){ALIAS}{_END}')
@@ -25,18 +25,18 @@ class FixtureCopy:
 
     Attributes:
         folder: The copied folder, or the one that the copied file lies in: the server's working directory.
-        place: The copied folder or file: ``{fixture}`` in arguments and variables of the server.
+        place: The copied folder or file, which replaces ``{fixture}`` in arguments and variables of the server.
     """
 
     folder: Path
     place: Path
 
     def fill(self, text: str) -> str:
-        """An argument or a variable of the server."""
+        """Fills in an argument or a variable of the server."""
         return text.replace(_PLACE, str(self.place))
 
     def inward(self, value: Any) -> Any:
-        """What a call passes, with the copy's folder in place of :data:`ALIAS`, wherever it stands in a text."""
+        """Replaces :data:`ALIAS` by the copy's folder in all texts of a call's arguments."""
         if isinstance(value, str):
             return _ALIAS.sub(lambda match: str(self.folder), value)
         if isinstance(value, dict):
@@ -44,7 +44,7 @@ class FixtureCopy:
         return [self.inward(item) for item in value] if isinstance(value, list) else value
 
     def outward(self, text: str) -> str:
-        """What the server says, with :data:`ALIAS` in place of the copy's folder."""
+        """Replaces the copy's folder by :data:`ALIAS` in a text from the server."""
         return re.sub(re.escape(str(self.folder)) + _END, ALIAS, text)
 
 
@@ -53,12 +53,12 @@ def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
 
     Args:
         fixture: A folder or file; None for nothing.
-        folder: Where to.
+        folder: The destination.
 
     Raises:
         OSError: It is missing or cannot be copied.
     """
-    folder = folder.resolve()  # servers say where they are without links
+    folder = folder.resolve()  # servers report paths without links
     if fixture is None:
         return FixtureCopy(folder, folder)
     place = folder / (fixture.name or 'fixture')
@@ -70,11 +70,11 @@ def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
 
 
 def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
-    """Path -> digest of each file below a folder, by path; of links where they lead; of empty folders ``folder``.
+    """Returns path -> digest of each file below a folder, sorted; for links the target, for empty folders ``folder``.
 
     Args:
         folder: The folder.
-        leave_out: Patterns of paths that do not count, such as ``*.log`` or ``.git/*``; ``*`` stands for ``/`` too.
+        leave_out: Patterns of paths to skip, such as ``*.log`` or ``.git/*``; ``*`` matches ``/`` too.
     """
     state: dict[str, str] = {}
     for path in sorted(folder.rglob('*')):

@@ -1,4 +1,4 @@
-"""FuncQA's 13 functions as a session: it gives their results as published, and keeps the calls."""
+"""FuncQA's 13 functions as a session: it returns their published results, and records the calls."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from opencompass_tooleval.environments.observation import ERROR, FUNCTION, UNKNO
 
 
 class FuncQASession(Session):
-    """One question as it goes on.
+    """A run of one question.
 
     Attributes:
-        calls: The calls in order, and those that an answer names and that cannot be made.
-        tasks: As :attr:`~opencompass_tooleval.benchmarks.funcqa.trajectory.Trajectory.tasks`.
-        check: As there.
+        calls: The calls in order, and calls in an answer that cannot be made.
+        tasks: Subtasks for :attr:`~opencompass_tooleval.benchmarks.funcqa.trajectory.Trajectory.tasks`.
+        check: Final check for :attr:`~opencompass_tooleval.benchmarks.funcqa.trajectory.Trajectory.check`.
 
     Args:
-        question: Its id.
-        rounded: Whether results are rounded as published.
+        question: Id of the question.
+        rounded: True if results are rounded as published.
     """
 
     def __init__(self, question: str, rounded: bool = True) -> None:
@@ -34,7 +34,7 @@ class FuncQASession(Session):
         self._rounded = rounded
 
     def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
-        """Answers a call; what is wrong with it is the observation's ``error``, by FuncQA's names."""
+        """Answers a call; the observation's ``error`` is FuncQA's name for the fault of the call."""
         yield from ()
         result = call_tool(name, arguments, self._rounded)
         self.calls.append(ToolCall.of(name, arguments, result))
@@ -44,5 +44,5 @@ class FuncQASession(Session):
         return Observation(result.text, ERROR, fault, result.error)
 
     def note(self, name: str, parameters: Any, error: str) -> None:
-        """Keeps a call that cannot be made; of its parameters the text."""
+        """Records a call that cannot be made, with the text of its parameters."""
         self.calls.append(ToolCall.of(name, bounded_text(parameters) or None, ToolResult('', error)))

@@ -1,4 +1,4 @@
-"""Tools that are worked out in Python, with or without a state of their own."""
+"""Protocol of tools that are emulated in Python, with or without state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class FunctionAnswer:
-    """What a function says.
+    """The answer of a function.
 
     Attributes:
         text: The response.
-        is_guess: Whether it does not know: what was recorded for another task is better, such as the inbox that
-            T-Eval's authors had.
-        is_wrong_call: Whether the arguments are at fault.
+        is_guess: True if the function does not know the answer, such as the inbox that T-Eval's authors had: a
+            recording of another task is then preferred.
+        is_wrong_call: True if the arguments are wrong.
     """
 
     text: str
@@ -24,23 +24,23 @@ class FunctionAnswer:
 
 
 class FunctionTool(Protocol):
-    """A tool of one task: its state begins with the task."""
+    """A tool of one task, with a new state for each task."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The APIs that it answers."""
+        """Names of its APIs."""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        """Answers a call, and changes the state as the call does; raises nothing, whatever is passed."""
+        """Answers a call and changes the state; raises nothing, for any arguments."""
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """Takes what a recorded response says about the world; one that says nothing is passed over."""
+        """Updates the state from a recorded response; ignores one without information."""
 
 
 StatefulTools = Callable[[], tuple[FunctionTool, ...]]
-"""Makes the tools of a task."""
+"""Creates the tools of a task."""
 
 
 def no_stateful_tools() -> tuple[FunctionTool, ...]:
-    """No tools."""
+    """Returns no tools."""
     return ()

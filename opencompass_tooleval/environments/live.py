@@ -4,7 +4,7 @@
         with live.begin('task 1') as trial:
             trial.call('git_status', {'repo_path': '/fixture'})
 
-Everything runs on the event loop of this process's requests; any thread but that one may call.
+All of it runs on the event loop of this process's requests; call it from any other thread.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 
 class LiveTrial:
-    """One trial: a server in the state that the trial's calls have brought it to.
+    """One trial: a server in the state after the trial's calls.
 
-    Its process starts at the first call. Where more trials than processes go on, one that waits may lose its process;
-    its next call starts another, and makes the trial's earlier calls again.
+    Its process starts at the first call. If there are more trials than processes, a waiting trial may lose its
+    process; its next call starts another, and repeats the trial's earlier calls.
 
     Attributes:
         task: Id of its task.
-        failed: Why its server is called no more: ``timeout``, ``too_large`` or ``disconnected``; ``''`` while it is.
+        failed: The reason for which its server is no longer called: ``timeout``, ``too_large`` or ``disconnected``;
+            else ``''``.
     """
 
     def __init__(self, live: LiveTools, task: str) -> None:
@@ -86,7 +87,7 @@ class LiveTrial:
 
     @property
     def folder(self) -> Path:
-        """The copy's folder as it is now; starts the process if there is none.
+        """Returns the copy's folder in its current state; starts the process if there is none.
 
         Raises:
             ServerError: It cannot be started.
@@ -98,11 +99,11 @@ class LiveTrial:
             return (self.running or await self._start()).copy.folder
 
     def close(self, wait: bool = True) -> None:
-        """Stops its process and removes its copy of the fixture.
+        """Stops the process and removes the copy of the fixture.
 
         Args:
-            wait: Whether it returns when that is done; else it is done meanwhile, and by :meth:`LiveTools.close` at the
-                latest.
+            wait: True to return when this is done; False to do it in the background, at the latest in
+                :meth:`LiveTools.close`.
         """
         if not self.is_closed:
             self.is_closed = True
@@ -118,22 +119,22 @@ class LiveTrial:
 
 
 class LiveTools:
-    """The tools of an MCP server, each trial with a process of its own.
+    """The tools of an MCP server, with a separate process for each trial.
 
     Args:
-        server: The server; ``{fixture}`` in its command and variables stands for the trial's copy. One at a URL is
+        server: The server; the trial's copy replaces ``{fixture}`` in its command and variables. A server at a URL is
             shared by all trials, and takes no fixture.
-        fixture: Folder or file that is copied for each trial; the server's working directory is the copied folder, or
-            the one that the copied file lies in.
-        allow: Patterns of names, such as ``git_*``: tools that may be called beside those that the server says only
-            read (``readOnlyHint``). A server's word for what its tools do is all there is: allow what may happen.
-        leave_out: Patterns of names that may not be called in any case.
-        ahead: Processes that are started before a trial asks for them.
-        most: Processes at the same time, those ahead left out.
-        log: Where all calls are recorded.
+        fixture: Folder or file that is copied for each trial. The server's working directory is the copied folder, or
+            the folder of the copied file.
+        allow: Patterns of names, such as ``git_*``: tools that may be called beside those that the server declares
+            read-only (``readOnlyHint``). Nothing else confines the tools: allow only calls that may happen.
+        leave_out: Patterns of names that may never be called.
+        ahead: Number of processes that are started in advance.
+        most: Maximum number of simultaneous processes, without those started in advance.
+        log: Receives all calls.
 
     Raises:
-        ServerError: A fixture for a server at a URL.
+        ServerError: A server at a URL has a fixture.
         OSError: There is no such fixture.
     """
 
@@ -160,7 +161,7 @@ class LiveTools:
         self._most = max(1, most)
         self._log = log
         self._ready: deque[asyncio.Task[RunningServer]] = deque()
-        self._used: dict[LiveTrial, RunningServer | None] = {}  # the one that waits longest first
+        self._used: dict[LiveTrial, RunningServer | None] = {}  # the trial that has waited longest comes first
         self._ending: set[asyncio.Task[Any]] = set()
         self._freed = asyncio.Condition()
         self._opening = asyncio.Lock()
@@ -170,7 +171,7 @@ class LiveTools:
 
     @property
     def listed(self) -> list[dict[str, Any]]:
-        """The allowed tools, as the server lists them.
+        """Lists the allowed tools, in the server's format.
 
         Raises:
             ServerError: The server cannot be started, or a pattern of ``allow`` names none of its tools.
@@ -179,10 +180,10 @@ class LiveTools:
 
     @property
     def tools(self) -> tuple[ToolSchema, ...]:
-        """The allowed tools, as a model is offered them.
+        """The allowed tools as schemas for a model.
 
         Raises:
-            ServerError: As :attr:`listed`.
+            ServerError: The server cannot be started, or a pattern of ``allow`` names none of its tools.
         """
         return tuple(
             ToolSchema(tool['name'], describe_tool(tool['name'], tool.get('description', '')), tool['inputSchema'])
@@ -190,7 +191,7 @@ class LiveTools:
         )
 
     def begin(self, task: str) -> LiveTrial:
-        """A trial of a task, from the fixture as it is; close it."""
+        """Begins a trial of a task, from the current fixture; the caller closes it."""
         return LiveTrial(self, task)
 
     async def _list(self) -> list[dict[str, Any]]:
@@ -236,7 +237,7 @@ class LiveTools:
             self._log.add(RecordedCall(self.name, task, name, arguments, answer.text, answer.error))
 
     async def give_process(self, trial: LiveTrial) -> RunningServer:
-        """A process for a trial; waits while as many as may be are busy.
+        """Returns a process for a trial; waits while the maximum number is busy.
 
         Raises:
             ServerError: It cannot be started.
@@ -251,7 +252,7 @@ class LiveTools:
         return running
 
     def mark_used(self, trial: LiveTrial) -> None:
-        """Says that a trial calls: it is the last to lose its process."""
+        """Records that a trial makes a call: it is the last to lose its process."""
         self._used[trial] = self._used.pop(trial, None)
 
     async def _make_room(self) -> None:
@@ -273,7 +274,7 @@ class LiveTools:
         return asyncio.create_task(RunningServer().start(self.server, self.fixture))
 
     async def end(self, trial: LiveTrial) -> None:
-        """Takes back the process of a trial that has ended, once its last call has."""
+        """Releases the process of an ended trial, after its last call."""
         ending = asyncio.current_task()
         assert ending is not None
         self._ending.add(ending)

@@ -1,4 +1,4 @@
-"""One running server: its process, its connection and its copy of the fixture, from start to end."""
+"""A running server: its process, its connection and its copy of the fixture."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from opencompass_tooleval.mcp_servers.server import Server
 
 
 class RunningServer:
-    """A server that runs on its copy of the fixture; belongs to the event loop.
+    """A server that runs on its copy of the fixture; used on the event loop only.
 
     Attributes:
-        connection: To call it.
+        connection: Connection for calls.
         copy: The copy.
-        tools: As it lists them.
+        tools: Its tools, in the server's format.
     """
 
     connection: Connection
@@ -39,7 +39,7 @@ class RunningServer:
             ServerError: It cannot be started or reached.
             OSError: The fixture cannot be copied.
         """
-        # The SDK wants a connection entered and left by one task.
+        # The SDK requires that one task enters and leaves a connection.
         self._holder = asyncio.create_task(self._hold(server, fixture))
         await self._ready
         return self
@@ -58,14 +58,14 @@ class RunningServer:
         except Exception as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
-            # Later the server's end tells itself: its calls are answered `disconnected`.
+            # A later end of the server is seen in its calls, whose error is `disconnected`.
         finally:
             if not self._ready.done():
                 self._ready.cancel()
             await _remove(folder)
 
     async def stop(self) -> None:
-        """Ends the server, and removes the copy."""
+        """Stops the server, and removes the copy."""
         self._stop.set()
         if self._holder:
             await asyncio.gather(self._holder, return_exceptions=True)

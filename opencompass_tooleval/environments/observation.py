@@ -1,4 +1,4 @@
-"""What a tool call gives."""
+"""The observation after a tool call, with its source."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LIVE = 'live'
 ERROR = 'error'
 
 SOURCES = (EXACT, OTHER_TASK, NEAREST, FUNCTION, SIMULATED, LIVE, ERROR)
-"""Where an observation can come from."""
+"""Sources of an observation."""
 
 UNKNOWN_TOOL = 'unknown_tool'
 WRONG_ARGUMENTS = 'wrong_arguments'
 UNANSWERED = 'unanswered'
 
 FAULTS = (UNKNOWN_TOOL, WRONG_ARGUMENTS, UNANSWERED)
-"""Why an observation is an ``error``."""
+"""Reasons for an ``error`` observation."""
 
 INJECTED = 'injected'
 """``error`` of an observation that stands for a failure which the task has planned."""
@@ -28,17 +28,17 @@ INJECTED = 'injected'
 
 @dataclass(frozen=True)
 class Observation:
-    """What a model is told of a call.
+    """The text that a model is shown after a call.
 
     Attributes:
-        text: The response, whole: a loop cuts it to what its method shows.
+        text: The complete response; a loop cuts it to the length that its method shows.
         source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``other_task``
-            (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function`` (worked
-            out in Python), ``simulated`` (a model's), ``live`` (a server's that runs), ``error`` (nothing answers, and
-            the API would say so).
-        fault: One of :data:`FAULTS` where the source is ``error``, else ``''``.
-        error: What the recording or the live server says went wrong, in one word; ``''`` for a call that went well,
-            None where neither says.
+            (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function``
+            (emulated in Python), ``simulated`` (by a model), ``live`` (from a running server), ``error`` (no source
+            answers: the text is that of the API's error).
+        fault: One of :data:`FAULTS` if the source is ``error``, else ``''``.
+        error: The error of the recording or the live server, in one word; ``''`` for a successful call, None for other
+            sources.
     """
 
     text: str

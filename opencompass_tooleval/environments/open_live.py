@@ -1,4 +1,4 @@
-"""Live servers and their probes from the values that configs and made benchmarks have."""
+"""Opens live servers and parses their probes from values of configs and made benchmarks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def open_live(
 
     Args:
         server: ``'COMMAND ARGS'`` or a URL.
-        fixture: The folder or file that each trial gets a copy of; looked for as data is.
-        allow: As :class:`~opencompass_tooleval.environments.live.LiveTools`.
-        leave_out: As there.
-        env: Variables of the server. The value ``$NAME`` is that of the variable ``NAME`` here, so that files need not
-            hold keys.
-        ahead: As there.
-        most: As there.
-        log: As there.
+        fixture: The folder or file that is copied for each trial, found like a data file.
+        allow: Argument of :class:`~opencompass_tooleval.environments.live.LiveTools`.
+        leave_out: Argument of :class:`~opencompass_tooleval.environments.live.LiveTools`.
+        env: Variables of the server. The value ``$NAME`` is that of the variable ``NAME`` of this process, so that
+            files need not hold keys.
+        ahead: Argument of :class:`~opencompass_tooleval.environments.live.LiveTools`.
+        most: Argument of :class:`~opencompass_tooleval.environments.live.LiveTools`.
+        log: Argument of :class:`~opencompass_tooleval.environments.live.LiveTools`.
 
     Raises:
         DataError: There is no such fixture.

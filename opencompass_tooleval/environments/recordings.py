@@ -1,4 +1,4 @@
-"""Sources of a response bank: which file is of which format, and what it is called in the bank."""
+"""Sources of a response bank: detects the format of files, and gives each a name in the bank."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Source:
     """A file of recorded calls, or the folder of a cache.
 
     Attributes:
-        path: Where it is.
+        path: The file or folder.
         format: ``T-Eval data``, ``trajectories``, ``StableToolBench cache`` or ``calls of servers``.
-        label: What the bank calls it: the end of its path, as long as it must be to be the only one.
+        label: Its name in the bank: the shortest end of its path that is unique.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class Source:
     label: str
 
     def calls(self) -> Iterator[RecordedCall]:
-        """The recorded calls.
+        """Yields the recorded calls.
 
         Raises:
             DataError: It is damaged.
@@ -57,7 +57,7 @@ def _format(path: Path) -> str | None:
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """The ends of paths, as short as all can be different."""
+    """Returns the shortest ends of paths that are all different."""
     for parts in range(1, _MOST_PARTS):
         labels = ['/'.join(path.absolute().parts[-parts:]) for path in paths]
         if len(set(labels)) == len(labels):
@@ -66,15 +66,15 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 
 
 def find_sources(paths: Sequence[Path]) -> list[Source]:
-    """What there is to read.
+    """Finds the sources in files and folders.
 
     Args:
-        paths: Files, folders of files, and folders of a cache. In a folder, files of another format are left out, and
-            the log says so.
+        paths: Files, folders of files, and folders of a cache. Files of another format in a folder are skipped, with a
+            line in the log.
 
     Raises:
-        DataError: A path is missing or of another format, or a folder has nothing.
-        ValueError: One is given twice.
+        DataError: A path is missing or of another format, or a folder has no source.
+        ValueError: A path is given twice.
     """
     chosen: list[tuple[Path, str]] = []
     for path in paths:
@@ -98,16 +98,16 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def read_sources(sources: Sequence[Source]) -> Iterator[RecordedCall]:
-    """All recorded calls, source by source.
+    """Yields all recorded calls, source by source.
 
     Raises:
-        DataError: One is damaged.
+        DataError: A source is damaged.
     """
     for source in sources:
         yield from source.calls()
 
 
 def read_tools(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """The tools that servers among the sources offer, as ``tools/list`` has them; of two of one name the last."""
+    """Returns the tools of the servers in the sources, as in ``tools/list``; of several with one name, the last."""
     logs = [source for source in sources if source.format == CALLS]
     return list({tool['name']: tool for source in logs for tool in logged_tools(source.path)}.values())

@@ -1,9 +1,9 @@
 """Recorded calls of StableToolBench's cache: ``CATEGORY/TOOL_for_CATEGORY/API.json``, from ``str(arguments)`` to a
-response; a tool's folder without its category is read too.
+response; folders of tools without the category are read too.
 
-``str()`` of a dict is a Python literal, and is read as one, within bounds. The cache does not say for which query a
-call was made: its calls belong to no task. An API is called as ToolBench's agents call it, ``API_for_TOOL``, of which
-the last 64 characters.
+``str()`` of a dict is a Python literal, and is read as one, within bounds. The cache does not record the query of a
+call: its calls belong to no task. An API has its name in ToolBench's agents: the last 64 characters of
+``API_for_TOOL``.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.work_dir.data_files import read_members
 
 MAX_NAME = 64
-"""Characters of a function's name that ToolBench's agents see: its last ones."""
+"""Number of characters of a function's name that ToolBench's agents see: the last ones."""
 
 _FILES = '*/*/*.json'
 _A_FILE = 'object of responses by arguments, as those of the cache are'
 
 
 def is_cache(path: Path) -> bool:
-    """Whether a folder has files three levels down, and no JSON of its own."""
+    """Tests if a folder has files three levels down, and no JSON file at its top."""
     return path.is_dir() and any(islice(path.glob(_FILES), 1)) and not any(islice(path.glob('*.json*'), 1))
 
 
 def function_name(api: str, tool: str) -> str:
-    """``search``, ``imdb`` -> ``search_for_imdb``."""
+    """Returns the name of a function: ``search``, ``imdb`` -> ``search_for_imdb``."""
     return f'{api}_for_{tool}'[-MAX_NAME:]
 
 
 def _response(stored: Any) -> str | None:
-    """As ToolBench's server sends it: the stored object, ``{"error": ..., "response": ...}``."""
+    """Returns the stored object in the format of ToolBench's server: ``{"error": ..., "response": ...}``."""
     if isinstance(stored, str):
         return stored
     if not isinstance(stored, dict) or not stored.keys() & {'error', 'response'}:
@@ -49,14 +49,14 @@ def _response(stored: Any) -> str | None:
 
 
 def read_cache(folder: Path, label: str) -> Iterator[RecordedCall]:
-    """The recorded calls of a cache.
+    """Yields the recorded calls of a cache.
 
     Args:
-        folder: That of the categories.
-        label: What the bank calls it.
+        folder: The folder of the categories.
+        label: Its name in the bank.
 
     Raises:
-        DataError: A file is damaged, or is none of a cache.
+        DataError: A file is damaged, or does not belong to a cache.
     """
     for file in sorted(folder.glob(_FILES)):
         tool = file.parent.name.removesuffix(f'_for_{file.parent.parent.name}')

@@ -1,7 +1,7 @@
-"""Recorded calls of T-Eval's data files: what ``review_str`` shows, and the steps that other files have in dialogues.
+"""Recorded calls of T-Eval's data files: those shown in ``review_str``, and the steps of dialogues in other files.
 
-A record is called ``TASK_NUMBER`` (``query_85_0_3`` is the fourth step of ``query_85_0``); review's records that are
-plain numbers belong to no task.
+A record's id is ``TASK_NUMBER`` (``query_85_0_3`` is the fourth step of ``query_85_0``). Records of ``review_str``
+whose ids are plain numbers belong to no task.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
 
 ERROR_OF_CHOICE = {'A': '', 'B': 'internal', 'C': INPUT_ERROR, 'D': 'irrelevant', 'E': 'unable'}
-"""Review's gold choice -> what went wrong."""
+"""Gold choice of ``review_str`` -> error of the call."""
 
 _NAME, _ARGS, _RESPONSE = '\nName:', '\nArgs:', '\nResponse:'
 
 
 def is_teval(path: Path) -> bool:
-    """Whether a file is called as T-Eval's are."""
+    """Tests if a file has a name of T-Eval's files."""
     try:
         split_stem(path.stem)
     except ValueError:
@@ -35,19 +35,19 @@ def is_teval(path: Path) -> bool:
 
 
 def _task(record_id: str) -> tuple[str, int]:
-    """``query_85_0_3`` -> ``query_85_0`` and 3; ``126`` -> no task."""
+    """Splits an id: ``query_85_0_3`` -> ``query_85_0`` and 3; ``126`` -> no task."""
     task, _, number = record_id.rpartition('_')
     return (task, int(number)) if number.isdecimal() and len(number) < 10 else ('', 0)
 
 
 def _value(text: str) -> Any:
-    """Arguments written as a Python literal or JSON; other text as it is."""
+    """Reads arguments written as a Python literal or JSON; other text is returned unchanged."""
     parsed = parse_literal(text.strip())
     return parsed.value if parsed.ok else text.strip()
 
 
 def _shown_call(text: str) -> tuple[str, Any, str] | None:
-    """Name, arguments and response of ``Name: ...``, ``Args: ...`` and, at the end, ``Response: ...``."""
+    """Reads name, arguments and response from ``Name: ...``, ``Args: ...`` and a final ``Response: ...``."""
     rest = f'\n{text}'.partition(_NAME)[2] if len(text) <= 4 * MAX_CHARS else ''
     if not rest:
         return None
@@ -57,7 +57,7 @@ def _shown_call(text: str) -> tuple[str, Any, str] | None:
 
 
 def _step(content: str) -> tuple[str, Any] | None:
-    """The call that a message of the model makes, as JSON or as text."""
+    """Reads the call in a message of the model, as JSON or as text."""
     step = parse_enclosed(content, '{', '}').value
     if isinstance(step, dict) and isinstance(step.get('name'), str):
         return step['name'], step.get('args')
@@ -66,7 +66,7 @@ def _step(content: str) -> tuple[str, Any] | None:
 
 
 def _steps(messages: Sequence[Message]) -> Iterator[tuple[str, Any, str]]:
-    """The calls of a dialogue, each with the answer that follows."""
+    """Yields the calls of a dialogue, each with the answer that follows."""
     for message, following in pairwise(messages):
         if message.role == 'assistant' and following.role in ('function', TOOL) and (step := _step(message.content)):
             yield (*step, following.content)
@@ -81,7 +81,7 @@ def _reviewed(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
 
 
 def _dialogues(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
-    """The steps of all dialogues; one that a later record of the task repeats counts once."""
+    """Yields the steps of all dialogues; a step that a later record of the task repeats comes once."""
     seen: set[str] = set()
     for sample in sorted(samples, key=lambda sample: _task(sample.record.id)):
         task = _task(sample.record.id)[0]
@@ -94,11 +94,11 @@ def _dialogues(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
 
 
 def read_teval(file: Path, label: str) -> Iterator[RecordedCall]:
-    """The recorded calls of a data file.
+    """Yields the recorded calls of a data file.
 
     Args:
-        file: Called as published, such as ``review_str_v1.json``.
-        label: What the bank calls it.
+        file: A file with its published name, such as ``review_str_v1.json``.
+        label: Its name in the bank.
 
     Raises:
         DataError: It is damaged.

@@ -11,7 +11,7 @@ from opencompass_tooleval.environments.bank import RecordedCall
 
 
 def is_trajectories(path: Path) -> bool:
-    """Whether a file is an object of runs.
+    """Tests if a file is an object of runs.
 
     Raises:
         DataError: Its first run is too long or nested too deeply.
@@ -20,11 +20,11 @@ def is_trajectories(path: Path) -> bool:
 
 
 def read_trajectories(file: Path, label: str) -> Iterator[RecordedCall]:
-    """The recorded calls of a file of runs: a query is a task.
+    """Yields the recorded calls of a file of runs: a query is a task.
 
     Args:
-        file: May be gzipped.
-        label: What the bank calls it.
+        file: A file, which may be gzipped.
+        label: Its name in the bank.
 
     Raises:
         DataError: It is damaged.

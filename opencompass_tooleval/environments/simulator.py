@@ -1,8 +1,8 @@
-"""A model in the place of an API that nobody recorded: what it is asked, and what its reply says.
+"""Simulates an API without a recording by a model: builds the request and reads the reply.
 
-The published simulators are asked, and their replies read, as StableToolBench's server does
-(:mod:`~opencompass_tooleval.environments.stabletoolbench`). Ours sees the same parts as JSON. What was simulated is
-kept by digest, so that a second run asks nothing and gives the same.
+The published simulators get the requests of StableToolBench's server, and their replies are read as it does
+(:mod:`~opencompass_tooleval.environments.stabletoolbench`). Our simulator gets the same parts as JSON. Responses are
+stored by digest, so that a second run makes no request and has the same responses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
@@ -27,7 +27,7 @@ from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS, MAX_EXAMPLES
 
 MAX_REQUESTS = 3
-"""So often is asked until a reply can be read."""
+"""Maximum number of requests until a reply can be read."""
 
 _MAX_DOCUMENT_CHARS = 20_000
 _MAX_INPUT_CHARS = 20_000
@@ -35,18 +35,18 @@ _LEAST_WORDS = 2
 _SHOWN_DIGITS = 12
 
 SIMULATOR = 'simulator'
-"""Whom a :class:`~opencompass_tooleval.core.dialogue.ModelRequest` asks."""
+"""Name of the model in a :class:`~opencompass_tooleval.core.dialogue.ModelRequest` to the simulator."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a simulator is asked, and how its reply is read.
+    """Formats of a simulator's request and reply.
 
     Attributes:
-        message: Documentation, examples, name and arguments -> the user message; None where the call cannot be put so.
-        read: A reply -> the response as ToolBench's server sends it; None where it cannot be read.
+        message: Documentation, examples, name and arguments -> the user message; None if the call has no such message.
+        read: A reply -> the response in the format of ToolBench's server; None if it cannot be read.
         published: Name of a published form; ``''`` for ours.
-        no_response: The response where no reply can be read; ``''`` for the tool's own error.
+        no_response: The response if no reply can be read; ``''`` for the tool's own error.
     """
 
     message: Callable[[Any, Sequence[RecordedCall], str, Any], str | None]
@@ -57,14 +57,15 @@ class Form:
 
 @dataclass(frozen=True)
 class Simulator:
-    """Who simulates, and what it is asked.
+    """A simulator model with its prompt and its stored responses.
 
     Attributes:
-        model: Its name, for digests and results: what one model simulated never stands for another.
-        system: The system prompt, one of :data:`~opencompass_tooleval.environments.simulator_prompts.SYSTEM_PROMPTS`
-            by name, or the text itself. A published one is asked in its published form, any other in ours.
-        cache: Digest -> what was simulated; on disk as
-            :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens it.
+        model: Its name, for digests and results: a stored response of one model is never used for another.
+        system: The system prompt: a name of
+            :data:`~opencompass_tooleval.environments.simulator_prompts.SYSTEM_PROMPTS`, or the text. A published
+            prompt is used with its published form, any other with ours.
+        cache: Digest -> response; :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens one
+            on disk.
     """
 
     model: str
@@ -75,14 +76,14 @@ class Simulator:
         """Checks the prompt.
 
         Raises:
-            ValueError: It is one word, and no prompt has that name.
+            ValueError: It is one word, and no prompt has this name.
         """
         if self.system not in SYSTEM_PROMPTS and len(self.system.split()) < _LEAST_WORDS:
             raise ValueError(f'a simulator has no prompt {self.system!r}; there are {", ".join(SYSTEM_PROMPTS)}')
 
     @property
     def settings(self) -> dict[str, str]:
-        """What results say: ``simulator``, the model, and ``simulator_prompt``, its name or ``given DIGEST``."""
+        """Settings for results: ``simulator``, the model, and ``simulator_prompt``, its name or ``given DIGEST``."""
         name = self.system if self.system in SYSTEM_PROMPTS else f'given {answer_digest(self.system)[:_SHOWN_DIGITS]}'
         return {'simulator': self.model, 'simulator_prompt': name}
 
@@ -93,23 +94,23 @@ class Simulator:
 
     @property
     def form(self) -> Form:
-        """How it is asked."""
+        """The form of its requests and replies."""
         return FORMS.get(self.system, TOOLEVAL_FORM)
 
     def simulate(
         self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()
     ) -> Dialogue[str | None]:
-        """The response of an API, as a dialogue of up to three rounds, or of none where it is kept.
+        """Returns the response of an API, in a dialogue of up to three rounds, or of none if the response is stored.
 
         Args:
             name: The API.
-            arguments: What is passed.
+            arguments: Arguments of the call.
             document: Its documentation, as JSON values.
             examples: Recorded calls of it; the first five are shown.
 
         Returns:
-            The response as ToolBench's server sends it, ``{"error": ..., "response": ...}``; None where no reply can be
-            read, and where all this is too long for the simulator. That is not kept: a later call asks again.
+            The response in the format of ToolBench's server, ``{"error": ..., "response": ...}``. None if no reply can
+            be read, or the request is too long for the simulator; that is not stored, and a later call asks again.
         """
         digest = self.digest(name, arguments, document, examples)
         message = self.form.message(document, examples, name, arguments)
@@ -120,16 +121,16 @@ class Simulator:
             if cached := self.cache.get(digest):
                 return cached
             reply = yield ModelRequest(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
-            if getattr(reply, 'reason', None) == TRUNCATED:
+            if reply.reason == TRUNCATED:
                 return None
-            response = self.form.read(reply)
+            response = self.form.read(reply.text)
             if response is not None:
-                # Two tasks may ask the same at the same time: the answer that came first stands.
+                # Two tasks may make the same request at the same time: the first response is kept.
                 return self.cache.setdefault(digest, response)
         return self.cache.get(digest)
 
     def digest(self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()) -> str:
-        """32 hex digits that stand for the call, what is said of the API, prompt, form and model."""
+        """Returns 32 hex digits that identify the call, the API's documentation, prompt, form and model."""
         canonical = canonical_arguments(arguments)
         passed = to_jsonable(arguments) if canonical is None else canonical
         shown = [_example(call) for call in examples[:MAX_EXAMPLES]]
@@ -142,13 +143,13 @@ def _example(call: RecordedCall) -> dict[str, Any]:
 
 
 def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str:
-    """The user message of our form.
+    """Builds the user message of our form.
 
     Args:
         document: The API's documentation.
         examples: Recorded calls of it.
         name: The API.
-        arguments: What is passed.
+        arguments: Arguments of the call.
     """
     shown = json.dumps([_example(call) for call in examples[:MAX_EXAMPLES]], ensure_ascii=False) if examples else ''
     passed = json.dumps({'api_name': name, 'tool_input': to_jsonable(arguments)}, ensure_ascii=False)
@@ -160,12 +161,12 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def read_simulated(reply: str) -> str | None:
-    """The response in a reply to our form, as ToolBench's server sends it; None where it is no such object.
+    """Reads the response from a reply to our form, in ToolBench's server's format; None if it is no such object.
 
     Args:
-        reply: As the model gave it; thoughts and fences are taken off.
+        reply: The model's reply; thoughts and fences are removed.
     """
-    value = parse_enclosed(str(clean(reply)), '{', '}').value
+    value = parse_enclosed(strip_reasoning(reply).text, '{', '}').value
     if not isinstance(value, dict) or 'response' not in value:
         return None
     response = {'error': bounded_text(value.get('error'), MAX_CHARS // 4), 'response': to_jsonable(value['response'])}

@@ -1,8 +1,8 @@
-"""What was simulated, on disk: one SQLite file, which any number of processes share.
+"""Stores simulated responses in one SQLite file, which any number of processes share.
 
-SQLite's own journal holds it together: what a killed process was writing is rolled back by the next, and whoever comes
-second with an answer to the same question takes the first one. It is a rollback journal and no write-ahead log, which
-does not work on the network file systems that the tasks of a Slurm job share.
+SQLite's journal keeps it consistent: the next process rolls back an unfinished write of a killed one. If two processes
+answer the same request, both use the first response. The journal is a rollback journal: a write-ahead log does not work
+on the network file systems that the tasks of a Slurm job share.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _APPLICATION = 0x5442534D  # 'TBSM'
 _SECONDS_FOR_OTHERS = 120.0
 _TABLE = 'CREATE TABLE simulated (digest TEXT PRIMARY KEY, response TEXT NOT NULL)'
 _FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
-"""Earlier versions kept '' for a reply that they could not read; such a call is asked again."""
+"""Deletes '', which earlier versions stored for an unreadable reply; such a call is made again."""
 _FIX = "simulator=dict(cache='ANOTHER FILE', ...) in the config"
 
 
 def open_simulator(model: Mapping[str, Any], system: str = 'tooleval', cache: str | Path | None = None) -> Simulator:
-    """A simulator as configs have it: ``simulator=dict(model=..., system='stabletoolbench',
+    """Opens a simulator from a config: ``simulator=dict(model=..., system='stabletoolbench',
     cache='simulated.sqlite')``.
 
-    The model itself is asked by whoever runs the dialogues, which name it
+    The runner of the dialogues builds the model, under the name
     :data:`~opencompass_tooleval.environments.simulator.SIMULATOR`.
 
     Args:
-        model: Config of any model of OpenCompass. Its abbr, or else its path, is its name in digests and results: two
-            configs of one name share what was simulated, whatever else they say, such as a temperature.
-        system: As :class:`~opencompass_tooleval.environments.simulator.Simulator`.
-        cache: File of what was simulated; made when something is. By default one for all, in the cache
+        model: Config of any model of OpenCompass. Its abbr, or else its path, is its name in digests and results. Two
+            configs with one name share stored responses, even if other settings, such as the temperature, differ.
+        system: The system prompt of :class:`~opencompass_tooleval.environments.simulator.Simulator`.
+        cache: File of stored responses, created with the first one. By default one for all runs, in the cache folder
             (``$TOOLEVAL_CACHE``).
 
     Raises:
@@ -49,13 +49,13 @@ def open_simulator(model: Mapping[str, Any], system: str = 'tooleval', cache: st
 
 
 class SimulatorStore(MutableMapping[str, str]):
-    """Digest -> what was simulated; threads may share it.
+    """Digest -> stored response; threads may share it.
 
     Args:
-        file: Where it is; its folder and it are made at the first use.
+        file: Path of the store; it and its folder are created at the first use.
 
     Raises:
-        DataError: At any use: the file is something else, or damaged, or cannot be written.
+        DataError: At any use: the file is no store, or damaged, or cannot be written.
     """
 
     def __init__(self, file: Path) -> None:
@@ -69,7 +69,7 @@ class SimulatorStore(MutableMapping[str, str]):
             self.file, timeout=_SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute('BEGIN IMMEDIATE')  # of two processes that find no table, one waits for the other's
+            connection.execute('BEGIN IMMEDIATE')  # if two processes find no table, one waits for that of the other
             application = connection.execute('PRAGMA application_id').fetchone()[0]
             if not connection.execute('SELECT 1 FROM sqlite_master').fetchone():
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
@@ -101,7 +101,7 @@ class SimulatorStore(MutableMapping[str, str]):
         self._run('INSERT OR REPLACE INTO simulated VALUES (?, ?)', digest, response)
 
     def setdefault(self, digest: str, default: str = '') -> str:
-        """What stands there: the first that any process has kept."""
+        """Returns the stored response: the first of any process."""
         self._run('INSERT OR IGNORE INTO simulated VALUES (?, ?)', digest, default)
         return self[digest]
 
@@ -116,7 +116,7 @@ class SimulatorStore(MutableMapping[str, str]):
         return int(self._run('SELECT COUNT(*) FROM simulated')[0][0])
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if '_connection' in vars(self):
             self._connection.close()
             del self._connection

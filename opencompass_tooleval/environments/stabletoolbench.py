@@ -1,7 +1,7 @@
-"""StableToolBench's server: names in its cache, its check of a call, its simulators' messages, and what it reads.
+"""StableToolBench's server: names in its cache, its check of a call, its simulators' messages, its reading of replies.
 
-Messages and responses are written as Python writes them, since the server does: ``str`` of objects in a message,
-``json.dumps`` with all but ASCII escaped in a response, which agents see cut at 1,024 characters.
+Messages and responses are formatted as Python does, since the server does so: ``str`` of objects in a message,
+``json.dumps`` with ASCII escapes in a response, which agents see cut at 1,024 characters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
@@ -19,13 +19,13 @@ from opencompass_tooleval.environments.bank import RecordedCall
 
 MAX_EXAMPLES = 5
 MAX_EXAMPLE_CHARS = 2_048
-"""Of all examples together."""
+"""Maximum number of characters of all examples together."""
 
 UNREADABLE_INPUT = json.dumps({'error': 'Tool input parse error...\n', 'response': ''})
 """The response to a call whose arguments are no JSON: the only check that comes before cache and simulator."""
 
 NO_RESPONSE = json.dumps({'error': 'Failed to generate fake response', 'response': ''})
-"""The response where the simulator gives none."""
+"""The response if the simulator gives none."""
 
 _KEY = 'toolbench_key'
 _BETWEEN_WORDS = re.compile(r'[ ,/]')
@@ -37,7 +37,7 @@ _PLAIN = re.compile(r'"error":\s*"([^"]*)",\s*"response":\s*"')
 
 
 def standard_name(text: str) -> str:
-    """``Cricket Live-Data`` -> ``cricket_live_data``: other letters than Latin and Chinese ones become underscores."""
+    """Standardizes a name: ``Cricket Live-Data`` -> ``cricket_live_data``; only Latin and Chinese letters stay."""
     letters: list[str] = []
     for letter in text:
         written = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
@@ -48,25 +48,25 @@ def standard_name(text: str) -> str:
 
 
 def standard_category(text: str) -> str:
-    """``News, Media`` -> ``News_Media``."""
+    """Standardizes a category: ``News, Media`` -> ``News_Media``."""
     return _BETWEEN_WORDS.sub('_', text).replace('__', '_')
 
 
 def server_input(arguments: Any) -> Any:
-    """Arguments without the server's own key."""
+    """Returns the arguments without the server's own key."""
     if not isinstance(arguments, dict):
         return arguments
     return {name: value for name, value in arguments.items() if name != _KEY}
 
 
 def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str:
-    """The user message to a general model: documentation, up to five cached calls, and the bare input.
+    """Builds the user message to a general model: documentation, up to five cached calls, and the input.
 
     Args:
-        document: The API's documentation. Of ToolBench's own (it has ``api_name``) name and description are shown, as
-            published; of any other, all of it.
-        examples: Recorded calls of the API, in the cache's order. The last ones are left out until the others fit.
-        name: The API; ToolBench's documentation has its own name for it.
+        document: The API's documentation. Of ToolBench's documentation (with ``api_name``) name and description are
+            shown, as published; other documentation is shown in full.
+        examples: Recorded calls of the API, in the cache's order. The last ones are dropped until the others fit.
+        name: The API, if the documentation is not ToolBench's.
         arguments: The input.
     """
     shown = _mapping(document)
@@ -83,16 +83,17 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str | None:
-    """The user message to MirrorAPI, whichever its system prompt.
+    """Builds the user message to MirrorAPI, the same for both of its system prompts.
 
     Args:
-        document: The API's documentation. What is not ToolBench's is put into its form: parameters of a JSON Schema.
-        examples: Not shown.
-        name: The API, where the documentation has no name for it.
+        document: The API's documentation. Other documentation than ToolBench's is converted to its form: parameters
+            of a JSON Schema.
+        examples: Not used.
+        name: The API, if the documentation has no name for it.
         arguments: The input.
 
     Returns:
-        The message; None where the input is no object: the published code raises.
+        The message; None if the input is no object, for which the published code raises.
     """
     if not isinstance(arguments, Mapping):
         return None
@@ -110,8 +111,8 @@ def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def read_simulated(reply: str) -> str | None:
-    """The response in the reply of a general model: a JSON object, alone or in a fence; None for anything else."""
-    text = str(clean(reply))
+    """Reads the response from a general model's reply: a JSON object, alone or in a fence; None for anything else."""
+    text = strip_reasoning(reply).text
     if '```json' in text:
         text = text.replace('```json', '').replace('```', '').strip()
     value = _json(text)
@@ -121,10 +122,11 @@ def read_simulated(reply: str) -> str | None:
 
 
 def read_mirrorapi(reply: str) -> str | None:
-    """The response in MirrorAPI's reply, which is often no JSON; None where there is none.
+    """Reads the response from MirrorAPI's reply, which is often no JSON; None if there is none.
 
-    Its prompts show ``"response": "{"status":0}"``, and it answers so. What is no JSON is read by its marks: the error
-    up to the response, and the response up to the end of the text, closing marks included.
+    Its prompts show ``"response": "{"status":0}"``, and its replies follow them. A reply that is no JSON is split at
+    its
+    keys: the error ends at the response, and the response ends at the end of the text, closing marks included.
     """
     value = _json(reply)
     if value is None:
@@ -154,7 +156,7 @@ def _by_marks(text: str) -> dict[str, str] | None:
 
 
 def _json(text: str) -> Any:
-    """JSON text's value; None where it is too long, too deep or no JSON, and for ``null``."""
+    """Reads a JSON text's value; None if it is too long, too deep or no JSON, and for ``null``."""
     try:
         return load_json(text, bounded=True) if len(text) <= MAX_CHARS else None
     except ValueError:
@@ -167,7 +169,7 @@ def _response(value: Mapping[str, Any]) -> str | None:
 
 
 def _stored(call: RecordedCall) -> Any:
-    """What the cache has of a call: its response as an object, or the text where it is none."""
+    """Returns the cached response of a call: an object, or the text if it is none."""
     value = _json(call.response)
     return to_jsonable(value) if isinstance(value, dict) else call.response
 
@@ -178,7 +180,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _parameters(document: Mapping[str, Any], is_required: bool) -> list[Any]:
-    """Required or optional parameters as ToolBench documents them: ``name``, ``type``, ``description``, ``default``."""
+    """Returns required or optional parameters with ToolBench's ``name``, ``type``, ``description``, ``default``."""
     documented = document.get('required_parameters' if is_required else 'optional_parameters')
     if isinstance(documented, list):
         return documented

@@ -1,8 +1,8 @@
-"""The state of a live server, read by probes: whether it is the same after each start, and what is volatile.
+"""Reads the state of a live server by probes, and tests if it resets and which parts are volatile.
 
-A task that is checked by the state that it leaves needs a server whose state resets. :func:`check_reset` starts it
-twice, and reads each twice: what differs within one start is volatile (a clock), what differs between two starts is
-state that does not reset.
+A task that is checked by its final state needs a server whose state resets. :func:`check_reset` starts the server twice
+and reads the state twice after each start. A difference within one start is volatile (a clock); a difference between
+two starts is state that does not reset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS, TOOL_ERROR, S
 
 CHECK_TASK = 'state check'
 PAUSE = 1.1
-"""Seconds between two readings of one start: clocks that show seconds have gone on."""
+"""Seconds between two readings of one start: a clock with seconds shows another time then."""
 
 _MOST_SHOWN = 5
 _MOST_TEXT = 120
@@ -30,7 +30,7 @@ _MOST_TEXT = 120
 
 @dataclass(frozen=True)
 class CallProbe:
-    """Reads state by a call, of a tool that only reads.
+    """Reads state by a call of a read-only tool.
 
     Attributes:
         name: The tool.
@@ -49,8 +49,7 @@ class FolderProbe:
     """Reads state from the files of the trial's copy of the fixture.
 
     Attributes:
-        leave_out: Patterns of paths that do not count, as
-            :func:`~opencompass_tooleval.environments.fixture.folder_state` takes them.
+        leave_out: Patterns of paths to skip, for :func:`~opencompass_tooleval.environments.fixture.folder_state`.
     """
 
     leave_out: tuple[str, ...] = ()
@@ -58,15 +57,15 @@ class FolderProbe:
 
 Probe = CallProbe | FolderProbe
 State = dict[str, str]
-"""What was read, such as ``notes.txt`` or ``git_status({...})`` -> its digest, or the answer and its error."""
+"""A part of the state, such as ``notes.txt`` or ``git_status({...})`` -> its digest, or the answer and its error."""
 
 
 def read_state(trial: LiveTrial, probes: Sequence[Probe]) -> State:
     """Reads a trial's state.
 
     Args:
-        trial: The trial; its calls are made on its server.
-        probes: What to read, in this order.
+        trial: The trial; the calls of the probes are made on its server.
+        probes: The probes, in this order.
 
     Raises:
         ServerError: The server fails at a probe, or the probe's tool is not allowed.
@@ -84,7 +83,7 @@ def read_state(trial: LiveTrial, probes: Sequence[Probe]) -> State:
 
 
 def state_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """What differs between two states -> what it was and what it is; ``''`` where it is not there."""
+    """Returns each different part of two states -> its values before and after; ``''`` if it is missing."""
     names = dict.fromkeys([*before, *after])
     pairs = {name: (before.get(name, ''), after.get(name, '')) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] or (name in before) != (name in after)}
@@ -92,11 +91,11 @@ def state_differences(before: Mapping[str, str], after: Mapping[str, str]) -> di
 
 @dataclass(frozen=True)
 class ResetCheck:
-    """What two starts from one fixture showed.
+    """State of a server after two starts from one fixture.
 
     Attributes:
-        state: At the start, without what is volatile.
-        volatile: Calls that were answered in two ways within one start, with the first answer.
+        state: State at the start, without volatile parts.
+        volatile: Calls with two different answers within one start, with the first answer.
     """
 
     state: State
@@ -104,29 +103,29 @@ class ResetCheck:
 
     @property
     def volatile_tools(self) -> tuple[str, ...]:
-        """Their tools: left out, or frozen by :meth:`freeze`."""
+        """Tools of the volatile calls: leave them out, or freeze them with :meth:`freeze`."""
         return tuple(dict.fromkeys(call.name for call in self.volatile))
 
     def freeze(self, file: Path) -> Built | None:
         """Writes a bank of the first volatile answers; an environment with it never asks the server for these tools.
 
         Args:
-            file: Where to; nothing is written where nothing is volatile.
+            file: Path of the bank; it is not written if nothing is volatile.
         """
         return write_bank(self.volatile, file) if self.volatile else None
 
 
 def check_reset(live: LiveTools, probes: Sequence[Probe], pause: float = PAUSE) -> ResetCheck:
-    """Starts a server twice from its fixture, reads each start twice, and compares.
+    """Starts a server twice from its fixture, reads the state twice after each start, and compares.
 
     Args:
         live: The server.
-        probes: What its state is; those that only read are tasks' reads too.
+        probes: The probes that define its state.
         pause: Seconds between two readings of one start.
 
     Raises:
         ServerError: Two starts differ in state that is not volatile, a reading changes files, or the server fails; the
-            message says what differs.
+            message names the difference.
     """
     with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
         first, second = read_state(one, probes), read_state(other, probes)

@@ -1,4 +1,4 @@
-"""Evaluators that those of the benchmarks derive from."""
+"""Base classes of the benchmarks' evaluators."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The evaluator base: samples in, OpenCompass result with details out."""
+"""Base of evaluators: scores samples and builds an OpenCompass result with details."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import opencompass
@@ -17,7 +17,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import USAGE, Answer, as_answer
+from opencompass_tooleval.core.answer import USAGE, Answer, strip_reasoning
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.core.tool_calls import calls_text, read_calls
@@ -25,26 +25,26 @@ from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.usage_summary import OTHERS
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
-"""Column of a data set -> what the provenance calls its digest."""
+"""Column of a data set -> key of its digest in the provenance."""
 
 SHOWN = 'shown'
-"""Column that says, as JSON, what of the provenance only the data set knows, such as what was shown of the tools."""
+"""Column with the part of the provenance that only the data set knows, as JSON, such as the tools shown."""
 
 
 OF = 'of'
-"""Column that says how many records a data set has, before ``test_range`` cuts it."""
+"""Column with the number of records in the data set, before ``test_range`` cuts it."""
 
 
 def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
-    """Records as OpenCompass has them, each with how many there are."""
+    """Converts records to a data set of OpenCompass, with the number of all records."""
     return Dataset.from_list([{**row, OF: len(rows)} for row in rows])
 
 
 def check_record_ids(expected: Sequence[str], predicted: Sequence[str]) -> None:
-    """Checks that each prediction stands where its record does.
+    """Checks that each prediction has the place of its record.
 
     Raises:
-        ValueError: A record is missing, doubled, unknown or out of place; the message names the first few.
+        ValueError: A record is missing, repeated, unknown or out of place; the message names the first few.
     """
     if list(expected) == list(predicted):
         return
@@ -69,14 +69,14 @@ def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) 
     """Checks that there is exactly one detail per sample, in the data's order.
 
     Raises:
-        ValueError: It is not so: a fault of ours.
+        ValueError: There is not, because of a bug of this package.
     """
     if [detail['id'] for detail in details] != list(record_ids):
         raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
 
 
 def digest(texts: Iterable[str]) -> str:
-    """SHA-256 of texts, in their order: 64 hex digits."""
+    """Computes the SHA-256 of texts, in their order: 64 hex digits."""
     whole = hashlib.sha256()
     for text in texts:
         encoded = text.encode('utf-8', 'surrogatepass')
@@ -95,18 +95,18 @@ class _Run:
 
 
 class ToolEvalEvaluator(BaseEvaluator):
-    """Base of our evaluators. A subclass scores samples; this aggregates, checks and formats.
+    """Base of the benchmarks' evaluators. A subclass scores samples; this class aggregates, checks and formats.
 
-    It overrides :meth:`BaseEvaluator.evaluate`, which rewrites results that have details: it wraps values in lists and
-    turns booleans into floats.
+    It overrides :meth:`BaseEvaluator.evaluate`, which changes results with details: it wraps values in lists and
+    converts booleans to floats.
     """
 
     @abstractmethod
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """Scores answers (postprocessed; an ``Answer`` with an ``infra:`` reason is a failure) against references."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores postprocessed answers against references; one with an ``infra:`` reason is a failure."""
 
     subset: Any = None
-    """The row of the benchmark's table that is scored; it has ``metrics``, and may have ``binary_metrics`` and
+    """The scored row of the benchmark's table; it has ``metrics``, and may have ``binary_metrics`` and
     ``success`` (see :class:`~opencompass_tooleval.core.trials.BinaryMetrics`)."""
 
     @property
@@ -117,34 +117,34 @@ class ToolEvalEvaluator(BaseEvaluator):
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
-        """What makes a sample right, for several trials; by default as the subset's row has it."""
+        """Condition for a correct sample, for several trials; by default that of the subset's row."""
         return BinaryMetrics(getattr(self.subset, 'binary_metrics', ()), getattr(self.subset, 'success', ()))
 
     @abstractmethod
     def provenance(self) -> dict[str, Any]:
-        """What the numbers depend on: benchmark, subset, protocol, encoder, version, ..."""
+        """Settings that the scores depend on: benchmark, subset, protocol, encoder, version, ..."""
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
         """Aggregates samples; by default every metric is a mean over samples."""
         return aggregate(scores, self.metrics)
 
     def check_model(self, model: str) -> None:
-        """Raises, before inference, if a model's answers could not be scored; by default nothing is looked for.
+        """Raises, before inference, if a model's answers could not be scored; by default checks nothing.
 
         Args:
             model: The model's abbr.
         """
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """What the result says beside metrics and reasons, such as scores per domain; by default nothing."""
+        """Returns further parts of the result, such as scores per domain; by default nothing."""
         return {}
 
     def judge_name(self) -> str:
-        """The judge that an evaluation asks; ``''``, by default, if it asks none."""
+        """The judge that an evaluation uses; ``''``, by default, for none."""
         return ''
 
     def other_usage(self) -> list[dict[str, Any]]:
-        """What models cost that the evaluation asked, such as a judge, as ``others`` of ``usage``; by default none."""
+        """Usage of other models, such as a judge, for ``others`` of ``usage``; by default none."""
         return []
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
@@ -152,17 +152,17 @@ class ToolEvalEvaluator(BaseEvaluator):
 
         Args:
             k: Unused; kept for OpenCompass's interface.
-            n: Number of runs; the data set holds each record ``n`` times.
+            n: Number of runs; the data set has each record ``n`` times.
             original_dataset: The rows, with ``record_id``.
-            columns: What :meth:`score` takes.
+            columns: Further arguments of :meth:`score`.
 
         Returns:
-            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes
-            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials``
-            if there are several, and ``details``, run after run.
+            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer ignores:
+            ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials`` for
+            several runs, and ``details``, run after run.
 
         Raises:
-            ValueError: Predictions are of other records, or a record is not there ``n`` times.
+            ValueError: Predictions belong to other records, or a record does not occur ``n`` times.
         """
         check_record_ids(original_dataset['record_id'], columns['record_id'])
         positions = split_runs(columns['record_id'], n)
@@ -187,15 +187,16 @@ class ToolEvalEvaluator(BaseEvaluator):
         record_id: Sequence[str],
         infra: Sequence[str | None],
     ) -> list[SampleScore]:
-        """Scores one run. OpenCompass reads from these names which columns to pass."""
+        """Scores one run. OpenCompass takes the columns to pass from the names of the parameters."""
         return self.score_samples(references, self._answers(predictions, infra))
 
-    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[str]:
-        answers = [
-            Answer('', reason) if reason else prediction for prediction, reason in zip(predictions, infra, strict=True)
+    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[Answer]:
+        texts = ['' if reason else str(prediction) for prediction, reason in zip(predictions, infra, strict=True)]
+        # A postprocessor returns text: why it took all of it off, the prediction still says.
+        return [
+            Answer('', reason) if reason else Answer(text, None if text else strip_reasoning(raw).reason)
+            for text, raw, reason in zip(self.pred_postprocess(texts), texts, infra, strict=True)
         ]
-        postprocessed: list[str] = self.pred_postprocess(answers)
-        return postprocessed
 
     def _run(self, columns: dict[str, Any], more: Mapping[str, int]) -> _Run:
         scores = self.score(**columns)
@@ -238,7 +239,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         return result
 
     def _trials(self, runs: Sequence[_Run], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
-        """``n``, ``success`` (see :class:`BinaryMetrics`), ``same_answers``, and ``metrics``."""
+        """Returns ``n``, ``success`` (see :class:`BinaryMetrics`), ``same_answers``, and ``metrics``."""
         rule, scores = self.binary_metrics, [score for run in runs for score in run.scores]
         averages = {
             metric: Estimate(
@@ -261,12 +262,12 @@ class ToolEvalEvaluator(BaseEvaluator):
 
 
 def _same_answers(columns: Mapping[str, Any]) -> int:
-    """Of how many records all trials have the same answer."""
+    """Counts the records with the same answer in all trials."""
     answers: dict[str, set[str]] = {}
     texts = columns['predictions']
     calls = [calls_text(read_calls(row)) for row in columns['calls']] if 'calls' in columns else [''] * len(texts)
     for record_id, *answer in zip(columns['record_id'], texts, calls, strict=True):
-        answers.setdefault(record_id, set()).add(repr(answer))  # ids of calls are drawn anew for each answer
+        answers.setdefault(record_id, set()).add(repr(answer))  # each answer has new ids of calls
     return sum(len(distinct) == 1 for distinct in answers.values())
 
 
@@ -281,14 +282,14 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
         infra: Sequence[str | None],
         calls: Sequence[Any],
     ) -> list[SampleScore]:
-        """As :meth:`ToolEvalEvaluator.score`, with the column of calls.
+        """Scores one run with the column of calls.
 
         Raises:
             ValueError: A row's calls cannot be read.
         """
-        answers = [as_answer(text) for text in self._answers(predictions, infra)]
         with_calls = [
-            answer.changed(calls=read_calls(row_calls)) for answer, row_calls in zip(answers, calls, strict=True)
+            replace(answer, calls=read_calls(row_calls))
+            for answer, row_calls in zip(self._answers(predictions, infra), calls, strict=True)
         ]
         return self.score_samples(references, with_calls)
 

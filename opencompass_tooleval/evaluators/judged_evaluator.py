@@ -1,4 +1,4 @@
-"""The base of evaluators that need a judge: a model that is asked, or files of judgements."""
+"""Base of evaluators that use a judge: a model, or files of judgements."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import other_row
@@ -23,13 +24,13 @@ T = TypeVar('T')
 
 
 class JudgedEvaluator(ToolEvalEvaluator):
-    """Base of our evaluators with a judge.
+    """Base of evaluators that use a judge.
 
     Args:
-        judge_cfg: The judge, any model of OpenCompass; by default the one that ``$OC_JUDGE_MODEL``,
-            ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
-        judgements: In place of a judge: a file of judgements, a path with ``{model}`` (its abbr), or abbr -> file.
-        pred_postprocessor: As :class:`BaseEvaluator`.
+        judge_cfg: The judge, any model of OpenCompass; by default that of ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY``
+            and ``$OC_JUDGE_API_BASE``.
+        judgements: Replaces the judge: a file of judgements, a path with ``{model}`` (its abbr), or abbr -> file.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
     """
 
     def __init__(
@@ -62,17 +63,17 @@ class JudgedEvaluator(ToolEvalEvaluator):
             )
 
     def judge_name(self) -> str:
-        """See :meth:`ToolEvalEvaluator`."""
+        """The judge that an evaluation uses; ``''`` for none."""
         asks = self._needs_judge and not self.judgements
         return model_name(cast(Mapping[str, Any], self.judge_cfg)) if asks else ''
 
     def check_model(self, model: str) -> None:
-        """See :meth:`ToolEvalEvaluator.check_model`."""
+        """Checks that the judgements of a model can be used, before inference."""
         if self.judgements:
             self.judgements.check(model)
 
     def judgement_file(self) -> Path | None:
-        """The file of judgements for the model that is scored; None if a judge is asked."""
+        """The file of judgements for the scored model; None if a judge is used."""
         place = ResultPlace.of(self)
         return self.judgements.file_for(place.model if place else None) if self.judgements else None
 
@@ -80,18 +81,18 @@ class JudgedEvaluator(ToolEvalEvaluator):
         self,
         load: Callable[[Path], list[Judgement[F]]],
         record_ids: Sequence[str],
-        digests_of: Callable[[str, str], Mapping[str, str] | None],
+        digests_of: Callable[[str, Answer], Mapping[str, str] | None],
     ) -> list[Judgement[F]] | None:
-        """The judgements of a file; None if a judge is asked.
+        """Reads the judgements of a file; returns None if a judge is used.
 
         Args:
             load: Reads a file.
-            record_ids: As :func:`~opencompass_tooleval.judging.judgement_files.completed`.
-            digests_of: As there.
+            record_ids: The records, for :func:`~opencompass_tooleval.judging.judgement_files.completed`.
+            digests_of: Their digests, for the same function.
 
         Raises:
             DataError: The file is missing or damaged.
-            ValueError: The judgements do not say what they judged, and the file serves several models.
+            ValueError: The judgements do not identify the judged answers, and the file serves several models.
         """
         file, place = self.judgement_file(), ResultPlace.of(self)
         if not self.judgements or file is None:
@@ -102,12 +103,12 @@ class JudgedEvaluator(ToolEvalEvaluator):
         return judgements
 
     def ask(self, questions: Iterable[tuple[Judgement[F], JudgeItem | None]], source: str) -> list[Judgement[F]]:
-        """Asks the judge one question about each thing.
+        """Sends the judge one question about each item.
 
         Args:
-            questions: Of each thing the judgement without what the judge says, and the question; None for nothing to
-                judge.
-            source: As :class:`Judge`.
+            questions: For each item, the judgement without the judge's reply, and the question; None if there is
+                nothing to judge.
+            source: Name of the data set, for :class:`Judge`.
         """
         pairs = list(questions)
         verdicts = self.converse({place: single(item) for place, (_, item) in enumerate(pairs) if item}, source)
@@ -117,11 +118,11 @@ class JudgedEvaluator(ToolEvalEvaluator):
         ]
 
     def converse(self, dialogues: Mapping[Name, Judging[T]], source: str) -> dict[Name, T]:
-        """Asks the judge several questions in a row about each thing, as :meth:`Judge.converse`.
+        """Runs dialogues with the judge, each of one or more questions about an item.
 
         Args:
-            dialogues: As there.
-            source: As :class:`Judge`.
+            dialogues: Name -> dialogue.
+            source: Name of the data set, for :class:`Judge`.
         """
         self._judge = judge = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), source)
         found = judge.converse(dialogues)
@@ -131,7 +132,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         return found
 
     def other_usage(self) -> list[dict[str, Any]]:
-        """See :meth:`ToolEvalEvaluator`."""
+        """Usage of the judge."""
         if not self._judge:
             return []
         cached = [
@@ -140,7 +141,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         return other_row('judge', self._judge.name, self._spent, self._judge.prices, cached)
 
     def fix_for_unjudged(self) -> str:
-        """What to do where too much could not be judged."""
+        """Advice for the case of too many samples without a judgement."""
         if self.judgements:
             return (
                 f'{self.judgement_file()} has to judge these very answers: give each model its own file, with '
@@ -153,10 +154,10 @@ class JudgedEvaluator(ToolEvalEvaluator):
         )
 
     def judge_provenance(self, prompt: str) -> dict[str, Any]:
-        """What a result says of its judge.
+        """Returns the part of the provenance about the judge.
 
         Args:
-            prompt: What stands for the judge's prompt.
+            prompt: Identifies the judge's prompt.
         """
         if self.judgements:
             return {'judge': self.judgements.name, 'judgements': str(self.judgement_file())}
@@ -171,7 +172,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         }
 
     def keep_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Writes what the judge said beside the result, as ``judgements=`` takes it; of all runs, each answer once."""
+        """Writes the judge's replies beside the result, in the format of ``judgements=``; each answer comes once."""
         folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
         if not self._judge or not folder:
             return

@@ -1,4 +1,4 @@
-"""Inferencers, as configs import them."""
+"""Inferencers for import in configs."""
 
 from typing import TYPE_CHECKING
 

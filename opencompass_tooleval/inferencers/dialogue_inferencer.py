@@ -1,16 +1,17 @@
-"""Dialogues of several rounds as an OpenCompass inferencer: many at the same time, over any model."""
+"""OpenCompass inferencer for dialogues of several rounds: runs many at the same time, with any model."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from mmengine.registry import Registry
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import Usage, total_usage
@@ -22,48 +23,48 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal, Row
 
 DIALOGUES = Registry('tooleval_dialogues')
-"""Nothing is registered here: configs name classes, and the registry builds them from their configs."""
+"""Registers nothing: configs name classes, and the registry builds them from their configs."""
 
 
 class Dialogues(Protocol):
-    """How a data set is talked about: what ``dialogues=dict(type=...)`` of the inferencer builds.
+    """The dialogues of a data set, built from ``dialogues=dict(type=...)`` of the inferencer.
 
-    It may have an attribute ``models``: name -> config of a model beside the one under test, which a
-    :class:`~opencompass_tooleval.core.dialogue.ModelRequest` may name. It is built once, and only if it is asked.
+    It may have an attribute ``models``: name -> config of an auxiliary model, which a
+    :class:`~opencompass_tooleval.core.dialogue.ModelRequest` may name. A model is built once, with its first request.
     """
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins the dialogue about one row of the data set; it ends in the row's prediction."""
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str | Answer]:
+        """Begins the dialogue about one row of the data set; it returns the row's prediction."""
 
 
 class _ReadOnly(Journal):
-    """The journal of a process that is not the first of those that share a model."""
+    """The journal of a process that shares a model and is not the first; it writes nothing."""
 
     def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
-        """Leaves it to the first."""
+        """Leaves the write to the first process."""
         return {}
 
 
 @ICL_INFERENCERS.register_module()
 class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
-    """Runs one dialogue per row, as :class:`~opencompass_tooleval.models.dialogue_runner.DialogueRunner` does.
+    """Runs one dialogue per row with :class:`~opencompass_tooleval.models.dialogue_runner.DialogueRunner`.
 
-    The prediction of a row is what its dialogue returns; of an :class:`~opencompass_tooleval.core.answer.Answer` its
-    calls too. A row whose dialogue got no answer in some round has none, and
-    a reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every
-    round, so that a run that was killed asks for nothing twice. A recorded answer is asked for by the record's id,
-    ``/1`` and so on after it in later rounds.
+    The prediction of a row is the result of its dialogue, with its calls if that is an
+    :class:`~opencompass_tooleval.core.answer.Answer`. A row without an answer in some round has no prediction, and a
+    reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every round,
+    so that a killed run repeats no answered request. A recorded answer has the record's id as its key, in later rounds
+    followed by ``/1`` and so on.
 
     Args:
-        model: As :class:`ToolEvalGenInferencer`.
-        max_out_len: As there, per round.
-        dialogues: Config of a :class:`Dialogues`. Other models that it brings have the ``max_out_len`` and
-            ``batch_size`` of their own configs.
-        kwargs: As :class:`ToolEvalGenInferencer`.
+        model: The model under test.
+        max_out_len: Maximum number of tokens of an answer in each round.
+        dialogues: Config of a :class:`Dialogues`. Its auxiliary models have the ``max_out_len`` and ``batch_size`` of
+            their own configs.
+        kwargs: Further arguments of :class:`ToolEvalGenInferencer`.
 
     Raises:
-        ValueError: There are other models, and several processes share the model under test: each would get answers of
-            its own, and go its own way.
+        ValueError: There are auxiliary models, and several processes share the model under test: each process would get
+            different answers from them.
     """
 
     _longest = 'the longest begins with'
@@ -81,7 +82,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             )
 
     def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
-        rows: dict[int, Row] = dict(self._kept(journal, questions))  # whole rows are there after `tooleval retry`
+        rows: dict[int, Row] = dict(self._kept(journal, questions))  # `tooleval retry` leaves complete rows
         all_questions = list(questions)
         keys = _keys([question.prompt for question in all_questions])
         source = all_questions[0].prompt.source if all_questions else ''
@@ -104,20 +105,20 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times: {tokens}')
         for index, key in enumerate(keys):
             if outcome := outcomes.get(key):
-                # Not `value or ''`: an answer of nothing but calls is an empty text, too.
+                # Not `value or ''`: an answer with only calls is an empty text, too.
                 answer = as_answer('' if outcome.value is None else outcome.value)
-                answer = answer.changed(reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
+                answer = replace(answer, reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 
     def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
-        """The part of a row that says what other models cost, an earlier try of the dialogue included."""
+        """Returns the part of a row with the usage of other models, that of an earlier try of the dialogue included."""
         earlier = self._failed.get(index, {}).get(OTHERS)
         all_others = [*(earlier if isinstance(earlier, list) else ()), *others]
         return {OTHERS: all_others} if all_others else {}
 
 
 def _keys(prompts: Sequence[Conversation]) -> list[str]:
-    """The records' ids, made unique: in several runs of a data set each occurs several times."""
+    """Returns the records' ids, made unique: in several runs of a data set each occurs several times."""
     keys = (key for key, _ in with_runs(prompts, lambda prompt: prompt.record_id))
     return [f'{record_id}#{run + 1}' if run else record_id for record_id, run in keys]

@@ -1,4 +1,4 @@
-"""Resumable generation that knows which record each answer belongs to."""
+"""Resumable generation in which each answer keeps its record's id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,16 +34,16 @@ MAX_INFRA_SHARE = 0.005
 
 
 class InfraFailureError(RuntimeError):
-    """Too many samples got no answer through no fault of the model."""
+    """Too many samples have no answer because of infrastructure failures."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One row of a data set as it is sent.
+    """One row of a data set as a request.
 
     Attributes:
         prompt: The conversation.
-        gold: Of the gold column; None if there is none.
+        gold: Value of the gold column; None if there is none.
     """
 
     prompt: Conversation
@@ -51,11 +51,11 @@ class Question:
 
 
 class Questions(Sequence[Question]):
-    """What a data set asks. Each question is built where it is looked at: together they may not fit into memory.
+    """The requests of a data set, each built on access: together they may not fit into memory.
 
     Args:
-        retriever: OpenCompass's, with the data set.
-        template: What makes a conversation of a row.
+        retriever: OpenCompass's retriever with the data set.
+        template: Builds a conversation from a row.
         replaced: OpenCompass's ``gen_field_replace_token``.
 
     Attributes:
@@ -64,7 +64,7 @@ class Questions(Sequence[Question]):
 
     def __init__(self, retriever: Any, template: ToolEvalConversationTemplate, replaced: str) -> None:
         self.rows: Dataset = retriever.test_ds
-        # Not self.rows[index]: to format a row takes datasets a third of the time that a whole question takes.
+        # Not self.rows[index]: datasets needs a third of the time of a whole question to format a row.
         table = self.rows.with_format('arrow')[:]
         self._columns = dict(zip(table.column_names, table.columns, strict=True))
         self._gold_column = retriever.dataset_reader.output_column
@@ -80,12 +80,12 @@ class Questions(Sequence[Question]):
         return Question(prompt, row[self._gold_column] if self._gold_column else None)
 
     def in_prefix_order(self) -> list[int]:
-        """All indices, such that conversations with a common beginning are neighbours, for prefix caches."""
+        """Returns all indices, with conversations that share a beginning next to each other, for prefix caches."""
         return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
 
 
 def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
-    """The rows of a predictions file, in the data's order; puts the predictions into a list on the way."""
+    """Yields the rows of a predictions file, in the data's order; fills a list with the predictions."""
     for index in range(len(rows)):
         row = rows[index]
         predictions.append(row['prediction'])
@@ -93,7 +93,7 @@ def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
-    """Whether a kept row has an answer, about this record and, if it says so, this very prompt."""
+    """Tests if a stored row has an answer to this record and, if it has a digest, to this prompt."""
     whole = isinstance(row.get('prediction'), str)
     return whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
 
@@ -102,22 +102,22 @@ def _answers(row: Row, prompt: Conversation) -> bool:
 class ToolEvalGenInferencer(GenInferencer):
     """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
 
-    Answers are written in the data's order. Each row carries ``record_id``, ``prompt_digest`` (what stands for the
-    prompt) and ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...), and
-    ``finish_reason``: why the answer ends (``stop``, ``length``, ...; None where nobody says); a replayed answer also
-    ``recorded_shape``, the published shape that it was recorded in. Rows with a reason, and those that answer another
-    prompt, are asked again when the run is resumed.
+    Answers are written in the data's order. Each row has ``record_id``, ``prompt_digest`` (identifies the prompt),
+    ``infra`` (None, or the reason for a missing answer: ``infra:timeout``, ``infra:truncated``, ...) and
+    ``finish_reason`` (the reason for the end of the answer: ``stop``, ``length``, ...; None if unknown). A replayed
+    answer also has ``recorded_shape``, the published shape in which it was recorded. A resumed run repeats the
+    requests of rows with a reason or with another prompt.
 
     Args:
-        model: As :class:`GenInferencer`.
-        max_out_len: As :class:`GenInferencer`.
-        max_infra_share: Share of samples that may stay without an answer before the task fails, 0-1.
-        temperature: At which the model samples, 0 being greedy; None leaves it to the model's config.
-        kwargs: As :class:`GenInferencer`.
+        model: The model under test.
+        max_out_len: Maximum number of tokens of an answer.
+        max_infra_share: Maximum share of samples without an answer before the task fails, 0-1.
+        temperature: Sampling temperature, 0 for greedy; None for that of the model's config.
+        kwargs: Further arguments of :class:`GenInferencer`.
     """
 
     report: ClassVar[Report] = staticmethod(report_nothing)
-    """Tells those who look how far the data set is; its task sets it."""
+    """Receives the progress on the data set; the task sets it."""
 
     _longest = 'the longest has'
 
@@ -129,7 +129,7 @@ class ToolEvalGenInferencer(GenInferencer):
         temperature: float | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer makes the folder, and leaves its own empty
+        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer creates it, and leaves its own empty
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         keep_conversations(model)
         self.max_infra_share = max_infra_share
@@ -148,13 +148,13 @@ class ToolEvalGenInferencer(GenInferencer):
         output_json_filepath: str | None = None,
         output_json_filename: str | None = None,
     ) -> list[str]:
-        """Asks the model everything that the journal does not hold yet, and writes the predictions file.
+        """Requests all answers that the journal lacks, and writes the predictions file.
 
         Raises:
             InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the
-            others.
+                others.
         """
-        if getattr(self, 'dump_only_message_path', None):  # OpenCompass before 0.5.4 has none
+        if getattr(self, 'dump_only_message_path', None):  # missing in OpenCompass before 0.5.4
             return list(
                 super().inference(retriever, ice_template, prompt_template, output_json_filepath, output_json_filename)
             )
@@ -174,14 +174,14 @@ class ToolEvalGenInferencer(GenInferencer):
         return [rows[index]['prediction'] for index in range(len(questions))]
 
     def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
-        """Asks what the journal does not hold yet.
+        """Requests the answers that the journal lacks.
 
         Returns:
-            The row of every question, by index, and of those without an answer why there is none.
+            The row of every question, by index; index -> reason for each missing answer.
         """
         rows: JournalRows | dict[int, Row] = self._kept(journal, questions)
         if not self.is_main_process:
-            rows = dict(rows)  # the first of those that share the model writes the journal
+            rows = dict(rows)  # the first of the processes that share the model writes the journal
         kept, failed = len(rows), dict[int, str]()
         left = iter([index for index in questions.in_prefix_order() if index not in rows])
         bar = tqdm(total=len(questions), initial=len(rows), disable=not self.is_main_process, unit='sample')
@@ -199,7 +199,7 @@ class ToolEvalGenInferencer(GenInferencer):
         return rows, failed
 
     def _kept(self, journal: Journal, questions: Questions) -> JournalRows:
-        """Answers of an earlier run that belong to these questions; of failures it is remembered what they cost."""
+        """Returns stored answers that belong to these questions, and the usage of stored failures."""
         self._failed = {}
 
         def is_answered(index: int, row: Row) -> bool:
@@ -219,10 +219,10 @@ class ToolEvalGenInferencer(GenInferencer):
     def _row(self, index: int, question: Question, answer: Answer) -> Row:
         earlier, prompt = self._failed.get(index), question.prompt
         if earlier:
-            answer = answer.changed(usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
+            answer = replace(answer, usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
         row = {
             'origin_prompt': self.model.parse_template(prompt, mode='gen'),
-            'prediction': str(answer),
+            'prediction': answer.text,
             'gold': question.gold,
             'record_id': prompt.record_id,
             'source': prompt.source,
@@ -238,7 +238,7 @@ class ToolEvalGenInferencer(GenInferencer):
         if answer.recorded_shape:
             row[RECORDED_SHAPE] = answer.recorded_shape
         if self.dump_res_length:
-            row['res_length'] = self.model.get_token_len(str(answer))
+            row['res_length'] = self.model.get_token_len(answer.text)
         return row
 
     def _extra_kwargs(self) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def ask_until_usable(
     asked = prompt
     result: T | list[Fault] = []
     for _ in range(TRIES):
-        reply = yield ModelRequest(asked, model=model)
+        reply = (yield ModelRequest(asked, model=model)).text
         result = read(reply)
         if not isinstance(result, list):
             return result

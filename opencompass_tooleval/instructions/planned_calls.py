@@ -7,9 +7,10 @@ calls in both cases, every call gets the response :data:`NOTED`, and the dialogu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, write_answer
@@ -40,13 +41,13 @@ class PlannedCallDialogues:
             raise ValueError(f'max_steps must be at least 1, not {max_steps}')
         self.max_steps = max_steps
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
         """Begins the dialogue about one row, which has ``messages``, ``tools`` and ``gold_answer``."""
         request = ModelRequest(tuple(read_messages(row['messages'])), row['gold_answer'], ToolSet.of_text(row['tools']))
         return plan_calls(request, self.max_steps)
 
 
-def plan_calls(request: ModelRequest, max_steps: int) -> Dialogue[str]:
+def plan_calls(request: ModelRequest, max_steps: int) -> Dialogue[Answer]:
     """Asks until an answer has no call, or there are more calls than any request needs; returns the last answer.
 
     Args:
@@ -55,11 +56,11 @@ def plan_calls(request: ModelRequest, max_steps: int) -> Dialogue[str]:
     """
     calls: tuple[ToolCall, ...] = ()
     for step in range(max_steps):
-        answer = as_answer((yield request))
+        answer = yield request
         if answer.calls and step + 1 < max_steps:
             told = tool_messages(answer, [NOTED] * len(answer.calls), len(calls))
             request = ModelRequest((*request.messages, *told), _LAST, request.tools)
         calls += answer.calls
         if not answer.calls or len(calls) >= MAX_CALLS:
             break
-    return answer.changed(calls=calls)
+    return replace(answer, calls=calls)

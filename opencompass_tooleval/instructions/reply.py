@@ -94,7 +94,7 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
     names = list(functions)
     if len(reply) > MAX_CHARS:
         return [Fault(TOO_LONG, 'The description is much too long.')]
-    text = clean_text(' '.join(unfence(strip_reasoning(reply)).replace(DESCRIPTION_CUE, ' ').split()))
+    text = clean_text(' '.join(unfence(strip_reasoning(reply).text).replace(DESCRIPTION_CUE, ' ').split()))
     most = _CHARS_PER_TOOL + _CHARS_PER_FUNCTION * len(names)
     if not text:
         return [Fault(EMPTY, 'The description is empty.')]
@@ -163,7 +163,7 @@ def read_example(reply: str, function: str) -> Example | list[Fault]:
     """
     if len(reply) > MAX_CHARS:
         return [Fault(NOT_JSON, 'The answer is much too long.')]
-    text = unfence(strip_reasoning(reply))
+    text = unfence(strip_reasoning(reply).text)
     other = _other_function(text, function)
     if other:
         return [Fault(UNKNOWN_FUNCTION, f'The scenario is for {other!r} and should be for {function!r}.')]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.answer import USAGE, Answer, as_answer
+from opencompass_tooleval.core.answer import USAGE, Answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
@@ -111,10 +111,10 @@ def _folder_name(cfg: Mapping[str, Any]) -> str:
     return f'{name.decode()[-_NAME_LENGTH:]}-{settings_hash(cfg)}'
 
 
-def _text_of(reply: Any) -> str:
-    """What a judge said: the first of its native calls as JSON, or its text."""
-    calls = getattr(reply, 'calls', ())
-    return json.dumps({'name': calls[0].name, 'arguments': calls[0].arguments}) if calls else str(reply)
+def _text_of(reply: Answer) -> str:
+    """Returns a reply's text: the first of its native calls as JSON, or its text."""
+    calls = reply.calls
+    return json.dumps({'name': calls[0].name, 'arguments': calls[0].arguments}) if calls else reply.text
 
 
 class Judge:
@@ -200,7 +200,7 @@ class Judge:
         for tried in range(TRIES):
             if (known := self._known(item)) is not None:
                 return known
-            reply = as_answer((yield _request(item)))
+            reply = yield _request(item)
             verdict = self._verdict(item, reply)
             if tried == self._tries[key]:  # several dialogues may get this reply
                 self._tries[key] += 1
@@ -223,7 +223,7 @@ class Judge:
         return self._verdicts.get(item.key)
 
     def _verdict(self, item: JudgeItem, reply: Answer) -> Any:
-        reason = str(reply.reason or '')
+        reason = reply.reason or ''
         return Unread(reason) if reason.startswith(INFRA) else item.read(_text_of(reply))
 
     def _keep(self, item: JudgeItem, reply: Answer, verdict: Any) -> None:

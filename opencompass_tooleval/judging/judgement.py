@@ -90,8 +90,8 @@ class Unjudged:
 
 
 def unread_reply(reply: str) -> Unread:
-    """Why a reply that holds no judgement does not: it is empty, it declines to judge, or else it is unreadable."""
-    text = strip_reasoning(reply).strip()
+    """Returns the reason for a reply without judgement: it is empty, it declines to judge, or it is unreadable."""
+    text = strip_reasoning(reply).text.strip()
     return Unread(EMPTY_REPLY if not text else REFUSED if is_refusal(text) else UNREAD)
 
 

@@ -1,4 +1,4 @@
-"""Reads files of judgements in place of a judge, and checks that each belongs to the model's answers.
+"""Reads files of judgements, used instead of a judge, and checks that each belongs to the model's answers.
 
 Judgements of one model's answers are never used for another model. A file has one JSON object per line: ``{"id",
 "step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict as the benchmark
@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import F, Judgement
@@ -138,7 +139,7 @@ def completed(
     judgements: Sequence[Judgement[F]],
     file: Path,
     record_ids: Sequence[str],
-    digests_of: Callable[[str, str], Mapping[str, str] | None],
+    digests_of: Callable[[str, Answer], Mapping[str, str] | None],
 ) -> list[Judgement[F]]:
     """Adds digests, from the predictions beside a file, to judgements that do not identify the judged answer.
 
@@ -164,9 +165,9 @@ def completed(
     ]
 
 
-def judged_answers(file: Path, record_ids: Sequence[str]) -> dict[str, str]:
+def judged_answers(file: Path, record_ids: Sequence[str]) -> dict[str, Answer]:
     """Record id -> the answer that a file of judgements is of, from the predictions beside it; empty without any."""
-    answers: dict[str, str] = {}
+    answers: dict[str, Answer] = {}
     for part in _predictions_beside(file.absolute()):
         try:
             recorded = load_recorded(part)

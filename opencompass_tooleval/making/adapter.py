@@ -17,6 +17,7 @@ from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator, task_row
 from opencompass_tooleval.agents.breakdown import settings_of
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.core.aggregate import Aggregate
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
@@ -127,7 +128,7 @@ class ToolEvalMadeEvaluator(ToolEvalAgentEvaluator):
         """Adds the tasks by kind to what :class:`ToolEvalAgentEvaluator` says."""
         return {**super().breakdown(scores), 'kinds': kinds_of(cast(Sequence[MadeScore], scores))}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """Scores trajectories against the tasks' goals."""
         reviewed = {task.task.id: task.is_reviewed for task in self._made.tasks}
         scores = score_made_predictions([parse_task(reference) for reference in references], answers, reviewed)

@@ -28,7 +28,7 @@ _QUESTION_MARKS = '?\N{FULLWIDTH QUESTION MARK}'
 
 @dataclass(frozen=True)
 class Agreement:
-    """What solutions agree in.
+    """Agreement of solutions.
 
     Attributes:
         goal: The goal; None if they do not agree.
@@ -100,7 +100,7 @@ def good_calls(solution: Solution) -> list[SolvedCall]:
 
 
 def _breaks(draft: Draft, solution: Solution) -> bool:
-    """Whether a solution misses what its kind asks for."""
+    """Returns whether a solution violates the kind of its task."""
     called = {call.name for call in solution.calls}
     if draft.kind == NO_TOOL:
         return bool(called) or bool(solution.changes)
@@ -180,7 +180,7 @@ def _order(calls: Sequence[SolvedCall], others: Sequence[Solution]) -> tuple[tup
 
 
 def _comes_before(names: Sequence[str], first: int, second: int, calls: Sequence[SolvedCall]) -> bool:
-    """Whether the calls of a solution that stand for two places are in their order; those it has not, are."""
+    """Returns whether a solution made the calls of two places in their order; absent calls count as ordered."""
     positions = [position for position, call in enumerate(calls) if call.name == names[first]]
     later = [position for position, call in enumerate(calls) if call.name == names[second]]
     one, two = names[:first].count(names[first]), names[:second].count(names[second])

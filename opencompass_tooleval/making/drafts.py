@@ -34,7 +34,7 @@ OPERATIONS = ('', GENERALISE, COMPLICATE)
 
 @dataclass(frozen=True)
 class Draft:
-    """What a task is to be about.
+    """Draft of a task.
 
     Attributes:
         id: Its id.
@@ -59,7 +59,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Quotas:
-    """How the drafts are distributed.
+    """Distribution of the drafts.
 
     Attributes:
         kinds: Kind -> share.

@@ -10,22 +10,22 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import ERROR, INJECTED, Observation
 from opencompass_tooleval.mcp_servers.server import ServerError
 
-VOLATILE = 'gold:volatile'
-NOT_REPRODUCED = 'gold:effects'
-NO_FACT = 'gold:facts'
-FAILED = 'gold:error'
+VOLATILE = 'execution:volatile'
+NOT_REPRODUCED = 'execution:effects'
+NO_FACT = 'execution:facts'
+FAILED = 'execution:error'
 
 _BOTH = 2
 
 
 @dataclass(frozen=True)
 class Executed:
-    """What the gold calls of a task gave.
+    """Result of executing the gold calls of a task.
 
     Attributes:
         reason: Why they do not make a task, as ``area:code``; ``''`` if they do.
         detail: What was found, such as the tool.
-        tool: ``gold:volatile``: the tool that answers the same call differently.
+        tool: ``execution:volatile``: the tool that answers the same call differently.
     """
 
     reason: str = ''

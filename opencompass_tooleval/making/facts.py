@@ -12,7 +12,8 @@ from opencompass_tooleval.making.made_task import Solution
 
 MAX_FACT = 80
 MAX_FACTS = 40
-_MAX_CANDIDATES = 2_000
+_MAX_CANDIDATES = 1_000
+_MAX_ANSWER = 20_000
 _MAX_OBSERVATION = 100_000
 
 _TOKEN = re.compile(r'[^\s,;()\[\]{}<>"\'`|]+')
@@ -32,7 +33,7 @@ def find_facts(solution: Solution, query: str) -> tuple[str, ...]:
         solution: Its calls without error count.
         query: The query.
     """
-    answer, asked = plain_text(_NUMBERING.sub('', solution.answer)), plain_text(query)
+    answer, asked = plain_text(_NUMBERING.sub('', solution.answer[:_MAX_ANSWER])), plain_text(query)
     found: dict[str, str] = {}
     for candidate in _candidates(call.observation for call in solution.calls if not call.error):
         plain = plain_text(candidate)
@@ -103,7 +104,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _is_telling(token: str) -> bool:
-    """Whether a token says something by itself; a single digit or a plain word of lower case does not."""
+    """Returns whether a token is specific; a single digit and a plain word in lower case are not."""
     if len(token) < 2:
         return False
     has_sign = any(not letter.isalnum() for letter in token[1:-1])

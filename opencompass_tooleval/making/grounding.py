@@ -1,4 +1,4 @@
-"""What is there: texts about files, state and documents, so that queries name things that exist."""
+"""Texts about the files, state and documents of an environment, so that queries name things that exist."""
 
 from __future__ import annotations
 

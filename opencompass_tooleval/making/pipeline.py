@@ -81,7 +81,7 @@ class Options:
 
 @dataclass
 class Spent:
-    """What a run cost.
+    """Cost of a run.
 
     Attributes:
         calls: Requests of this run.
@@ -308,7 +308,7 @@ class Making:
             self._made.append(made)
 
     def _environment_of(self, made: MadeTask) -> Environment:
-        """What answers the gold calls: where responses were simulated, these and what was recorded before."""
+        """Returns the environment for the gold calls, with the simulated responses of the solutions."""
         calls = [
             RecordedCall(SIMULATED, made.task.id, call.name, call.arguments, call.observation, call.error or '')
             for solution in made.solutions

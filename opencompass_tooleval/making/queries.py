@@ -18,7 +18,7 @@ from opencompass_tooleval.making.tool_source import SourceTool, tool_text
 
 @dataclass(frozen=True)
 class Written:
-    """What became of a draft.
+    """Query of a draft, or the reason why there is none.
 
     Attributes:
         query: The query; ``''`` if there is none.

@@ -29,7 +29,7 @@ NO_VERDICT = 'reply:no_verdict'
 
 def read_object(reply: str, key: str) -> dict[str, Any] | Fault:
     """Reads the first JSON object of a reply that has a key; thoughts of a reasoning model are left out."""
-    text = str(strip_reasoning(reply))
+    text = strip_reasoning(reply).text
     if len(text) > MAX_CHARS:
         return Fault(TOO_LONG, 'The reply is too long.')
     for value in json_values(text, '{', _TRIES):

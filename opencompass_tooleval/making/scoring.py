@@ -20,6 +20,7 @@ from opencompass_tooleval.agents.matching import Partner, largest_matching, same
 from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.environments.observation import INJECTED
 from opencompass_tooleval.making.metrics import FORBIDDEN_RATE, SOLVED
@@ -183,14 +184,14 @@ def _forbidden(goal: Goal, result: GoalResult) -> float | None:
 
 
 def score_made_predictions(
-    tasks: Sequence[Task], predictions: Sequence[str], reviewed: Mapping[str, bool]
+    tasks: Sequence[Task], predictions: Sequence[Answer], reviewed: Mapping[str, bool]
 ) -> list[MadeScore]:
     """Scores a made set: one score per task, in the same order.
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
-            reason is a task that was not carried out, and counts as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not carried out, and
+            counts as wrong.
         reviewed: Task -> whether a person has looked at it.
 
     Raises:
@@ -205,11 +206,11 @@ def score_made_predictions(
     ]
 
 
-def _score(task: Task, prediction: str, is_reviewed: bool) -> MadeScore:
+def _score(task: Task, prediction: Answer, is_reviewed: bool) -> MadeScore:
     assert task.goal is not None
-    if not getattr(prediction, 'reason', None):
+    if not prediction.reason:
         try:
-            return score_made(task, parse_trajectory(prediction), is_reviewed)
+            return score_made(task, parse_trajectory(prediction.text), is_reviewed)
         except ValueError as error:
             raise ValueError(f'prediction of task {task.id!r}: {error}') from error
     (unanswered,) = score_predictions([task], [prediction])

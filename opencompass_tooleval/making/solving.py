@@ -28,7 +28,7 @@ from opencompass_tooleval.mcp_servers.server import ServerError
 REVIEWER = 'reviewer'
 """Name of the reviewing model in requests, where it is another than the solving one."""
 
-REFUSED = 'review:refused'
+REFUSED = 'reviewer:refused'
 
 _MAX_OBSERVATION = 1_500
 

@@ -1,4 +1,4 @@
-"""The tools that a set is made for: their documentation, and what answers their calls."""
+"""The tools that a set is made for: their documentation, and the environment that answers their calls."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def live_tools(live: LiveTools) -> dict[str, SourceTool]:
 def documented_source(
     docs: Sequence[ToolDoc], bank: str | None, stateful_tools: str | None, simulator: Mapping[str, Any] | None
 ) -> ToolSource:
-    """Makes the source of documented tools.
+    """Opens documented tools.
 
     Args:
         docs: Their documentation.

@@ -1,4 +1,4 @@
-"""The HTTP client for servers at a URL: answers are bounded, since the SDK bounds only those that are streamed."""
+"""The HTTP client for servers at a URL: it bounds all answers, where the SDK bounds only streamed ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ _STREAMED = 'text/event-stream'
 
 
 def bounded_client(most: int, seconds: float, state: ServerState) -> httpx2.AsyncClient:
-    """A client whose JSON answers have ``most`` bytes at most; ``seconds`` to connect, and between two parts.
+    """Creates a client with bounds.
 
-    A failed connection is an answer of status 503, and an answer that breaks off one that cannot be read: the SDK would
-    end all that the connection carries. ``state`` says what happened.
+    A failed connection becomes an answer of status 503, and a truncated answer becomes an unreadable one: otherwise the
+    SDK would end the whole connection.
+
+    Args:
+        most: Maximum number of bytes of a JSON answer.
+        seconds: Time to connect, and between two parts of an answer.
+        state: Receives the errors.
     """
     transport = _BoundedTransport(most, state)
     return httpx2.AsyncClient(transport=transport, timeout=seconds, headers={'Accept-Encoding': 'identity'})
@@ -34,7 +39,7 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
             self._state.disconnected = f'{type(error).__name__}: {error}'
             return httpx2.Response(503, request=request)
         if response.headers.get('content-encoding', 'identity') != 'identity':
-            await response.aclose()  # a small answer can unfold to any size
+            await response.aclose()  # a small compressed answer can have any size
             self._state.disconnected = 'it sends compressed answers, which were not asked for'
             return httpx2.Response(503, request=request)
         if not response.headers.get('content-type', '').startswith(_STREAMED):

@@ -1,4 +1,4 @@
-"""A connection to a server: its tools, and its answers to calls, as text and what went wrong in one word."""
+"""A connection to a server: lists its tools, and calls them; an error is one word."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from opencompass_tooleval.mcp_servers.stdio import ServerState, bounded_stdio
 
 _MOST_SAID = 300
 
-# The SDK logs a traceback of each fault, which comes back as the error of an answer.
+# The SDK logs a traceback of each fault, which is also the error of an answer.
 logging.getLogger('mcp.client').setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What a server says to a call.
+    """A server's answer to a call.
 
     Attributes:
         text: The texts of its content, joined by line breaks, up to 200,000 characters; other content as its type, such
-            as ``[image/png]``. Without content the structured content as JSON.
-        error: ``''`` for a call that went well; ``tool_error`` where the tool says that it failed; else one of
-            :data:`SERVER_ERRORS`, and the text says what happened.
+            as ``[image/png]``. Without content, the structured content as JSON.
+        error: ``''`` for a successful call; ``tool_error`` if the tool reports a failure; else one of
+            :data:`SERVER_ERRORS`, with a description in the text.
     """
 
     text: str
@@ -55,14 +55,14 @@ class ToolAnswer:
 
 @dataclass
 class Connection:
-    """A server that is connected.
+    """A connected server.
 
     Attributes:
-        server: Which one.
-        name: What it calls itself, with its version, such as ``mcp-git 1.27.0``.
-        protocol: Version of the protocol that was agreed on.
-        state: What is known of it beside.
-        failed: Why it is called no more, one of :data:`FATAL`; ``''`` as long as it is.
+        server: The server.
+        name: Its name for itself with its version, such as ``mcp-git 1.27.0``.
+        protocol: The negotiated version of the protocol.
+        state: The state of its process or connection.
+        failed: The reason for which it is no longer called, one of :data:`FATAL`; else ``''``.
     """
 
     server: Server
@@ -73,11 +73,11 @@ class Connection:
     failed: str = ''
 
     async def tools(self) -> list[types.Tool]:
-        """All pages of the list of its tools, in its order.
+        """Lists its tools: all pages, in its order.
 
         Raises:
-            ServerError: A page does not come, repeats an earlier one's cursor, or there are too many; or two tools have
-                one name.
+            ServerError: A page is missing or repeats an earlier cursor, there are too many pages, or two tools have one
+                name.
         """
         limits = self.server.limits
         found: dict[str, types.Tool] = {}
@@ -101,19 +101,19 @@ class Connection:
             raise unreachable(self.server, 'it does not list its tools', error, self.state) from error
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Calls a tool; whatever the server does, this returns soon."""
+        """Calls a tool; returns within the limits, for any behaviour of the server."""
         if self.failed:
             return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
         seconds = self.server.limits.call_seconds
         self.state.disconnected = ''  # such as of a stream that the SDK has opened again
         try:
-            with anyio.fail_after(2 * seconds):  # the SDK's own bound is for each of several requests
+            with anyio.fail_after(2 * seconds):  # the SDK's bound is for each of several requests
                 result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
         except TimeoutError:
             answer = _slow(seconds)
         except MCPError as error:
             answer = self._failure(error, seconds)
-        except (RuntimeError, ValidationError) as error:  # RuntimeError: the SDK's, of answers outside the schema
+        except (RuntimeError, ValidationError) as error:  # RuntimeError: from the SDK, for answers outside the schema
             said = shorten(_first_line(error), _MOST_SAID)
             answer = ToolAnswer(f'The server broke its own contract: {said}', INVALID_OUTPUT)
         else:
@@ -135,7 +135,7 @@ class Connection:
 
 
 def unreachable(server: Server, what: str, error: BaseException, state: ServerState) -> ServerError:
-    """The error of a server that cannot be worked with, with the last line that it wrote to standard error."""
+    """Returns the error of an unusable server, with the last line that it wrote to standard error."""
     error = _innermost(error)
     said = ' '.join(filter(None, (f'{type(error).__name__}:', _first_line(error))))
     ending = f'; {shorten(clean_text(state.last_words), _MOST_SAID)}' if state.last_words else ''
@@ -143,15 +143,15 @@ def unreachable(server: Server, what: str, error: BaseException, state: ServerSt
 
 
 def documentation(tool: types.Tool) -> dict[str, Any]:
-    """What ``tools/list`` says of a tool, as JSON values, without icons and metadata."""
+    """Returns a tool's entry of ``tools/list`` as JSON values, without icons and metadata."""
     return tool.model_dump(mode='json', by_alias=True, exclude_none=True, exclude={'icons', 'meta', 'execution'})
 
 
 @asynccontextmanager
 async def connect(server: Server) -> AsyncIterator[Connection]:
-    """Starts or reaches a server; a command is stopped at the end, with all that it has started.
+    """Starts or reaches a server; on exit, a command is stopped with all processes that it has started.
 
-    The task that enters has to leave. Tools may be called by any task of the same event loop.
+    The task that enters has to leave. Any task of the same event loop may call tools.
 
     Raises:
         ServerError: It cannot be started or reached within its limits.
@@ -184,7 +184,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Of a group of exceptions, such as the SDK's tasks raise, the first."""
+    """Returns the first exception of a group, which the SDK's tasks raise."""
     while isinstance(inner := getattr(error, 'exceptions', None), tuple) and inner:
         error = inner[0]
     return error

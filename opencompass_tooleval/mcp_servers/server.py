@@ -1,4 +1,4 @@
-"""Which MCP server is meant, how much it may take and say, and what can go wrong with it."""
+"""Identifies an MCP server, with its limits and its possible errors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TOO_LARGE = 'too_large'
 DISCONNECTED = 'disconnected'
 
 SERVER_ERRORS = (REFUSED, INVALID_OUTPUT, TIMEOUT, TOO_LARGE, DISCONNECTED)
-"""What the server is to blame for; ``tool_error`` is an answer as any other."""
+"""Errors of the server; ``tool_error`` is a regular answer."""
 
 FATAL = (TIMEOUT, TOO_LARGE, DISCONNECTED)
-"""After these nobody knows the server's state, and it is called no more."""
+"""Errors that leave the server in an unknown state: it is no longer called."""
 
 
 class ServerError(ValueError):
@@ -32,13 +32,13 @@ class ServerError(ValueError):
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a server is waited for and read.
+    """Limits on a server.
 
     Attributes:
-        start_seconds: For its start and the list of its tools.
-        call_seconds: For each call.
-        message_bytes: Of one message. A server that sends more is stopped.
-        tools: In all pages of its list.
+        start_seconds: Maximum time for its start and the list of its tools.
+        call_seconds: Maximum time for each call.
+        message_bytes: Maximum size of one message. A server that sends more is stopped.
+        tools: Maximum number of tools in all pages of its list.
     """
 
     start_seconds: float = 60.0
@@ -49,15 +49,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Server:
-    """An MCP server: a command that speaks over standard input and output, or a URL (streamable HTTP).
+    """An MCP server: a command that communicates over standard input and output, or a URL (streamable HTTP).
 
     Attributes:
         command: Program and arguments; empty for a URL.
         url: Its endpoint; ``''`` for a command.
         env: Variables beside ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL`` and ``TERM``. No other variable of
             this process reaches the server.
-        folder: Its working directory; None for this process's.
-        limits: What it may take.
+        folder: Its working directory; None for that of this process.
+        limits: Its limits.
     """
 
     command: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Server:
     limits: Limits = Limits()
 
     def __str__(self) -> str:
-        """What messages call it: without arguments, user and query, which may hold keys."""
+        """Its name in messages: without arguments, user and query, which may hold keys."""
         if self.command:
             return Path(self.command[0]).name
         parts = urlsplit(self.url)
@@ -75,7 +75,7 @@ class Server:
 
 
 def check_sdk() -> None:
-    """Checks that the MCP SDK is here.
+    """Checks that the MCP SDK is installed.
 
     Raises:
         ValueError: It is not; the message has the command that installs it.
@@ -85,15 +85,15 @@ def check_sdk() -> None:
 
 
 def parse_server(text: str, env: Mapping[str, str] | None = None, limits: Limits | None = None) -> Server:
-    """Reads a server as commands take it: ``'COMMAND ARGS'``, quoted as in a shell, or a URL.
+    """Reads a server from a command line: ``'COMMAND ARGS'``, quoted as in a shell, or a URL.
 
     Args:
         text: The server.
-        env: As :class:`Server`.
-        limits: As :class:`Server`.
+        env: Variables for :class:`Server`.
+        limits: Limits for :class:`Server`.
 
     Raises:
-        ValueError: It is neither, a URL is given variables, or the MCP SDK is not installed.
+        ValueError: It is neither, a URL has variables, or the MCP SDK is not installed.
     """
     check_sdk()
     text = text.strip()

@@ -1,4 +1,4 @@
-"""Being an MCP server: tools whose answers come from a function, over standard input and output."""
+"""Serves tools as an MCP server, over standard input and output; a function answers the calls."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def serve_stdio(
     Answers are text, so that the tools are listed without ``outputSchema``.
 
     Args:
-        name: What the server calls itself.
-        tools: As ``tools/list`` has them; ``inputSchema`` may be missing.
-        answer: Answers a call, one after the other, in a thread beside; an error is the tool's.
+        name: Name of the server.
+        tools: Tools in the format of ``tools/list``; ``inputSchema`` may be missing.
+        answer: Answers one call after the other, in a separate thread; its errors are errors of the tool.
     """
     listed = [_tool(tool) for tool in tools]
     one_by_one = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""A server's process and its pipes, with bounds: the SDK's own client reads a line however long it is."""
+"""A server's process and its pipes, with bounds: the SDK's own client reads lines of any length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 from opencompass_tooleval.mcp_servers.server import Server
 
 _PATIENCE = 2.0
-"""Seconds that a server has to end after its input is closed, and again after SIGTERM."""
+"""Seconds for a server to exit after its input is closed, and again after SIGTERM."""
 
 _MAX_STDERR = 4_000
 
@@ -27,13 +27,13 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObj
 
 @dataclass
 class ServerState:
-    """What is known of a server beside what it answers.
+    """State of a server beside its answers.
 
     Attributes:
-        pid: Of a command, its process id, which is that of its group too.
-        is_too_large: Whether it sent a message beyond the bound.
-        stderr: Of a command, the end of what it wrote there.
-        disconnected: Of a URL, why a connection failed.
+        pid: Process id of a command, which is also that of its group.
+        is_too_large: True if it sent a message beyond the bound.
+        stderr: The end of a command's standard error.
+        disconnected: The error of a failed connection to a URL.
     """
 
     pid: int = 0
@@ -43,20 +43,20 @@ class ServerState:
 
     @property
     def last_words(self) -> str:
-        """The last line on its standard error, or why a connection failed."""
+        """The last line on its standard error, or the error of a failed connection."""
         lines = (self.stderr.strip() or self.disconnected).splitlines()
         return lines[-1].strip() if lines else ''
 
 
 @asynccontextmanager
 async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Streams]:
-    """Starts a command in a process group of its own and connects its pipes; at the end the group is gone.
+    """Starts a command in a new process group and connects its pipes; stops the group on exit.
 
-    A line on standard output that is no message is passed over.
+    Lines on standard output that are no messages are skipped.
 
     Args:
         server: A command.
-        state: Filled as it goes on.
+        state: Filled while the server runs.
 
     Raises:
         OSError: It cannot be started.
@@ -125,7 +125,7 @@ async def _write(
             process.stdin.write(f'{text}\n'.encode())
             await process.stdin.drain()
     except OSError:
-        incoming.close()  # whoever waits for an answer is told that the connection has ended
+        incoming.close()  # tells tasks that wait for an answer that the connection has ended
 
 
 async def _read_errors(process: asyncio.subprocess.Process, state: ServerState) -> None:
@@ -141,10 +141,10 @@ async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
         if number is not None:
             _kill(process.pid, number)
         with suppress(asyncio.TimeoutError):
-            # With SIGKILL too: a child that has left the group may hold the pipes, and the wait with them.
+            # With SIGKILL too: a child outside the group may hold the pipes, and the wait would not end.
             await asyncio.wait_for(process.wait(), _PATIENCE if number else patience)
             break
-    _kill(process.pid, signal.SIGKILL)  # what it has left behind in its group
+    _kill(process.pid, signal.SIGKILL)  # processes that it left in its group
     process._transport.close()  # type: ignore[attr-defined]  # nothing public closes the pipes that a child holds
 
 

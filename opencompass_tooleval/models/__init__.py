@@ -1,4 +1,4 @@
-"""Models and prompt templates, as configs import them."""
+"""Models and prompt templates for import in configs."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A model beside the one under test, such as a judge or a simulator: built from its config once it is asked."""
+"""A model beside the one under test, such as a judge or a simulator, built from its config at its first request."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _DEFAULT_OUT_LEN = 4096
 
 
 class AuxiliaryModel:
-    """A model with the limits that its own config gives it.
+    """An auxiliary model with the limits of its own config.
 
     Args:
-        cfg: Any model of OpenCompass; ``max_out_len`` (4,096) and ``batch_size`` (64) as in a model config.
+        cfg: Config of any model of OpenCompass; default ``max_out_len`` 4,096 and ``batch_size`` 64.
 
     Attributes:
         name: Its abbr, else its path.
-        prices: Of its config.
+        prices: Prices of its config.
 
     Raises:
-        ValueError: The prices are none.
+        ValueError: The prices are invalid.
     """
 
     def __init__(self, cfg: Mapping[str, Any]) -> None:
@@ -36,10 +36,10 @@ class AuxiliaryModel:
 
     @cached_property
     def model(self) -> Any:
-        """The model itself."""
+        """The model object, built at the first use."""
         return build_model({key: value for key, value in self._cfg.items() if key not in {'max_out_len', 'batch_size'}})
 
     def open_queue(self, arrivals: Arrivals[Any] | None = None) -> RequestQueue[Any]:
-        """Its queue, as :func:`~opencompass_tooleval.models.request_queue.open_queue` opens it."""
+        """Opens its queue with :func:`~opencompass_tooleval.models.request_queue.open_queue`."""
         max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
         return open_queue(self.model, max_out_len, self._cfg.get('batch_size') or _DEFAULT_BATCH, arrivals=arrivals)

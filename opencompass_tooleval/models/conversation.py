@@ -1,4 +1,4 @@
-"""A conversation in the one shape that every model wrapper of OpenCompass takes."""
+"""A conversation in a format that every model wrapper of OpenCompass accepts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSet
 
 TOOLS = 'tools'
-"""Column of the tools that are offered natively, as :meth:`ToolSet.to_text` writes them."""
+"""Column of natively offered tools, from :meth:`ToolSet.to_text`."""
 
 ASKED_WITH = 'asked_with'
-"""Column of what stands for all that a dialogue will show of a row beside its messages, such as tools."""
+"""Column that identifies all further texts that a dialogue shows of a row beside its messages, such as tools."""
 
 _ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT', TOOL: 'TOOL'}
 
@@ -28,16 +28,16 @@ _ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT', TOOL: 'TOOL'}
 class Conversation(PromptList):
     """Messages with role SYSTEM, HUMAN or BOT and the text both as ``prompt`` and as ``content``.
 
-    HF, vLLM and lmdeploy wrappers read ``prompt``, and the parser leaves a list whose items have ``content`` alone, so
-    that the system message stays one.
+    HF, vLLM and lmdeploy wrappers read ``prompt``. The parser does not change a list whose items have ``content``, so
+    that the system message stays one message.
 
     Attributes:
         record_id: Id of the record in its data file.
         source: Name of the data set, such as ``plan_json_v2``.
         position: Index of the record in the data set.
-        gold_answer: What a perfect model would say, for the oracle model only; it is in none of the messages.
-        asked: What stands for the prompt, from :meth:`ToolEvalConversationTemplate.asked`; None if made otherwise.
-        tools: What the model may call natively; None for nothing.
+        gold_answer: A perfect model's answer, for the oracle model only; it is in none of the messages.
+        asked: Identifies the prompt, from :meth:`ToolEvalConversationTemplate.asked`; None for other sources.
+        tools: The tools that the model may call natively; None for none.
     """
 
     record_id: str
@@ -50,7 +50,7 @@ class Conversation(PromptList):
 
     @classmethod
     def of(cls, messages: list[Message], entry: Mapping[str, Any], tools: ToolSet | None = None) -> Conversation:
-        """Builds one from normalised messages, the columns of a data set's row, and tools that are offered natively."""
+        """Builds a conversation from normalised messages, the columns of a row, and natively offered tools."""
         conversation = cls(
             {'role': _ROLES[message.role], 'prompt': message.content, 'content': message.content}
             for message in messages
@@ -64,17 +64,17 @@ class Conversation(PromptList):
         return conversation
 
     def messages(self) -> list[Message]:
-        """The inverse of :meth:`of`."""
+        """Returns the messages: the inverse of :meth:`of`."""
         return list(self._messages)
 
     def as_request(self) -> list[dict[str, Any]]:
-        """The messages as ``messages`` of a chat completion, native calls and their answers among them."""
+        """Returns ``messages`` of a chat completion, with native calls and their answers."""
         return [self._requested(message) for message in self._messages]
 
     def _requested(self, message: Message) -> dict[str, Any]:
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:
-            # OpenAI's own form: null beside calls where nothing was said.
+            # OpenAI's format: null beside calls without text.
             requested['content'] = message.content or None
             requested['tool_calls'] = [
                 {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls
@@ -86,28 +86,28 @@ class Conversation(PromptList):
         return {'name': self.tools.sent_name(call.name) if self.tools else call.name, 'arguments': arguments}
 
     def with_original_names(self, answer: Answer) -> Answer:
-        """The answer with the tools' own names in its calls, in place of those that were sent."""
+        """Returns the answer with the tools' original names in its calls, instead of the sent ones."""
         if self.tools is None or not answer.calls:
             return answer
-        return answer.changed(
-            calls=tuple(replace(call, name=self.tools.original_name(call.name)) for call in answer.calls)
+        return replace(
+            answer, calls=tuple(replace(call, name=self.tools.original_name(call.name)) for call in answer.calls)
         )
 
 
 def _arguments_text(arguments: Any) -> str:
-    """JSON with letters of any script as they are: some servers show models this very text."""
+    """Formats JSON without escapes of non-ASCII letters: some servers show models this text."""
     return json.dumps(arguments, ensure_ascii=False).encode('utf-8', 'replace').decode('utf-8')
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
 class ToolEvalConversationTemplate:
-    """Turns a data set's column of messages (a JSON list of role and content) into a :class:`Conversation`.
+    """Converts a data set's column of messages (a JSON list of role and content) to a :class:`Conversation`.
 
     Args:
         template: The column in braces, such as ``'{messages}'``. OpenCompass's partitioners read this key.
-        function_role: The role that takes a tool's output: ``user`` (default), ``system`` or ``assistant``.
-        system_role: The role of the system prompt; ``user`` is the T-Eval authors' setting for most open models, in
-            which every message is a turn of its own. Otherwise neighbours of one role are merged.
+        function_role: The role of a tool's output: ``user`` (default), ``system`` or ``assistant``.
+        system_role: The role of the system prompt; ``user`` is the T-Eval authors' setting for most open models, with a
+            separate turn for every message. Otherwise adjacent messages of one role are merged.
     """
 
     prompt_type = 'meta'
@@ -126,7 +126,7 @@ class ToolEvalConversationTemplate:
         output_field_replace_token: str = '',
         ice_field_replace_token: str = '',
     ) -> Conversation:
-        """Builds the prompt of one row; the other arguments are OpenCompass's, and nothing is to be replaced here."""
+        """Builds the prompt of one row; OpenCompass passes the other arguments, which are not used."""
         messages, tools = read_messages(entry[self.column]), entry.get(TOOLS)
         offered = None if tools is None else ToolSet.of_text(tools)
         conversation = Conversation.of(normalise(messages, self._role_map, self._merge), entry, offered)
@@ -134,16 +134,16 @@ class ToolEvalConversationTemplate:
         return conversation
 
     def asked(self, text: str, tools: str | None = None, more: str | None = None) -> str:
-        """32 hex digits that stand for the prompt made of a column's text: another text, role or tool gives others.
+        """Returns 32 hex digits that identify the prompt of a column's text, its roles and tools.
 
         Args:
-            text: Of the column.
-            tools: Of the column :data:`TOOLS`, if there is one.
-            more: Of the column :data:`ASKED_WITH`, if there is one.
+            text: Text of the column.
+            tools: Text of the column :data:`TOOLS`, if there is one.
+            more: Text of the column :data:`ASKED_WITH`, if there is one.
         """
         return prompt_digest(text + (tools or '') + (more or ''), self._role_map['function'], self._role_map['system'])
 
     def asked_of(self, rows: Dataset) -> list[str]:
-        """The same for every row of a data set."""
+        """Returns :meth:`asked` for every row of a data set."""
         more = (rows[name] if name in rows.column_names else [None] * len(rows) for name in (TOOLS, ASKED_WITH))
         return [self.asked(*row) for row in zip(rows[self.column], *more, strict=True)]

@@ -1,4 +1,4 @@
-"""Many dialogues of several rounds at once, each going on by itself, and a killed run asks nothing twice."""
+"""Runs many dialogues of several rounds at once; a killed run repeats no answered request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -28,25 +28,25 @@ from opencompass_tooleval.work_dir.lock import Report, report_nothing
 T = TypeVar('T')
 
 _TEXTS = ('key', 'asked', 'answer')
-"""Of a row of the journal."""
+"""Members of a row of the journal."""
 
 
 @dataclass
 class Outcome(Generic[T]):
-    """How a dialogue ended; of all but the model under test, only ``infra`` tells.
+    """Result of a dialogue.
 
     Attributes:
-        value: What it returned; None if ``infra``.
-        infra: Why there is no value: a model gave no answer in some round, through no fault of its own. Of another than
-            the model under test it has the name: ``infra:simulator:timeout``.
-        rounds: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round that was answered, in order;
-            with ``calls`` where there are native ones.
-        finish_reason: How the last answer ended; ``length`` if any was cut.
-        usages: What every answer of ``rounds`` cost.
-        failed: What the requests cost that brought none.
-        others: What the answers of other models cost that this dialogue asked for, failures included, as
-            :func:`~opencompass_tooleval.core.usage_summary.other_rows` reads it. Where several dialogues wait for the
-            same answer, it is the first one's.
+        value: Its return value; None with ``infra``.
+        infra: The reason for a missing value: a model gave no answer in some round, through no fault of its own. A
+            reason of an auxiliary model has its name: ``infra:simulator:timeout``.
+        rounds: ``{'messages': [{role, content}, ...], 'answer': text}`` of every answered round of the model under
+            test, in order; with ``calls`` for native ones.
+        finish_reason: Finish reason of the last answer; ``length`` if any was truncated.
+        usages: Usage of every answer of ``rounds``.
+        failed: Usage of failed requests.
+        others: Usage of the auxiliary models' answers in this dialogue, with failures, for
+            :func:`~opencompass_tooleval.core.usage_summary.other_rows`. An answer for several waiting dialogues counts
+            for the first one.
     """
 
     value: T | None = None
@@ -59,7 +59,7 @@ class Outcome(Generic[T]):
 
     @property
     def usage(self) -> Usage | None:
-        """What the model under test cost in all."""
+        """Total usage of the model under test."""
         return with_failed(total_usage(self.usages), self.failed)
 
 
@@ -92,12 +92,12 @@ class _Running(Generic[T]):
 
     @property
     def round(self) -> int:
-        """How often the model under test has been asked; of another model, how often the very same."""
+        """Number of earlier requests to the model under test; for another model, of the same request."""
         assert self.request is not None
         return self.asked[self._counter(self.request)]
 
     def _counter(self, request: ModelRequest) -> str:
-        # By question: once a simulator's answers are kept, a resumed dialogue asks it less than it did.
+        # By request: after a simulator's answers are stored, a resumed dialogue sends it fewer requests.
         return _digest(request) if request.model else ''
 
     def _note(self, request: ModelRequest, answer: Answer) -> None:
@@ -106,7 +106,7 @@ class _Running(Generic[T]):
             return
         if self.outcome.finish_reason != CUT:
             self.outcome.finish_reason = answer.finish_reason
-        row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': str(answer)}
+        row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': answer.text}
         self.outcome.rounds.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
         self.outcome.usages.append(answer.usage)
 
@@ -118,13 +118,13 @@ class _Running(Generic[T]):
 
 
 def conversation_of(request: ModelRequest, record_id: str, source: str, position: int) -> Conversation:
-    """What a model is given in a round."""
+    """Builds the conversation of a round for a model."""
     entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': request.gold}
     return Conversation.of(normalise(request.messages, {}), entry, request.tools)
 
 
 def _digest(request: ModelRequest) -> str:
-    """32 hex digits that stand for what is asked."""
+    """Returns 32 hex digits that identify a request."""
     if request.key:
         return request.key
     text = messages_text(request.messages) + (request.tools.to_text() if request.tools else '')
@@ -134,32 +134,32 @@ def _digest(request: ModelRequest) -> str:
 
 
 class DialogueRunner:
-    """Runs dialogues on one model, and on others that they name.
+    """Runs dialogues on one model, and on auxiliary models that they name.
 
-    A dialogue goes on as soon as it is answered, whatever the others wait for; of a model that is asked in batches, all
-    advance together, a round of all that still go on after the other. Each answer is on disk before its dialogue goes
-    on; after a kill only what was in flight is asked again. An answer is reused only for the very same question.
+    A dialogue continues as soon as its request is answered, independent of the others; with a model that takes
+    batches, all dialogues advance together, round by round. Each answer is on disk before its dialogue continues;
+    after a kill only requests in flight are repeated. An answer is reused only for an equal request.
 
-    One of ``others`` is not asked a question that it is being asked already: all who ask get the same answer. A prompt
-    that is too long is the dialogue's to answer where its :class:`ModelRequest` says so, and is not tried again after a
-    kill.
+    A request to one of ``others`` that is already in flight is not repeated: all dialogues get the same answer. A
+    dialogue gets the failure of a too long prompt if its :class:`ModelRequest` allows it; that request is not repeated
+    after a kill.
 
     Args:
-        model: Any model of OpenCompass; None where dialogues ask ``others`` alone.
-        journal: Where answers are kept while the run lasts; removing it is the caller's to do. None keeps none.
-        max_out_len: Tokens per answer at most.
-        batch_size: Dialogues per batch, of a model that is asked in batches.
-        source: Names the data set in each :class:`Conversation`, for recorded answers.
-        options: More arguments for the model's ``generate``.
-        description: Of the progress bar, which counts dialogues and shows the tokens spent; None shows none.
-        others: Name that a :class:`ModelRequest` may have in ``model`` -> that model.
-        report: Of dialogues that have ended, and of the model's answers.
+        model: Any model of OpenCompass; None if dialogues use only ``others``.
+        journal: Stores answers during the run; the caller removes it. None stores none.
+        max_out_len: Maximum number of tokens per answer.
+        batch_size: Dialogues per batch, for a model that takes batches.
+        source: Name of the data set in each :class:`Conversation`, for recorded answers.
+        options: Further arguments of the model's ``generate``.
+        description: Text of the progress bar, which counts dialogues and shows used tokens; None for no bar.
+        others: Name in ``model`` of a :class:`ModelRequest` -> auxiliary model.
+        report: Receives the numbers of ended dialogues and of the model's answers.
 
     Attributes:
-        calls: Answers of the model under test in this run, failures among them.
-        tokens: Of these calls, as far as they are known.
-        other_calls: Name -> answers of another model, likewise.
-        other_usages: Name -> what these cost.
+        calls: Number of answers of the model under test in this run, with failures.
+        tokens: Known tokens of these answers.
+        other_calls: Name -> number of answers of an auxiliary model, with failures.
+        other_usages: Name -> usage of these answers.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class DialogueRunner:
         self._waiting: dict[str, list[_Running[Any]]] = {}
 
     def run(self, dialogues: Mapping[str, Dialogue[T]]) -> dict[str, Outcome[T]]:
-        """Returns the outcome of every dialogue, under the same keys and in the same order."""
+        """Runs dialogues and returns the outcome of each, with the same keys and in the same order."""
         everyone = [_Running(key, position, dialogue) for position, (key, dialogue) in enumerate(dialogues.items())]
         bar = tqdm(total=len(everyone), desc=self.description, disable=self.description is None)
         with bar, RequestQueues[_Running[Any]](self._openers()) as queues:
@@ -219,7 +219,7 @@ class DialogueRunner:
 
     @property
     def other_calls(self) -> dict[str, int]:
-        """Name -> how often another model was asked."""
+        """Name -> number of requests to an auxiliary model."""
         return {name: len(usages) for name, usages in self.other_usages.items()}
 
     def _openers(self) -> dict[str, Callable[[Arrivals[Any]], RequestQueue[Any]]]:
@@ -249,10 +249,10 @@ class DialogueRunner:
             )
 
     def _in_turn(self, taken: Sequence[tuple[_Running[Any], Answer]]) -> Iterator[list[tuple[_Running[Any], Answer]]]:
-        """Who gets which answers, in groups that go on together.
+        """Yields dialogues with their answers, in groups that continue together.
 
-        Other models' answers come first and one by one: a dialogue that goes on may ask just what another answer of
-        ``taken`` says, and joins those who wait for it as long as its group has not come.
+        Answers of auxiliary models come first and one by one: a dialogue that continues may send a request that
+        another answer of ``taken`` answers, and joins those that wait for it until its group comes.
         """
         under_test = [
             (dialogue, answer) for dialogue, answer in taken if dialogue.request and not dialogue.request.model
@@ -260,7 +260,7 @@ class DialogueRunner:
         others = [(dialogue, answer) for dialogue, answer in taken if dialogue.request and dialogue.request.model]
         for dialogue, answer in others:
             assert dialogue.request is not None
-            again = answer.changed(usage=None)  # it was paid for once
+            again = replace(answer, usage=None)  # it was paid for once
             waiting = self._waiting.pop(_digest(dialogue.request))
             yield [(one, answer if one is dialogue else again) for one in waiting]
         yield under_test
@@ -279,7 +279,7 @@ class DialogueRunner:
         if self.journal is None:
             return
         rows = self.journal.restore()
-        # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would take the old one's place.
+        # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
         self._rows = 1 + max(rows, default=-1)
         restored = {
             (row['key'], row['round'], row['asked']): answer
@@ -296,9 +296,10 @@ class DialogueRunner:
                 dialogue.receive(answer)
 
     def _restore_spent(self, dialogues: Sequence[_Running[Any]], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Notes what an earlier run spent, but for the answers of the model under test, which are noted as they return.
+        """Records the usage of an earlier run, except answers of the model under test, which are recorded on return.
 
-        An answer of another model may not be asked for again, such as a simulator's that is kept elsewhere too.
+        An answer of an auxiliary model may not be requested again, such as a simulator's, which is stored elsewhere
+        too.
         """
         outcomes = {dialogue.key: dialogue.outcome for dialogue in dialogues}
         for row in rows:
@@ -311,14 +312,14 @@ class DialogueRunner:
                 outcome.failed.append(read_usage(row.get(USAGE)))
 
     def _other(self, name: str, answer: Answer) -> list[dict[str, Any]]:
-        """What an answer of another model cost; nothing where nothing says it."""
+        """Returns the usage of an auxiliary model's answer; empty if unknown."""
         other = self.others[name]
         return [other_usage(name, other.name, other.prices, [answer.usage])] if answer.usage else []
 
     def _asked(self, request: ModelRequest) -> str:
-        """What the journal has for a question: of another model, its name too.
+        """Returns the journal's text for a request: for an auxiliary model, with its name.
 
-        In a run that is resumed with another simulator, what the first one said does not stand for the other.
+        In a run resumed with another simulator, answers of the first one are not reused.
         """
         other = self.others.get(request.model)
         return f'{_digest(request)} {answer_digest(other.name)}' if other else _digest(request)
@@ -338,17 +339,17 @@ class DialogueRunner:
             dialogue.receive(answer)
 
     def _keep(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        """Writes answers into the journal, before their dialogues go on; of failures, what they cost."""
+        """Writes answers to the journal, before their dialogues continue; of failures only the usage."""
         rows: dict[int, dict[str, Any]] = {}
         for dialogue, answer in answered:
             request = dialogue.request
             assert request is not None
-            # What a dialogue takes that may fail is asked for again after a kill; that a prompt is too long stays so.
+            # A failure that a dialogue may handle is requested again after a kill; a too long prompt is not.
             failed = _is_failure(answer, request) or (_has_failed(answer) and answer.reason != TRUNCATED)
             if failed and answer.usage is None:
                 continue
             row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
-            row |= {FAILED: answer.reason} if failed else {'answer': str(answer), 'finish_reason': answer.finish_reason}
+            row |= {FAILED: answer.reason} if failed else {'answer': answer.text, 'finish_reason': answer.finish_reason}
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if request.model:
@@ -360,7 +361,7 @@ class DialogueRunner:
 
 
 def _journal_answer(row: Mapping[str, Any]) -> Answer | None:
-    """The answer of a row of the journal; None where its calls cannot be read, so that it is asked for again."""
+    """Returns the answer in a row of the journal; None if its calls cannot be read, so that it is requested again."""
     finish_reason = row.get('finish_reason')
     reason = TRUNCATED if row.get(REASON) == TRUNCATED else None
     try:
@@ -372,7 +373,7 @@ def _journal_answer(row: Mapping[str, Any]) -> Answer | None:
 
 
 def _is_failure(answer: Answer, request: ModelRequest) -> bool:
-    """Whether an answer ends the dialogue."""
+    """Tests if an answer ends the dialogue."""
     may_be = request.may_fail or (request.may_be_too_long and answer.reason == TRUNCATED)
     return _has_failed(answer) and not may_be
 

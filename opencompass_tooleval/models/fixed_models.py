@@ -1,4 +1,4 @@
-"""Models that know the answer: recorded answers, and the gold."""
+"""Models with known answers: recorded answers, and the gold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorde
 
 
 class _FixedModel(BaseModel):
-    """A model that looks at which record it is asked, never at the prompt."""
+    """A model that answers by the record, independent of the prompt."""
 
     is_api = True
     takes_tools = True
@@ -30,31 +30,35 @@ class _FixedModel(BaseModel):
     def __init__(self, path: str, max_seq_len: int = 1 << 20, **kwargs: Any) -> None:
         super().__init__(path=path, max_seq_len=max_seq_len, tokenizer_only=True, **kwargs)
 
-    def reply(self, prompt: Conversation) -> str:
+    def reply(self, prompt: Conversation) -> Answer:
         """Answers one conversation."""
         raise NotImplementedError
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
-        """Leaves conversations as they are."""
+        """Returns conversations unchanged."""
         return prompt_template
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         """Answers a batch."""
         return [self.reply(prompt) for prompt in inputs]
 
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        """The texts of :meth:`answers`, for OpenCompass."""
+        return [answer.text for answer in self.answers(inputs, max_out_len, **kwargs)]
+
     def get_token_len(self, prompt: str) -> int:
-        """Words: there is no tokenizer."""
+        """Counts words, since there is no tokenizer."""
         return len(str(prompt).split())
 
 
 @MODELS.register_module()
 class ReplayModel(_FixedModel):
-    """Serves recorded answers, by record id: prompts repeat, with other golds.
+    """A model that returns recorded answers, by record id: prompts are repeated, with other golds.
 
     Args:
-        path: A file or folder as in :func:`~opencompass_tooleval.work_dir.recorded.load_recorded`; ``{dataset}`` in it
-            stands for the data set's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
-        files: Data set's name -> file or folder, for those that ``path`` does not fit.
+        path: A file or folder for :func:`~opencompass_tooleval.work_dir.recorded.load_recorded`; ``{dataset}`` in it is
+            replaced by the data set's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
+        files: Data set's name -> file or folder, if ``path`` does not fit.
     """
 
     def __init__(self, path: str = '{dataset}', files: Mapping[str, str] | None = None, **kwargs: Any) -> None:
@@ -67,7 +71,7 @@ class ReplayModel(_FixedModel):
         """Returns the recorded answer.
 
         Raises:
-            DataError: There is none, or it says that it answers something else.
+            DataError: There is none, or it answers another prompt.
         """
         if prompt.source not in self._recorded:
             file = self._files.get(prompt.source) or self.path.replace('{dataset}', prompt.source)
@@ -78,7 +82,7 @@ class ReplayModel(_FixedModel):
         return answer
 
     def _check_question(self, recorded: RecordedAnswers, prompt: Conversation) -> None:
-        """Refuses an answer that says it was given to another data set; dialogues of several rounds say nothing."""
+        """Rejects an answer that names another data set; dialogues of several rounds name none."""
         question = recorded.question(prompt.record_id, prompt.position)
         if question.source and question.source != prompt.source:
             what = f'by its data set, {question.source}, this is no answer to {prompt.source}'
@@ -98,12 +102,12 @@ class ReplayModel(_FixedModel):
 
 @MODELS.register_module()
 class OracleModel(_FixedModel):
-    """Answers with the gold, or with damaged gold: shows what a benchmark can measure, without a model.
+    """A model that answers with the gold, or with damaged gold, to show the range of a benchmark.
 
     Args:
         path: A name; nothing is loaded.
         noise: Share of the answers that are damaged, 0-1.
-        seed: Which answers, and how: the same seed damages the same way.
+        seed: Seed of the damaged answers and of the damage.
     """
 
     def __init__(self, path: str = 'oracle', noise: float = 0.0, seed: int = 0, **kwargs: Any) -> None:
@@ -111,12 +115,12 @@ class OracleModel(_FixedModel):
         self._noise = noise
         self._seed = seed
 
-    def reply(self, prompt: Conversation) -> str:
-        """Returns the gold answer, with calls where tools are offered; damaged for some records."""
+    def reply(self, prompt: Conversation) -> Answer:
+        """Returns the gold answer, with calls if tools are offered; damaged for some records."""
         rng = Random(f'{self._seed}/{prompt.source}/{prompt.record_id}')
         is_damaged = rng.random() < self._noise
         if prompt.tools is None:
-            return damage(prompt.gold_answer, rng) if is_damaged else prompt.gold_answer
+            return Answer(damage(prompt.gold_answer, rng) if is_damaged else prompt.gold_answer)
         content, calls = read_answer(prompt.gold_answer)
         if not is_damaged:
             return Answer(content, calls=calls)

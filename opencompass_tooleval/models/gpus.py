@@ -1,4 +1,4 @@
-"""Whether the GPUs that a run needs are here, said before anything is asked."""
+"""Checks that the GPUs that a run needs exist, before any request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opencompass_tooleval.work_dir.dumped_config import read_dumped
 
 
 def visible_gpus() -> int:
-    """How many GPUs OpenCompass's ``LocalRunner`` would give to tasks."""
+    """Returns the number of GPUs that OpenCompass's ``LocalRunner`` would give to tasks."""
     import torch
 
     device, variable = ('npu', 'ASCEND_RT') if is_npu_available() else ('cuda', 'CUDA')
@@ -27,7 +27,7 @@ def visible_gpus() -> int:
 
 
 def lacking_gpus(needed: Mapping[str, int]) -> str:
-    """Which model cannot run here, and what helps; '' if all can.
+    """Returns the model that cannot run here, and a fix; '' if all can.
 
     Args:
         needed: Abbr of a model -> GPUs of each of its tasks.
@@ -46,9 +46,9 @@ def lacking_gpus(needed: Mapping[str, int]) -> str:
 
 
 def _dumped_models(arguments: Sequence[str]) -> Mapping[str, int]:
-    """Models and GPUs of the run that this process is starting, as OpenCompass has just written its config.
+    """Returns models and GPUs of the run that this process starts, from the config that OpenCompass just wrote.
 
-    None where it is another program, runs on a cluster, or asks nothing.
+    None for another program, a run on a cluster, or a run without inference.
     """
     parser = ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument('-w', '--work-dir', default='outputs/default')
@@ -62,16 +62,16 @@ def _dumped_models(arguments: Sequence[str]) -> Mapping[str, int]:
     latest = max(files, key=lambda file: file.stat().st_mtime, default=None)
     try:
         config = read_dumped(latest) if latest else {}
-        models = [] if 'infer' in config else config.get('models', [])  # those with a runner are that runner's
+        models = [] if 'infer' in config else config.get('models', [])  # those with a custom runner are not checked
         return {model_abbr_from_cfg(model): int(model.get('run_cfg', {}).get('num_gpus', 0)) for model in models}
     except (DataError, AttributeError, KeyError, TypeError, ValueError):
         return {}
 
 
 class ToolEvalDataset(BaseDataset):
-    """Base of our data sets. Ends a run that OpenCompass's own runner would end with a bare ``AssertionError``.
+    """Base of this package's data sets. Ends a run that OpenCompass's runner would end with a bare ``AssertionError``.
 
-    Of ``opencompass --hf-path MODEL --datasets ...`` nothing is ours before the first task but its data sets.
+    In ``opencompass --hf-path MODEL --datasets ...`` the data sets are this package's only code before the first task.
     """
 
     def __init__(self, *arguments: object, **options: object) -> None:

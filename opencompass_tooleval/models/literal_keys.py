@@ -1,4 +1,4 @@
-"""Keys that stand in a config: OpenCompass writes configs into the working directory, for all to read."""
+"""Warns of keys in configs: OpenCompass writes configs to the work directory, where others may read them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ KEYS = {
 }  # fmt: skip
 _SECRET = re.compile(r'(api_?key|secret|password|authori[sz]ation|headers?$|cookie|credential|(auth|access)_?token$)')
 _NO_SECRETS = {'appid', 'group_id', 'org'}
-"""Who pays, which is left out of results as keys are."""
+"""Accounts, which are left out of results like keys."""
 _NO_KEYS = {'', 'dummy', 'empty', 'env', 'no-key', 'none', 'not-needed', 'ollama', 'sk-no-key-required'}
-"""What local servers are given, and ``ENV``."""
+"""Values for local servers, and ``ENV``."""
 _VARIABLES = {
     'OpenAI': 'OPENAI_API_KEY',
     'ClaudeSDK': 'ANTHROPIC_API_KEY',
     'Gemini': 'GEMINI_API_KEY',
     'SenseTime': 'SENSENOVA_API_KEY',
 }
-"""Part of a class's name -> the variable that it reads for ``key='ENV'``."""
+"""Part of a class's name -> its variable for ``key='ENV'``."""
 
 _warned: set[str] = set()
 _lock = threading.Lock()
 
 
 def is_secret(name: str) -> bool:
-    """Whether a setting may hold a key, at whatever depth: results are shown around."""
+    """Tests if a setting may hold a key, at any depth: results are published."""
     return name.lower() in KEYS or bool(_SECRET.search(name.lower()))
 
 
@@ -43,7 +43,7 @@ def _is_key(name: str, value: Any) -> bool:
 
 
 def _has_key(cfg: Any) -> bool:
-    """Whether a key stands in a model's config, such as in its headers."""
+    """Tests if a model's config holds a key, such as in its headers."""
     if isinstance(cfg, Mapping):
         return any(
             _is_key(str(name).lower().replace('-', '_'), value) or _has_key(value) for name, value in cfg.items()
@@ -52,7 +52,7 @@ def _has_key(cfg: Any) -> bool:
 
 
 def other_models(cfg: Any) -> Iterator[tuple[str, Any]]:
-    """Role and config of the models that judge or simulate, anywhere in a data set's config."""
+    """Yields role and config of judges and simulators, anywhere in a data set's config."""
     if isinstance(cfg, Mapping):
         for name, value in cfg.items():
             if 'judge' in str(name):

@@ -1,9 +1,10 @@
-"""Local chat models that are offered tools natively: by the chat template, and a parser for what they write."""
+"""Local chat models with native tools: by the chat template, and a parser of their texts."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import TemplateError
@@ -19,10 +20,10 @@ _WAY_OUT = 'take the data set without -fc, which has the tools in the prompt'
 
 
 class _OffersTools:
-    """What a chat wrapper needs to be offered tools.
+    """Adds native tools to a chat wrapper.
 
     Attributes:
-        takes_tools: For :func:`~opencompass_tooleval.models.model_calls.check_tools`.
+        takes_tools: True, for :func:`~opencompass_tooleval.models.model_calls.check_tools`.
     """
 
     takes_tools = True
@@ -43,7 +44,7 @@ class _OffersTools:
         """Checks once that the chat template has a place for tools, and once that it has one for their answers.
 
         Raises:
-            ValueError: It has none, or says nothing of how calls are written.
+            ValueError: It has none, or does not show the format of calls.
         """
         offering = [prompt for prompt in prompts if prompt.tools and prompt.tools.tools]
         has_answers = any(message.call_id for prompt in offering for message in prompt.messages())
@@ -63,7 +64,7 @@ class _OffersTools:
         self._checked.add(has_answers)
 
     def takes(self, prompt: Conversation) -> bool:
-        """Whether the chat template can write this conversation: some take one call per answer, models make two."""
+        """Tests if the chat template accepts a conversation: some accept one call per answer, but models make two."""
         try:
             render(self.tokenizer.apply_chat_template, prompt, tokenize=False)
         except TemplateError as error:
@@ -82,38 +83,38 @@ class _OffersTools:
         return parser
 
     def read_calls(self, answer: Answer) -> Answer:
-        """The answer with its calls as calls, and without the special tokens at its end."""
-        content, calls = read_written_calls(answer, self._tool_parser)
+        """Converts the calls in an answer's text, and removes the special tokens at its end."""
+        content, calls = read_written_calls(answer.text, self._tool_parser)
         tokens = tuple(token for token in self.tokenizer.all_special_tokens if token)
         while content.endswith(tokens or ('\0',)):
             content = content.removesuffix(next(token for token in tokens if content.endswith(token))).rstrip()
-        return answer.changed(text=content, calls=calls)
+        return replace(answer, text=content, calls=calls)
 
 
 @MODELS.register_module()
 class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
-    """OpenCompass's :class:`HuggingFacewithChatTemplate` for data sets with native function calling, too.
+    """OpenCompass's :class:`HuggingFacewithChatTemplate` with native function calling.
 
     Args:
-        tool_parser: How the model writes calls: ``hermes``, ``llama3_json``, ``mistral``, ``pythonic``, ``none``, or
-            ``auto``, which looks into the chat template.
-        kwargs: As :class:`HuggingFacewithChatTemplate`.
+        tool_parser: Format of the model's calls: ``hermes``, ``llama3_json``, ``mistral``, ``pythonic``, ``none``, or
+            ``auto``, which reads the chat template.
+        kwargs: Further arguments of :class:`HuggingFacewithChatTemplate`.
     """
 
 
 @MODELS.register_module()
 class ToolEvalVLLMChat(_OffersTools, VLLMwithChatTemplate):
-    """OpenCompass's :class:`VLLMwithChatTemplate` for data sets with native function calling, too.
+    """OpenCompass's :class:`VLLMwithChatTemplate` with native function calling.
 
     Args:
-        tool_parser: As :class:`ToolEvalHFChat`.
-        kwargs: As :class:`VLLMwithChatTemplate`.
+        tool_parser: Format of the model's calls, as for :class:`ToolEvalHFChat`.
+        kwargs: Further arguments of :class:`VLLMwithChatTemplate`.
     """
 
     def generate(
         self, inputs: list[Any], max_out_len: int, stopping_criteria: Sequence[str] = (), **kwargs: Any
     ) -> list[str]:
-        """Answers a batch; where tools are offered special tokens are kept, since calls may begin with one."""
+        """Answers a batch; with tools, special tokens are kept, since calls may begin with one."""
         if any(getattr(prompt, 'tools', None) is not None for prompt in inputs):
             kwargs.setdefault('skip_special_tokens', False)
         answers: list[str] = super().generate(inputs, max_out_len, list(stopping_criteria), **kwargs)

@@ -1,4 +1,4 @@
-"""One batch to one model: turns kept apart, sampling as it takes it, and why a prompt got no answer."""
+"""Sends one batch to one model: separate turns, its sampling settings, and reasons for missing answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opencompass.models import (
     base_api,
 )
 
-from opencompass_tooleval.core.answer import CUT, Answer, as_answer
+from opencompass_tooleval.core.answer import CUT, Answer
 from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_text
 from opencompass_tooleval.core.usage import Usage
@@ -29,13 +29,13 @@ from opencompass_tooleval.models.rendered_tools import render as render_conversa
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens, prompt_texts, tokenizer_name
 
 _MARK = token_hex(16)
-"""Begins the stand-in of a conversation; drawn anew in each process, so that no data has it."""
+"""Beginning of the placeholder of a conversation; random in each process, so that no data has it."""
 
 _MERGING = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
 
 
 def _merges(model: Any) -> bool:
-    """Whether a wrapper merges neighbours and then asks its tokenizer for the text."""
+    """Tests if a wrapper merges adjacent turns and then calls its tokenizer for the text."""
     is_chat = isinstance(model, _MERGING) and not isinstance(model, HuggingFaceBaseModel)
     return is_chat and not getattr(model, 'fastchat_template', None)
 
@@ -45,18 +45,18 @@ def _has_neighbours(prompt: Conversation) -> bool:
 
 
 def _stand_in(prompt: Conversation, mark: str) -> Conversation:
-    """One turn that stands for a conversation which the wrapper would change, or knows no roles for."""
+    """Returns one turn as a placeholder for a conversation that the wrapper would change, or whose roles it lacks."""
     stand_in = Conversation([{'role': 'HUMAN', 'prompt': mark, 'content': mark}])
     stand_in.tools = prompt.tools
     return stand_in
 
 
 class _RenderingTokenizer:
-    """A model's tokenizer, which puts conversations in the place of their stand-ins before the chat template.
+    """A model's tokenizer that replaces placeholders by their conversations before the chat template.
 
     Args:
         model: The model.
-        behind: Text of a stand-in -> the conversation.
+        behind: Text of a placeholder -> the conversation.
     """
 
     def __init__(self, model: Any, behind: Mapping[str, Conversation]) -> None:
@@ -88,11 +88,11 @@ class _RenderingTokenizer:
 
 
 def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[Conversation]]:
-    """A view of a model, and prompts as it has to get them for their turns to stay apart and tools to be rendered.
+    """Returns a view of a model, and prompts for it whose turns stay separate and whose tools are rendered.
 
-    The model itself and its tokenizer stay as they are. Wrappers for servers leave turns alone, and a base model has
-    none. While the view renders it raises a ``ValueError`` if the model's chat template takes no two turns of one role,
-    or no such call or answer of a tool.
+    The model and its tokenizer do not change. Wrappers for servers keep turns, and a base model has none. The view
+    raises a ``ValueError`` while it renders if the model's chat template accepts no two turns of one role, or no such
+    call or answer of a tool.
     """
     changed = [_merges(model) and (prompt.tools is not None or _has_neighbours(prompt)) for prompt in prompts]
     if not any(changed):
@@ -105,7 +105,7 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
 
 
 def _config_temperature(model: Any) -> float | None:
-    """The temperature that the model's config sets: API models have it themselves, local ones in generation_kwargs."""
+    """Returns the temperature of the model's config: of API models an attribute, of local ones in generation_kwargs."""
     temperature = getattr(model, 'temperature', None)
     if temperature is None:
         settings = getattr(model, 'generation_kwargs', None)
@@ -114,14 +114,14 @@ def _config_temperature(model: Any) -> float | None:
 
 
 def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
-    """More arguments for a model's ``generate``, so that it samples at ``temperature``.
+    """Returns further arguments of a model's ``generate``, so that it samples at ``temperature``.
 
     Args:
         model: Any model of OpenCompass.
-        temperature: 0 is greedy; None leaves it to the model.
+        temperature: 0 is greedy; None keeps that of the model.
 
     Raises:
-        ValueError: The model's config sets another temperature, or its class takes none.
+        ValueError: The model's config sets another temperature, or its class has no such setting.
     """
     if temperature is None:
         return {}
@@ -153,20 +153,20 @@ _TOKENS_PER_MESSAGE = 32
 
 
 class AskingEndedError(RuntimeError):
-    """The model cannot be asked any more: its server refuses every request, or is gone.
+    """The model cannot be used any more: its server refuses every request, or is gone.
 
     Args:
-        message: Why, and what to do.
-        answers: One per prompt of the batch; None for those without.
+        message: The reason and its fix.
+        answers: An :class:`Answer` per prompt of the batch; None for those without.
     """
 
-    def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
+    def __init__(self, message: str, answers: Sequence[Answer | None] = ()) -> None:
         super().__init__(message)
         self.answers = answers
 
 
 def token_length(model: Any, prompt: Conversation) -> int:
-    """Tokens of a prompt; the chat wrappers of HF count a conversation, others only text."""
+    """Counts the tokens of a prompt; HF's chat wrappers count a conversation, others only text."""
     try:
         view, (given,) = turns_apart(model, [prompt])
         return int(view.get_token_len(given))
@@ -175,7 +175,7 @@ def token_length(model: Any, prompt: Conversation) -> int:
 
 
 def prompt_length(model: Any, prompt: Conversation) -> int:
-    """Tokens of a prompt as the model counts them that refuses it; of a server's also its tools, and calls in it."""
+    """Counts the tokens of a refused prompt as the model does; for a server with its tools and calls."""
     if model.is_api:
         texts = [message['prompt'] for message in prompt]
         if prompt.tools is not None:
@@ -186,24 +186,24 @@ def prompt_length(model: Any, prompt: Conversation) -> int:
 
 
 def texts_of(prompt: Conversation) -> list[str]:
-    """All texts of a prompt, with its tools and the calls in it, as tokens are counted by text."""
+    """Returns all texts of a prompt, with its tools and calls, for counts of tokens by text."""
     if prompt.tools is None:
         return prompt_texts(list(prompt))
     return prompt_texts(prompt.as_request(), prompt.tools.as_request())
 
 
 def exceeds_context(model: Any, prompt: Conversation) -> bool:
-    """Whether a local model would have to cut the prompt. API models say so themselves."""
+    """Tests if a local model would have to cut the prompt. API models report this themselves."""
     limit = getattr(model, 'max_seq_len', None)
     if model.is_api or not limit:
         return False
-    # No tokenizer makes more tokens than bytes, so that most prompts need not be counted, which is slow.
+    # No tokenizer makes more tokens than bytes, so that most prompts need no slow count.
     most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
     return bool((prompt.tools is not None or most > limit) and token_length(model, prompt) > limit)
 
 
 class _ConversationParser(base_api.APITemplateParser):
-    """The parser of OpenCompass 0.5.2, which knows its own sections only, but for conversations: these it leaves."""
+    """The parser of OpenCompass 0.5.2, which does not change conversations either."""
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
         if isinstance(prompt_template, Conversation):
@@ -212,17 +212,17 @@ class _ConversationParser(base_api.APITemplateParser):
 
 
 def keep_conversations(model: Any) -> None:
-    """Has a model's parser leave conversations as they are, as that of OpenCompass 0.5.3 and later does by itself."""
+    """Makes a model's parser keep conversations unchanged, as in OpenCompass 0.5.3 and later."""
     parser: Any = getattr(model, 'template_parser', None)
     if type(parser) is base_api.APITemplateParser and not _PARSER_KEEPS_CONVERSATIONS:
         model.template_parser = _ConversationParser(parser.meta_template)
 
 
 def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
-    """Checks that a model can be asked these prompts.
+    """Checks that a model accepts these prompts.
 
     Raises:
-        ValueError: A prompt offers tools, and the model's class cannot, or its chat template.
+        ValueError: A prompt offers tools, and the model's class or chat template does not support them.
     """
     offering = [prompt for prompt in prompts if prompt.tools is not None]
     if not offering:
@@ -237,7 +237,7 @@ def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
 
 
 def _why_unasked(model: Any, prompt: Conversation) -> str:
-    """Why a local model cannot be asked; ''. What a server's template refuses is ``infra:bad_request``, too."""
+    """Returns the reason for which a local model rejects a prompt, or ''; a server has ``infra:bad_request``."""
     if prompt.tools is not None and hasattr(model, 'takes') and not model.takes(prompt):
         return REFUSED
     return TRUNCATED if exceeds_context(model, prompt) else ''
@@ -251,18 +251,18 @@ def ask(
     Args:
         model: Any model of OpenCompass.
         prompts: The batch.
-        max_out_len: Tokens per answer at most.
-        options: More arguments for the model's ``generate``.
+        max_out_len: Maximum number of tokens per answer.
+        options: Further arguments of the model's ``generate``.
 
     Returns:
-        Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
-        limit, which is not asked; ``infra:bad_request`` for rounds of tools that its chat template refuses; for API
-        models what they say. ``finish_reason`` is what the model says; of a local model
-        that says nothing, ``length`` if the answer has ``max_out_len`` tokens or more.
+        Answers with ``reason`` None, or the reason for a missing one: ``infra:truncated`` for a prompt over a local
+        model's limit, which is not sent; ``infra:bad_request`` for rounds of tools that its chat template refuses; for
+        API models their reason. ``finish_reason`` comes from the model; for a local model without one it is ``length``
+        if the answer has ``max_out_len`` tokens or more.
 
     Raises:
-        AskingEndedError: The model cannot be asked any more; ``answers`` holds an :class:`Answer` or None per prompt.
-        ValueError: A prompt offers tools, and the model's class cannot.
+        AskingEndedError: The model cannot be used any more; ``answers`` has an :class:`Answer` or None per prompt.
+        ValueError: A prompt offers tools, and the model's class does not support them.
     """
     keep_conversations(model)
     check_tools(model, prompts)
@@ -274,39 +274,45 @@ def ask(
     try:
         view, given = turns_apart(model, [prompts[index] for index in fitting])
         with torch.no_grad():
-            generated = view.generate_from_template(given, max_out_len=max_out_len, **(options or {}))
+            generated = _generated(view, given, max_out_len, options or {})
     except AskingEndedError as error:
         kept = zip(fitting, error.answers, strict=False)
-        answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in kept if text is not None)
+        answers.update((i, answer_of(model, prompts[i], one, max_out_len)) for i, one in kept if one is not None)
         raise AskingEndedError(str(error), [answers.get(index) for index in range(len(prompts))]) from None
     generated_of = zip(fitting, generated, strict=True)
-    answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in generated_of)
+    answers.update((i, answer_of(model, prompts[i], one, max_out_len)) for i, one in generated_of)
     return [answers[index] for index in range(len(prompts))]
 
 
-def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
-    """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
-    answer = as_answer(text)
+def _generated(model: Any, given: list[Conversation], max_out_len: int, options: Mapping[str, Any]) -> list[Answer]:
+    """Returns ``answers`` of a model of this package, which are more than text, or the texts of any other model."""
+    if hasattr(model, 'answers'):
+        return list(model.answers(model.parse_template(given, mode='gen'), max_out_len=max_out_len, **options))
+    return [Answer(text) for text in model.generate_from_template(given, max_out_len=max_out_len, **options)]
+
+
+def answer_of(model: Any, prompt: Conversation, answer: Answer, max_out_len: int) -> Answer:
+    """Completes a model's answer for :func:`ask`: counts its tokens, and parses its calls."""
     finish_reason = answer.finish_reason or (
-        None if answer.reason else _finish_reason_by_count(model, text, max_out_len)
+        None if answer.reason else _finish_reason_by_count(model, answer.text, max_out_len)
     )
-    answer = _with_counts(model, prompt, answer.changed(finish_reason=finish_reason))
+    answer = _with_counts(model, prompt, replace(answer, finish_reason=finish_reason))
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
-        answer = model.read_calls(answer)  # counted before: calls cost tokens, too
+        answer = model.read_calls(answer)  # counted before: calls have tokens too
     return prompt.with_original_names(answer)
 
 
 def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
-    """The answer, with tokens of prompt and answer: what the server does not report is counted here, and marked.
+    """Adds the tokens of prompt and answer: those that the server does not report are counted here, and marked.
 
-    The tokenizer of a local model counts, chat template included; for a server the one in ``tokenizer_path``, or else
+    The tokenizer of a local model counts, with its chat template; for a server the one in ``tokenizer_path``, or else
     :func:`~opencompass_tooleval.work_dir.prompt_tokens.estimate_tokens`. An answer of a model with neither, such as a
-    recorded one, stays as it is, and so does a failure.
+    recorded one, does not change, and neither does a failure.
     """
     usage = answer.usage or Usage()
     if answer.reason or (usage.prompt is not None and usage.completion is not None):
         return answer
-    counted = _counted(model, prompt, str(answer) + calls_text(answer.calls))
+    counted = _counted(model, prompt, answer.text + calls_text(answer.calls))
     if counted is None:
         return answer
     more: dict[str, Any] = {
@@ -314,11 +320,11 @@ def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
     }
     if usage.first_prompt is None:
         more['first_prompt'] = more.get('prompt', usage.prompt)
-    return answer.changed(usage=replace(usage, counted=True, counter=counted.counter, **more))
+    return replace(answer, usage=replace(usage, counted=True, counter=counted.counter, **more))
 
 
 def _counted(model: Any, prompt: Conversation, answer_text: str) -> Usage | None:
-    """The tokens of a prompt and its answer, counted here; None where nothing can count them."""
+    """Counts the tokens of a prompt and its answer; None without a tokenizer or estimate."""
     completion = _encoded_length(model, answer_text)
     if completion is not None:
         by_text = (_encoded_length(model, text) or 0 for text in texts_of(prompt))
@@ -336,18 +342,18 @@ def _counted(model: Any, prompt: Conversation, answer_text: str) -> Usage | None
 
 
 def _encoded_length(model: Any, text: str) -> int | None:
-    """Tokens of a text alone; None where there is no tokenizer. ``get_token_len`` counts the chat template too."""
+    """Counts the tokens of a text only; None without a tokenizer. ``get_token_len`` includes the chat template."""
     encode = getattr(getattr(model, 'tokenizer', None), 'encode', None)
     if encode is None:
         return None
     try:
         return len(encode(str(text), add_special_tokens=False))
-    except TypeError:  # a tokenizer that is none of HF's
+    except TypeError:  # a tokenizer that is not HF's
         return len(encode(str(text)))
 
 
 def _finish_reason_by_count(model: Any, text: str, max_out_len: int) -> str | None:
-    """How a local model's answer ended; None for API models and where there is no tokenizer to count with."""
+    """Returns the finish reason of a local model's answer; None for API models and without a tokenizer to count."""
     count = None if getattr(model, 'is_api', True) else _encoded_length(model, text)
     if count is None:
         return None

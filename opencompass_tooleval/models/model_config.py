@@ -1,4 +1,4 @@
-"""Models from configs that say more than their classes take."""
+"""Builds models from configs with settings that their classes do not have."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from opencompass.utils import build_model_from_cfg
 from opencompass_tooleval.core.prices import read_prices
 
 PRICES = 'prices'
-"""What tokens cost is a setting of the model for us, and no argument of its class."""
+"""Prices of tokens: a setting of this package, and no argument of the model's class."""
 
 
 def build_model(cfg: Mapping[str, Any]) -> Any:
-    """Builds any model of OpenCompass from its config, less what is ours.
+    """Builds any model of OpenCompass from its config, without the settings of this package.
 
     Raises:
-        ValueError: The prices are none.
+        ValueError: The prices are invalid.
     """
     read_prices(cfg.get(PRICES))
     return build_model_from_cfg({name: value for name, value in cfg.items() if name != PRICES})

@@ -1,4 +1,4 @@
-"""OpenAI-compatible servers, which distinguish failures from answers."""
+"""OpenAI-compatible servers, with failures separate from answers."""
 
 from __future__ import annotations
 
@@ -33,42 +33,41 @@ from opencompass_tooleval.models.request_queue import ConcurrentQueue
 
 _PATH = '/chat/completions'
 _ROOM = 100
-"""Tokens that OpenCompass keeps free beside prompt and answer."""
+"""Tokens that OpenCompass reserves beside prompt and answer."""
 
 
 @MODELS.register_module()
 class ToolEvalOpenAI(OpenAI):
     """OpenCompass's :class:`OpenAI` for any OpenAI-compatible server, with hundreds of requests in flight.
 
-    A sample that stays without an answer after all tries becomes an empty
-    :class:`~opencompass_tooleval.core.answer.Answer` with a reason (``infra:timeout``, ``infra:rate_limit``,
-    ``infra:server``, ``infra:connection``, ``infra:bad_response``, ``infra:filter``, ``infra:empty``,
-    ``infra:truncated``, ``infra:bad_request``), and the run goes on. A wrong key, model name or address, or an account
-    without credit, ends it at once; a server that is gone, after some patience. Nothing is downloaded: without a local
-    tokenizer, token counts are estimates.
+    A sample without an answer after all tries becomes an empty :class:`~opencompass_tooleval.core.answer.Answer` with
+    a reason (``infra:timeout``, ``infra:rate_limit``, ``infra:server``, ``infra:connection``, ``infra:bad_response``,
+    ``infra:filter``, ``infra:empty``, ``infra:truncated``, ``infra:bad_request``), and the run continues. A wrong key,
+    model name or address, or an account without credit, ends it at once; an unreachable server ends it after
+    ``patience``. Nothing is downloaded: without a local tokenizer, token counts are estimates.
 
     Args:
         path: Name of the model on the server.
-        openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; of a list, one is drawn.
-        retry: Tries after the first, with growing pauses. A server's ``Retry-After`` is kept to, up to ``patience``.
+        openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; from a list, one is chosen at random.
+        retry: Tries after the first, with growing pauses. A server's ``Retry-After`` is respected, up to ``patience``.
         max_workers: Requests in flight.
-        query_per_second: Requests started per second; None sets no limit.
+        query_per_second: Requests started per second; None for no limit.
         timeout: Seconds per try, of wall time.
         tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
         backoff: First pause between two tries, in seconds; doubled each time.
-        patience: Seconds to wait for a server that is gone: after twice as many failed connections in a row as may be
+        patience: Seconds to wait for an unreachable server: after twice as many failed connections in a row as may be
             in flight.
-        tool_choice: Whether tools that are offered may or must be called: ``auto`` or ``required``.
-        parallel_tool_calls: Whether the server is told if a data set wants one call per answer or several; some refuse
-            the word.
-        prices: What a million tokens cost, as ``dict(input=..., output=...)``; nothing is asked otherwise for it.
-        http_client_cfg: See :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
-        openai_extra_kwargs: More of each request, such as ``dict(top_p=0.9)``; ``extra_headers`` and ``extra_query``
-            go where their names say.
-        kwargs: As :class:`OpenAI`.
+        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be.
+        parallel_tool_calls: True to tell the server if a data set expects one call per answer or several; some servers
+            refuse the setting.
+        prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
+        http_client_cfg: Settings of :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
+        openai_extra_kwargs: Further members of each request, such as ``dict(top_p=0.9)``; ``extra_headers`` and
+            ``extra_query`` become headers and query.
+        kwargs: Further arguments of :class:`OpenAI`.
 
     Raises:
-        ValueError: The address is none.
+        ValueError: The address is invalid.
     """
 
     tokenizer: Any = None
@@ -92,7 +91,7 @@ class ToolEvalOpenAI(OpenAI):
         openai_extra_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        read_prices(prices)  # tasks of OpenCompass's own hand them over
+        read_prices(prices)  # so that tasks of OpenCompass's own accept them
         base = openai_api_base or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
         address = check_base_url(base if isinstance(base, str) else random.choice(base))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
@@ -111,7 +110,7 @@ class ToolEvalOpenAI(OpenAI):
         self._says_parallel = parallel_tool_calls
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
-            self._init_tokenizer()  # OpenCompass 0.5.2 does not ask for it
+            self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
         extra = dict(openai_extra_kwargs or {})
         settings = dict(http_client_cfg or {})
         if self.proxy_url:
@@ -126,7 +125,7 @@ class ToolEvalOpenAI(OpenAI):
         self.set_address(address)
         self._server = redact(address)
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
-        self._end = ''  # why it cannot be asked any more
+        self._end = ''  # the reason for which it cannot be used any more
 
     def set_address(self, base_url: str) -> None:
         """Sends requests to another server from now on."""
@@ -148,18 +147,28 @@ class ToolEvalOpenAI(OpenAI):
             self.tokenizer_type = 'hf'
 
     def get_token_len(self, prompt: str) -> int:
-        """Tokens by the local tokenizer, or else English words and Chinese characters."""
+        """Counts tokens by the local tokenizer, or else English words and Chinese characters."""
         return int(
             len(self.tokenizer(prompt).input_ids) if self.tokenizer else BaseAPIModel.get_token_len(self, prompt)
         )
 
     def generate(self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any) -> list[str]:
+        """Returns the texts of :meth:`answers` for OpenCompass; ``''`` for a missing answer.
+
+        Raises:
+            AskingEndedError: The server refuses every request, or is gone.
+        """
+        return [answer.text for answer in self.answers(inputs, max_out_len, temperature)]
+
+    def answers(
+        self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any
+    ) -> list[Answer]:
         """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``.
 
         Raises:
             AskingEndedError: The server refuses every request, or is gone; ``answers`` holds what came before.
         """
-        answers: list[str | None] = [None] * len(inputs)
+        answers: list[Answer | None] = [None] * len(inputs)
 
         async def answer(prompt: Any, stop: asyncio.Event) -> Answer | None:
             return await self.answer(prompt, max_out_len, temperature, stop)
@@ -169,14 +178,11 @@ class ToolEvalOpenAI(OpenAI):
                 queue.submit(index, prompt)
             try:
                 while arrived := queue.results():
-                    for index, text in arrived:
-                        answers[index] = text
+                    for index, arrived_answer in arrived:
+                        answers[index] = arrived_answer
             except AskingEndedError as error:
                 raise AskingEndedError(str(error), answers) from None
-        return [text for text in answers if text is not None]
-
-    def _generate(self, input: Any, max_out_len: int, temperature: float) -> str:
-        return self.generate([input], max_out_len, temperature)[0]
+        return [answered for answered in answers if answered is not None]
 
     async def answer(
         self,
@@ -189,11 +195,11 @@ class ToolEvalOpenAI(OpenAI):
         """Answers one prompt; a :class:`~opencompass_tooleval.models.request_queue.ConcurrentQueue` runs many at once.
 
         Args:
-            prompt: As one of the ``inputs`` of :meth:`generate`.
-            max_out_len: Tokens at most.
-            temperature: Unless the model's config sets one.
-            stop: Ends the trying; is set where nothing more can be asked.
-            kwargs: More arguments of :meth:`generate`, which has no use for them either.
+            prompt: One of the ``inputs`` of :meth:`answers`.
+            max_out_len: Maximum number of tokens.
+            temperature: Temperature, unless the model's config sets one.
+            stop: Ends the tries; it is set when no more requests can be sent.
+            kwargs: Further arguments of :meth:`answers`, which are not used.
 
         Returns:
             The answer, or one with its reason; None after ``stop``.
@@ -205,7 +211,7 @@ class ToolEvalOpenAI(OpenAI):
         temperature = temperature if self.temperature is None else self.temperature
         try:
             request = self._request(prompt, max_out_len, temperature)
-        except ValueError as error:  # OpenCompass's word for a prompt over max_seq_len
+        except ValueError as error:  # OpenCompass's error for a prompt over max_seq_len
             self.logger.error(error)
             return Answer('', 'infra:truncated')
         answer = await self._try_until_answered(request, 'tools' in request, stop)
@@ -214,14 +220,14 @@ class ToolEvalOpenAI(OpenAI):
         return answer
 
     def _request(self, prompt: Any, max_out_len: int, temperature: float) -> dict[str, Any]:
-        """The request as JSON values.
+        """Builds the request as JSON values.
 
         Raises:
             ValueError: The prompt is too long.
         """
         messages, max_out_len = self._fitted(prompt, max_out_len)
         limit: dict[str, Any] = {'max_tokens': max_out_len, 'temperature': temperature}
-        if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these take neither of the two
+        if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these have neither of the two settings
             limit = {'max_completion_tokens': max_out_len}
         tools = getattr(prompt, 'tools', None)
         offered = {} if tools is None else {'messages': prompt.as_request(), **self._offered(tools)}
@@ -229,9 +235,10 @@ class ToolEvalOpenAI(OpenAI):
         return {**request, **offered, **self._body}
 
     def _fitted(self, prompt: Any, max_out_len: int) -> tuple[list[dict[str, Any]], int]:
-        """The messages, and how long the answer may be; OpenCompass's way, without counting what is short in any case.
+        """Returns the messages, and the maximum length of the answer, as OpenCompass does, without counting short
+        prompts.
 
-        No tokenizer makes more tokens than bytes, and counting takes longer than all else here.
+        No tokenizer makes more tokens than bytes, and counting takes longer than everything else here.
         """
         count: Callable[[str], int] = cache(self.get_token_len)
         texts = [prompt] if isinstance(prompt, str) else [item.get('prompt', item.get('content')) for item in prompt]
@@ -243,7 +250,7 @@ class ToolEvalOpenAI(OpenAI):
         return list(fitted[0]), int(fitted[1])
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:
-        """What a request says of tools."""
+        """Returns the members of a request about tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
         offered: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': self._tool_choice}
@@ -276,7 +283,7 @@ class ToolEvalOpenAI(OpenAI):
                 break
             self.logger.error(f'{self._server}: {last.words}')
             if await self._is_gone(last):
-                continue  # a try at a server that is not there is none
+                continue  # a try at an unreachable server does not count
             tries += 1
             if not last.again or tries > self.retry:
                 return Answer('', last.reason, usage=with_failed(None, failed))
@@ -290,13 +297,13 @@ class ToolEvalOpenAI(OpenAI):
         return False
 
     async def _pause(self, asked: float | None, most: float, tries: int, stop: asyncio.Event) -> float:
-        """Waits before the next try; returns the seconds that the server asked for and got.
+        """Waits before the next try; returns the seconds that the server requested and got.
 
         Args:
             asked: Seconds of a ``Retry-After``.
-            most: Seconds that are left of the patience for this question.
-            tries: Until now.
-            stop: Ends the waiting.
+            most: Remaining seconds of the patience for this request.
+            tries: Number of tries so far.
+            stop: Ends the wait.
         """
         if asked is None:
             await sleep_unless(stop, min(MAX_WAIT, self.backoff * 2 ** (tries - 1)) * random.uniform(0.5, 1.5))
@@ -307,7 +314,7 @@ class ToolEvalOpenAI(OpenAI):
         return min(asked, most)
 
     async def _try(self, body: bytes, offers_tools: bool) -> tuple[Answer, float]:
-        """Asks once; returns the answer and how many seconds it took, the wait for its turn aside."""
+        """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
         if self._pace:
             await asyncio.sleep(self._pace.next_pause(time.monotonic()))
         started = time.monotonic()
@@ -324,18 +331,18 @@ def _nothing(text: str) -> int:
 
 def _timed(answer: Answer, seconds: float, failed: Sequence[Usage | None]) -> Answer:
     usage = replace(answer.usage or Usage(), seconds=round(seconds, 3))
-    return answer.changed(usage=with_failed(usage, failed))
+    return replace(answer, usage=with_failed(usage, failed))
 
 
 class _Pace:
-    """So many requests start per second, and as many at once after a pause."""
+    """Limits the requests started per second, and at once after a pause."""
 
     def __init__(self, per_second: float) -> None:
         self._gap = 1 / per_second
         self._next = 0.0
 
     def next_pause(self, now: float) -> float:
-        """Seconds until another request may start; counts it as started then."""
+        """Returns the seconds until another request may start; counts it as started then."""
         earliest = now - 1 + self._gap if self._next else now
         self._next = max(self._next + self._gap, earliest)
         return max(0.0, self._next - now)

@@ -1,4 +1,4 @@
-"""A conversation with tools as a chat template takes it."""
+"""Renders a conversation with tools by a chat template."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.models.conversation import Conversation
 
 _ID = 'abc000001'
-"""Nine letters and digits: Mistral's templates take no other."""
+"""Nine letters and digits: Mistral's templates accept no other id."""
 
 
 def template_messages(prompt: Conversation) -> list[dict[str, Any]]:
-    """The messages as the templates of transformers have them.
+    """Converts the messages for the templates of transformers.
 
-    Unlike in a request to a server arguments are objects, a message of calls has '' beside them (templates would write
-    ``None``), and the answer to a call names the tool.
+    Differences from a request to a server: arguments are objects, a message of calls has the content '' (templates
+    would write ``None``), and the answer to a call names the tool.
     """
     messages: list[dict[str, Any]] = []
     names: dict[str, str] = {}
@@ -34,7 +34,7 @@ def template_messages(prompt: Conversation) -> list[dict[str, Any]]:
 
 
 def _with_object(function: dict[str, str]) -> dict[str, Any]:
-    """A call whose arguments are an object; broken ones stay text, and the template writes them as such."""
+    """Converts a call's arguments to an object; broken ones stay text, which the template writes."""
     try:
         return {**function, 'arguments': load_json(function['arguments'])}
     except ValueError:
@@ -42,9 +42,9 @@ def _with_object(function: dict[str, str]) -> dict[str, Any]:
 
 
 def render(render_template: Any, prompt: Conversation, *args: Any, **kwargs: Any) -> Any:
-    """What ``apply_chat_template`` of a tokenizer makes of a conversation, and of its tools if it has some."""
+    """Calls ``apply_chat_template`` of a tokenizer for a conversation, with its tools if it has some."""
     messages = template_messages(prompt)
-    if prompt.tools is None:  # OpenCompass's wrappers leave empty turns out, but not one beside another of its role
+    if prompt.tools is None:  # OpenCompass's wrappers drop empty turns, but not one beside another of its role
         befores = [None, *(message['role'] for message in messages)]
         pairs = zip(befores, messages, strict=False)
         messages = [message for before, message in pairs if message['content'] or message['role'] == before]
@@ -53,12 +53,12 @@ def render(render_template: Any, prompt: Conversation, *args: Any, **kwargs: Any
 
 
 def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
-    """What of a conversation with tools a chat template leaves out; ''.
+    """Returns the part of a conversation with tools that a chat template leaves out; '' for none.
 
     Args:
         render_template: ``apply_chat_template`` of a tokenizer.
-        tools: Those that are offered.
-        has_answers: Whether the template needs a place for tools' answers, too.
+        tools: The offered tools.
+        has_answers: True if the template needs a place for tools' answers too.
     """
     offered = tools.as_request()
 
@@ -73,7 +73,7 @@ def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
 
 
 def _round(name: str, answer: str) -> list[dict[str, Any]]:
-    """A question, and if there is an answer of a tool, the call of the tool and the answer."""
+    """Returns a question, and if a tool answers, the call of the tool and the answer."""
     messages: list[dict[str, Any]] = [{'role': 'user', 'content': 'Call the tool.'}]
     if answer:
         call = {'id': _ID, 'type': 'function', 'function': {'name': name, 'arguments': {}}}

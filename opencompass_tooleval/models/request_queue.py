@@ -1,14 +1,13 @@
-"""Queues of requests to models: as soon as one is answered, the next leaves.
+"""Queues of requests to models: when one is answered, the next is sent.
 
     with open_queue(model, max_out_len, batch_size) as queue:
         for key, conversation in questions:
             queue.submit(key, conversation)
         while arrived := queue.results():
-            ...  # keep the answers, and submit what they lead to
+        ...  # store the answers, and submit the next requests
 
-A model that can answer one request beside another, as :class:`~.openai_model.ToolEvalOpenAI` can,
-has a coroutine ``answer`` and ``max_workers``; all others get batches. :class:`RequestQueues` are those of several
-models, whose results come as one.
+A model with concurrent requests, such as :class:`~.openai_model.ToolEvalOpenAI`, has a coroutine ``answer`` and
+``max_workers``; all others get batches. :class:`RequestQueues` combines the queues of several models.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from opencompass_tooleval.models.model_calls import AskingEndedError, answer_of,
 Key = TypeVar('Key')
 
 AT_ONCE = 1024
-"""Prompts at least that a vLLM in this process gets at once: it fills its own batches, and idles between two calls."""
+"""Minimum number of prompts for a vLLM in this process: it fills its own batches, and idles between two calls."""
 
 AnswerOne = Callable[[Any, asyncio.Event], 'Awaitable[Answer | None]']
-"""Answers one prompt; gives up, with None, once the event is set."""
+"""Answers one prompt; returns None after the event is set."""
 
 
 class RequestQueue(ABC, Generic[Key]):
@@ -44,24 +43,24 @@ class RequestQueue(ABC, Generic[Key]):
 
     @abstractmethod
     def submit(self, key: Key, prompt: Any) -> None:
-        """Adds a request behind those that were submitted before it.
+        """Adds a request after all earlier ones.
 
         Args:
-            key: Comes back with the answer.
+            key: Returned with the answer.
             prompt: A conversation.
         """
 
     @abstractmethod
     def results(self) -> list[tuple[Key, Answer]]:
-        """Waits for an answer, and returns all that have come; none once every request is answered.
+        """Waits for an answer, and returns all available ones; an empty list after every request is answered.
 
         Raises:
-            AskingEndedError: The model cannot be asked any more. Every answer that came before was returned.
+            AskingEndedError: The model cannot be used any more. All earlier answers were returned.
         """
 
     @property
     def room(self) -> int:
-        """How many more requests it can make use of now; whoever builds them one by one need not build more."""
+        """Returns the number of further requests that it can use now; no more need to be built yet."""
         return sys.maxsize
 
     def __enter__(self) -> RequestQueue[Key]:
@@ -71,16 +70,16 @@ class RequestQueue(ABC, Generic[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Sends nothing more."""
+        """Sends no further requests."""
 
 
 class Arrivals(Generic[Key]):
-    """Where the answers of one queue come in, or of several whose results come as one.
+    """Collects the answers of one queue, or of several queues together.
 
     Attributes:
-        stop: Set once nothing more is to be sent. It belongs to the event loop.
-        fault: Why, if it is a fault.
-        expected: Requests that have no answer yet.
+        stop: Set to send no further requests. It belongs to the event loop.
+        fault: The fault that set ``stop``, if any.
+        expected: Number of requests without an answer.
     """
 
     def __init__(self) -> None:
@@ -90,23 +89,23 @@ class Arrivals(Generic[Key]):
         self._arrived: SimpleQueue[tuple[Key, Answer | None]] = SimpleQueue()
 
     def expect(self) -> None:
-        """Counts a request; only the thread that takes results may."""
+        """Counts a request; only for the thread that takes results."""
         self.expected += 1
 
     def add(self, key: Key, answer: Answer | None) -> None:
-        """Takes in the end of a request, from any thread: an answer, or None where there will be none."""
+        """Adds the end of a request, from any thread: an answer, or None if there will be none."""
         self._arrived.put((key, answer))
 
     def fail(self, error: BaseException) -> None:
-        """Has nothing more sent; the first fault is raised once everything answered is taken. From any thread."""
+        """Sets ``stop``; the first fault is raised after all answers are taken. From any thread."""
         self.fault = self.fault or error
         event_loop().call_soon_threadsafe(self.stop.set)
 
     def take(self, wait: bool = True) -> list[tuple[Key, Answer]]:
-        """Returns all answers that have come; where there are none, waits for one if there is one to come.
+        """Returns all available answers; waits for one if there are none and one is expected.
 
         Args:
-            wait: Whether it waits, and raises the fault in the end.
+            wait: True to wait, and to raise the fault at the end.
         """
         answered: list[tuple[Key, Answer]] = []
         while self.expected and not answered and (wait or not self._arrived.empty()):
@@ -121,14 +120,14 @@ class Arrivals(Generic[Key]):
 
 
 class ConcurrentQueue(RequestQueue[Key]):
-    """Has up to ``workers`` requests in flight, in the order in which they were submitted.
+    """Keeps up to ``workers`` requests in flight, in the order of submission.
 
     All run on the process's event loop.
 
     Args:
         answer: Answers one prompt.
-        workers: Requests in flight at most.
-        arrivals: Where its answers come in, if other queues' do too.
+        workers: Maximum number of requests in flight.
+        arrivals: Collects its answers together with those of other queues.
     """
 
     def __init__(self, answer: AnswerOne, workers: int, arrivals: Arrivals[Key] | None = None) -> None:
@@ -140,17 +139,17 @@ class ConcurrentQueue(RequestQueue[Key]):
         self._running: set[asyncio.Task[None]] = set()
 
     def submit(self, key: Key, prompt: Any) -> None:
-        """See :meth:`RequestQueue.submit`."""
+        """Adds a request after all earlier ones."""
         self._arrivals.expect()
         event_loop().call_soon_threadsafe(self._add, key, prompt)
 
     def results(self) -> list[tuple[Key, Answer]]:
-        """See :meth:`RequestQueue.results`; a fault in ``answer`` is raised in the same way."""
+        """Returns all available answers; raises a fault of ``answer`` after them."""
         return self._arrivals.take()
 
     @property
     def room(self) -> int:
-        """Until as many wait as are in flight: then no free place has to wait for a request to be built."""
+        """Returns room until as many requests wait as are in flight, so that no worker waits for one to be built."""
         return max(0, 2 * self._workers - self._arrivals.expected)
 
     def _add(self, key: Key, prompt: Any) -> None:
@@ -163,8 +162,8 @@ class ConcurrentQueue(RequestQueue[Key]):
         try:
             await self._answer_all()
         finally:
-            # In the same step as the look that found nothing waiting: a request that is added behind it, before the
-            # loop's next turn, gets a worker of its own.
+            # In the same step as the look that found no waiting request: a request that is added before the loop's next
+            # turn then gets a new worker.
             self._running.discard(cast('asyncio.Task[None]', asyncio.current_task()))
 
     async def _answer_all(self) -> None:
@@ -189,20 +188,20 @@ class ConcurrentQueue(RequestQueue[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Breaks off what is in flight, and waits for that unless Ctrl-C ends it all."""
+        """Cancels requests in flight, and waits for that unless Ctrl-C ends the process."""
         ending = start(self._end())
         if kind is None or issubclass(kind, Exception):
             ending.result()
 
 
 class BatchQueue(RequestQueue[Key]):
-    """Asks in batches. What an answer leads to waits until everything submitted before it is answered.
+    """Sends batches. Requests wait until all earlier ones are answered.
 
     Args:
         model: Any model of OpenCompass.
-        max_out_len: Tokens per answer at most.
-        size: Of a batch.
-        options: More arguments for the model's ``generate``.
+        max_out_len: Maximum number of tokens per answer.
+        size: Size of a batch.
+        options: Further arguments of the model's ``generate``.
     """
 
     def __init__(self, model: Any, max_out_len: int, size: int, options: Mapping[str, Any] | None = None) -> None:
@@ -215,11 +214,11 @@ class BatchQueue(RequestQueue[Key]):
         self._ended: AskingEndedError | None = None
 
     def submit(self, key: Key, prompt: Conversation) -> None:
-        """See :meth:`RequestQueue.submit`."""
+        """Adds a request after all earlier ones."""
         self._next_round.append((key, prompt))
 
     def results(self) -> list[tuple[Key, Answer]]:
-        """Asks the next batch."""
+        """Sends the next batch and returns its answers."""
         if self._ended:
             raise self._ended
         if not self._round:
@@ -238,7 +237,7 @@ class BatchQueue(RequestQueue[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nothing is in flight between two batches."""
+        """Does nothing: no requests are in flight between two batches."""
 
 
 def open_queue(
@@ -248,15 +247,14 @@ def open_queue(
     options: Mapping[str, Any] | None = None,
     arrivals: Arrivals[Any] | None = None,
 ) -> RequestQueue[Any]:
-    """The queue that fits a model.
+    """Opens the queue for a model.
 
     Args:
         model: Any model of OpenCompass.
-        max_out_len: Tokens per answer at most.
-        batch_size: Prompts at once, of a model that is asked in batches; a vLLM gets :data:`AT_ONCE` or more.
-        options: More arguments for the model's ``generate``.
-        arrivals: Where the answers come in of a model that answers one request beside another, if other models' do
-            too.
+        max_out_len: Maximum number of tokens per answer.
+        batch_size: Size of a batch, for a model that takes batches; a vLLM gets at least :data:`AT_ONCE` prompts.
+        options: Further arguments of the model's ``generate``.
+        arrivals: Collects the answers of a model with concurrent requests together with those of other models.
     """
     keep_conversations(model)
     if not asyncio.iscoroutinefunction(getattr(model, 'answer', None)):
@@ -273,17 +271,17 @@ def open_queue(
 
 
 OpenQueue = Callable[[Arrivals[Any]], RequestQueue[Any]]
-"""Opens a model's queue, whose answers may come in there."""
+"""Opens a model's queue, which may add its answers to these arrivals."""
 
 
 class RequestQueues(Generic[Key]):
     """Requests to several models. One thread submits and takes results.
 
-    Answers to concurrent requests come as they come. A model that is asked in batches is asked when nothing else has
-    come: its batch is worked on in the thread that takes results, while the others go on. Such models take turns.
+    Answers to concurrent requests come first. A model that takes batches gets one when no other answer is available:
+    the batch runs in the thread that takes results, while concurrent requests continue. Such models take turns.
 
     Args:
-        openers: Name -> what opens its queue, at its first request.
+        openers: Name -> function that opens its queue, at its first request.
     """
 
     def __init__(self, openers: Mapping[str, OpenQueue]) -> None:
@@ -294,7 +292,7 @@ class RequestQueues(Generic[Key]):
         self._stack = ExitStack()
 
     def submit(self, name: str, key: Key, prompt: Any) -> None:
-        """Asks a model, as :meth:`RequestQueue.submit`.
+        """Adds a request to a model after all earlier ones.
 
         Raises:
             LookupError: There is no such model.
@@ -309,7 +307,7 @@ class RequestQueues(Generic[Key]):
         self._open[name].submit(key, prompt)
 
     def results(self) -> list[tuple[Key, Answer]]:
-        """As :meth:`RequestQueue.results`; a model that cannot be asked any more ends it for all."""
+        """Returns available answers; a model that cannot be used any more ends it for all."""
         if arrived := self._arrivals.take(wait=False):
             return arrived
         for queue in [] if self._arrivals.fault else list(self._batches):
@@ -330,5 +328,5 @@ class RequestQueues(Generic[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Sends nothing more."""
+        """Sends no further requests."""
         self._stack.__exit__(kind, error, traceback)

@@ -1,4 +1,4 @@
-"""Why a model that is asked the same several times would answer the same each time."""
+"""Detects models that give the same answer in every trial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAI
 
 
 def _sampling(model: Any, temperature: float | None) -> dict[str, Any]:
-    """What a model samples with, as far as its config and the data set's say it; what is said later wins."""
+    """Returns the sampling settings of a model's config and the data set's; later ones have priority."""
     parts: list[Any] = [
         {'temperature': getattr(model, 'temperature', None)},
         getattr(model, 'generation_kwargs', None),
@@ -24,11 +24,11 @@ def _sampling(model: Any, temperature: float | None) -> dict[str, Any]:
 
 
 def why_same_answers(model: Any, temperature: float | None = None) -> str:
-    """Why all trials of a record would have one answer; '' if they need not, or nobody can tell.
+    """Returns the reason for which all trials of a record would have one answer; '' if there is none or it is unknown.
 
     Args:
-        model: Any model of OpenCompass, as its config made it.
-        temperature: That of the data set's config; None if it sets none.
+        model: Any model of OpenCompass, built from its config.
+        temperature: Temperature of the data set's config; None if it sets none.
     """
     given = _sampling(model, temperature)
     for name in ('seed', 'random_seed'):
@@ -38,7 +38,7 @@ def why_same_answers(model: Any, temperature: float | None = None) -> str:
     if 'do_sample' in accepted or ('min_out_len' in accepted and 'temperature' not in accepted):  # LMDeploy, HF
         return '' if given.get('do_sample') else 'it decodes greedily, since do_sample is not set'
     if isinstance(model, OpenAI) and any(name in model.path for name in OAI_REASONING_MODEL_LIST):
-        return ''  # these are sent no temperature
+        return ''  # no temperature is sent to these
     if isinstance(model, VLLMwithChatTemplate):
         given.setdefault('temperature', 0)
     elif 'temperature' in accepted:

@@ -1,4 +1,4 @@
-"""A model whose server the task itself starts, on its own GPUs, and takes down."""
+"""A model whose server the task starts on its own GPUs, and stops."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
 
 @MODELS.register_module()
 class ToolEvalServed(ToolEvalOpenAI):
-    """:class:`ToolEvalOpenAI`, whose server is a command: vLLM, SGLang, LMDeploy, ``transformers serve``, ...
+    """:class:`ToolEvalOpenAI` with a server from a command: vLLM, SGLang, LMDeploy, ``transformers serve``, ...
 
-    The engine is started with the first question, so never by what only reads the config or has nothing to ask, on a
-    free loopback port and with a random key; it is taken down when the task ends in whatever way. One that does not
-    start, or ends, ends the task with the last lines of its log; all that was answered is kept, and a run resumed with
-    ``-r`` starts it anew.
+    The engine starts with the first request, and so never if there are none, on a free loopback port and with a random
+    key. It is stopped at any end of the task. An engine that does not start, or ends, ends the task with the last
+    lines of its log; all answers are kept, and a run resumed with ``-r`` starts the engine again.
 
     Args:
-        path: The model, which the command names as ``{model}``, and its name on the server.
-        engine: Arguments of :class:`~.api.engine.Engine`: ``command``, ``health``, ``startup``,
-            ``env``, ``key_variable``, ``grace``.
-        http_client_cfg: As :class:`ToolEvalOpenAI`; proxies of the environment are not used unless it says so.
-        kwargs: As :class:`ToolEvalOpenAI`, but for address and key.
+        path: The model, ``{model}`` in the command, and its name on the server.
+        engine: Arguments of :class:`~.api.engine.Engine`: ``command``, ``health``, ``startup``, ``env``,
+            ``key_variable``, ``grace``.
+        http_client_cfg: Settings for :class:`ToolEvalOpenAI`; proxies of the environment are not used by default.
+        kwargs: Further arguments of :class:`ToolEvalOpenAI`, except address and key.
 
     Raises:
         ValueError: Address or key are given.
     """
 
     log: ClassVar[Path | None] = None
-    """Where engines of this process log, as its task says; a temporary file without one."""
+    """Log file of engines of this process, set by its task; None for a temporary file."""
 
     def __init__(
         self, path: str, engine: Mapping[str, Any], http_client_cfg: Mapping[str, Any] | None = None, **kwargs: Any
@@ -48,7 +47,7 @@ class ToolEvalServed(ToolEvalOpenAI):
             raise ValueError(f'{", ".join(given)}: an engine that the task starts has an address and a key of its own')
         self._engine = Engine(model=path, **engine)
         self._starting = asyncio.Lock()
-        self._failure = ''  # why it cannot be asked any more
+        self._failure = ''  # the reason for which it cannot be used any more
         super().__init__(
             path=path,
             key=self._engine.key,
@@ -60,15 +59,15 @@ class ToolEvalServed(ToolEvalOpenAI):
         self.outage.managed_server = self
 
     async def prepare(self, stop: asyncio.Event) -> None:
-        """Starts the engine, once, and looks whether it still runs.
+        """Starts the engine, once, and checks that it still runs.
 
         Args:
-            stop: Ends the waiting for it.
+            stop: Ends the wait for it.
 
         Raises:
             Failure: It does not start, or has ended; it ends the task.
         """
-        async with self._starting:  # the others wait; where it fails, they must not start it once more
+        async with self._starting:  # the others wait; after a failure they must not start it again
             if not self._failure and not stop.is_set():
                 try:
                     if not self._engine.is_started:
@@ -82,7 +81,7 @@ class ToolEvalServed(ToolEvalOpenAI):
     async def _start(self, stop: asyncio.Event) -> None:
         began = time.monotonic()
         self.outage.announce(f'{self._server} is started, which may take {self._engine.startup:.0f} s (startup)')
-        must_end = threading.Event()  # that of the thread which waits for the engine
+        must_end = threading.Event()  # for the thread that waits for the engine
         starting = asyncio.ensure_future(asyncio.to_thread(self._engine.start, self.log, must_end))
         stopping = asyncio.ensure_future(stop.wait())
         try:
@@ -98,9 +97,9 @@ class ToolEvalServed(ToolEvalOpenAI):
         self.logger.info(f'{self._server}: ready after {seconds:.0f} s, {self._engine.url}, log {self._engine.log}')
 
     async def is_lost(self) -> bool:
-        """Whether the engine has ended by itself."""
+        """Tests if the engine has ended by itself."""
         return await asyncio.to_thread(self._engine.is_lost)
 
     def close(self) -> None:
-        """Takes the engine down; the next question starts it anew."""
+        """Stops the engine; the next request starts it again."""
         self._engine.stop()

@@ -1,1 +1,1 @@
-"""The report of a sweep: pure functions that build the figures' data, templates, and what writes them."""
+"""The report of a sweep: pure functions build the data of figures; templates and writers make the pages."""

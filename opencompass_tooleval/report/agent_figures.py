@@ -1,6 +1,6 @@
-"""Agents: how tasks end at which step, what answered their calls, what was wasted, and what a task takes.
+"""Charts and tables of agents: last steps of tasks, sources of observations, wasted calls, and usage per task.
 
-All numbers are those that the results say: metrics, and counts of their ``breakdown``.
+All numbers come from the results: metrics, and counts in their ``breakdown``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
 
 FINISHED = 'finished'
-"""An end that is no fault, as the breakdown calls it."""
+"""The breakdown's name of an end without a fault."""
 WASTE = ('repeated_call_rate', 'repeated_after_error_rate', 'unknown_tool_rate', 'invalid_call_rate')
-"""Metrics: shares of calls that brought nothing."""
+"""Metrics: shares of useless calls."""
 _MOST_BARS = 25
 _DIGITS = 7
-"""Of numbers of steps."""
+"""Number of digits of numbers of steps."""
 _SPENT = {
     'steps': 'steps',
     'calls': 'calls',
@@ -31,11 +31,11 @@ _SPENT = {
     'completion': 'answer tokens',
     'seconds': 'seconds',
 }
-"""Parts of the breakdown that are numbers per task -> what a table calls them."""
+"""Parts of the breakdown that are numbers per task -> their names in a table."""
 
 
 def agent_figures(material: Material) -> Iterator[Figure]:
-    """The charts of all data sets of agents, data set by data set."""
+    """Yields the charts of all data sets of agents, data set by data set."""
     for dataset, entries in _of_agents(material).items():
         yield _sources(dataset, entries)
         waste = _waste(dataset, entries)
@@ -46,7 +46,7 @@ def agent_figures(material: Material) -> Iterator[Figure]:
 
 
 def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
-    """What a task took, a row per data set and model, and scores beside faulty gold calls; none where there is none."""
+    """Yields tables of usage per task, a row per data set and model, and of scores with repaired gold calls, if any."""
     of_agents = [
         (entry, part)
         for entry in sorted(entries, key=lambda entry: (entry.dataset, entry.model))
@@ -58,17 +58,17 @@ def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
     ]
     if rows:
         columns = ('data set', 'model', *_SPENT.values(), 'observations left out')
-        yield Table(f'spent-{family}', 'What a task takes: mean (95th percentile)', columns, tuple(rows))
+        yield Table(f'spent-{family}', 'Usage per task: mean (95th percentile)', columns, tuple(rows))
     repaired = [row for entry, part in of_agents for row in _repaired(entry, part.get('repaired'))]
     if repaired:
         columns = ('data set', 'model', 'metric', 'official', 'repaired')
         yield Table(
-            f'repaired-{family}', 'Gold calls that equal no call by the documentation', columns, tuple(repaired)
+            f'repaired-{family}', 'Faulty gold calls, which no documented call can equal', columns, tuple(repaired)
         )
 
 
 def _repaired(entry: Scored, beside: Any) -> Iterator[tuple[str, ...]]:
-    """A row per metric that gold calls at fault weigh upon: the official score, and that with these calls repaired."""
+    """Yields a row per metric that faulty gold calls affect: the official score, and that with these calls repaired."""
     for metric, value in beside.items() if isinstance(beside, dict) else ():
         official = entry.number(str(metric))
         if official is not None and isinstance(value, (int, float)):
@@ -89,13 +89,13 @@ def _of_agents(material: Material) -> dict[str, list[Scored]]:
 
 
 def _runs(entry: Scored) -> list[Mapping[str, Any]]:
-    """The breakdown of every run of the data set."""
+    """Returns the breakdown of every run of the data set."""
     given = entry.result.get('breakdown')
     return [run for run in (given if isinstance(given, list) else [given]) if isinstance(run, dict)]
 
 
 def _counts(*parts: Any) -> Counter[str]:
-    """What several runs count, together."""
+    """Adds the counts of several runs."""
     total = Counter[str]()
     for part in parts:
         given = part.items() if isinstance(part, dict) else ()
@@ -110,7 +110,7 @@ def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
     return Figure(
         f'sources-{slug(dataset)}',
         family_of(dataset),
-        'Where observations come from',
+        'Sources of observations',
         'stacked',
         tuple(entry.model for entry in entries),
         tuple(
@@ -135,7 +135,7 @@ def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
     return Figure(
         f'waste-{slug(dataset)}',
         family_of(dataset),
-        'Calls that brought nothing',
+        'Wasted calls',
         'bars',
         tuple(words_of_metric(metric).name for metric in WASTE),
         tuple(Series(entry.model, tuple(entry.number(metric) for metric in WASTE)) for entry in entries),
@@ -148,7 +148,7 @@ def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
 
 
 def _ends(dataset: str, number: int, entry: Scored) -> Figure:
-    """How many tasks end at which step, and how."""
+    """Builds a chart of the number of tasks by last step and kind of end."""
     ends = [run_ends if isinstance(run_ends := run.get('ends'), dict) else {} for run in _runs(entry)]
     names = dict.fromkeys(str(end) for run_ends in ends for end in run_ends)
     by_end = {end: _steps(_counts(*(run_ends.get(end) for run_ends in ends))) for end in names}
@@ -181,17 +181,17 @@ def _ends(dataset: str, number: int, entry: Scored) -> Figure:
 
 
 def _steps(counts: Counter[str]) -> Counter[int]:
-    """The same by number; a step that is none is left out."""
+    """Converts steps to numbers; leaves out invalid ones."""
     return Counter({int(step): count for step, count in counts.items() if step.isdecimal() and len(step) < _DIGITS})
 
 
 def _bar(step: int, width: int) -> int:
-    """Where a task of so many steps stands; one without any, beside those of one."""
+    """Returns the bar of a task with this number of steps; a task with none is in the bar of one."""
     return max(0, step - 1) // width
 
 
 def _numbers(breakdown: Mapping[str, Any], name: str) -> str:
-    """``4.2 (9)``; '' where nobody knows."""
+    """Formats ``4.2 (9)``; '' if unknown."""
     numbers = breakdown.get(name)
     if not isinstance(numbers, dict) or not isinstance(numbers.get('mean'), (int, float)):
         return ''

@@ -1,4 +1,4 @@
-"""The leaderboard: measured models, and apart from them the published ones."""
+"""The leaderboard: measured models, and separate from them the published ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opencompass_tooleval.report.read import Material, Scored
 Columns = Mapping[Score, Mapping[Score, float]]
 OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
-"""What columns end in that a page shows on demand: an ability's formats, and stricter readings."""
+"""Endings of columns that a page shows on demand: an ability's formats, and stricter readings."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Cell:
     """A score.
 
     Attributes:
-        value: 0-100; None if it is not there.
-        error: Its standard error; None if it is not known.
-        best: Whether every other measured model is worse.
-        caveats: Why it does not compare with published ones.
-        lacks: Data sets without which there is no score.
+        value: 0-100; None if it is missing.
+        error: Its standard error; None if it is unknown.
+        best: True if every other measured model has a lower score.
+        caveats: Reasons for which it is not comparable with published scores.
+        lacks: Data sets that the score needs and the run lacks.
     """
 
     value: Number = None
@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A model. ``source`` says where its scores are printed, '' that they are measured."""
+    """A row of a model. ``source`` is the publication of its scores, '' if they are measured."""
 
     model: str
     cells: tuple[Cell, ...]
@@ -58,9 +58,9 @@ class Board:
     Attributes:
         name: Stem of its files.
         title: Its heading.
-        columns: What the cells are.
+        columns: Names of its columns.
         rows: Measured models, then published ones.
-        shares: Column -> what it is made of.
+        shares: Column -> the scores of which it is the mean, with their shares.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Board:
 
     @property
     def halves(self) -> tuple[str, ...]:
-        """The columns that a page shows on demand: those of which a measured model has the whole, too."""
+        """The columns that a page shows on demand: parts of a column that a measured model has too."""
         measured = {
             column
             for i, column in enumerate(self.columns)
@@ -84,7 +84,7 @@ class Board:
         )
 
     def words(self, column: str) -> Words:
-        """What a column is called; of a table of data sets, the data set comes first."""
+        """Returns the name of a column; in a table of data sets, the data set comes first."""
         if self.name == OVERVIEW:
             return Words(column, '')
         dataset, _, metric = column.rpartition(' ')
@@ -94,13 +94,13 @@ class Board:
         return Words(f'{title_of(dataset).removeprefix(self.title).strip()}: {name}', sentence)
 
     def caveats(self, columns: Sequence[str] = ()) -> list[str]:
-        """Every reason once, in order, of some columns or of all; a cell refers to them by number."""
+        """Returns the distinct reasons of some columns or of all, in order; cells refer to them by number."""
         at = [self.columns.index(column) for column in columns or self.columns]
         return list(dict.fromkeys(caveat for row in self.rows for i in at for caveat in row.cells[i].caveats))
 
 
 def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], Scored]) -> Cell:
-    """A column of a table for a model; see :func:`~opencompass_tooleval.core.tables.column_error`."""
+    """Computes a cell of a table; see :func:`~opencompass_tooleval.core.tables.column_error`."""
     lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
     parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}
     values = {score: entry.number(score[1]) for score, entry in parts.items()}
@@ -149,7 +149,7 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
 
 
 def _best_first(rows: list[Row], columns: Sequence[str]) -> list[Row]:
-    """The best first, by the first column that a model has; those without it last."""
+    """Sorts rows by the first column that a model has, the best first; rows without it come last."""
     at = next((i for i in range(len(columns)) if any(row.cells[i].value is not None for row in rows)), 0)
     sign = 1 if lower_is_better(columns[at]) else -1
     return sorted(rows, key=lambda row: (row.cells[at].value is None, sign * (row.cells[at].value or 0)))
@@ -160,22 +160,22 @@ def _place(column: str) -> tuple[bool, bool, bool]:
 
 
 def boards(material: Material, columns: Columns) -> list[Board]:
-    """All tables that a data set at hand belongs to, the data sets in none of them, and an overview before these.
+    """Builds all tables of the measured data sets, an overview first, and a table of data sets in no other table.
 
     Args:
-        material: What was measured.
-        columns: As :func:`~opencompass_tooleval.work_dir.published_columns.published_columns` gives it.
+        material: The results.
+        columns: From :func:`~opencompass_tooleval.work_dir.published_columns.published_columns`.
     """
     present = set(material.datasets)
     groups: dict[str, dict[str, Mapping[Score, float]]] = {}
     for (name, column), shares in columns.items():
         if any(dataset in present for dataset, _ in shares):
             groups.setdefault(name, {})[column] = shares
-    # Overall first, then abilities, then their json and string halves.
+    # Overall first, then abilities, then their json and string formats.
     groups = {
         name: {column: shares[column] for column in sorted(shares, key=_place)} for name, shares in groups.items()
     }
-    # A table of variants counts only if a variant is there: it borrows columns from the one without.
+    # A table of variants counts only if there is a variant: it borrows columns from the table without them.
     groups = {
         name: group
         for name, group in groups.items()
@@ -203,7 +203,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
 
 
 def _whole(columns: Mapping[str, Mapping[Score, float]], material: Material, measured: bool) -> list[str]:
-    """The columns of a table of which a model has every data set, and every score if ``measured``."""
+    """Returns the columns of a table of which a model has every data set, and with ``measured`` every score."""
     done = material.by_pair()
 
     def has(model: str, score: Score) -> bool:
@@ -222,7 +222,7 @@ def _overview(
     alone: Mapping[str, Mapping[str, Mapping[Score, float]]],
     material: Material,
 ) -> dict[str, Mapping[Score, float]]:
-    """The scores that stand for the tables, overall or abilities, and for each data set in none, by benchmark."""
+    """Returns the scores that represent the tables (overall or abilities), and each other data set, by benchmark."""
     rows: list[tuple[str, str, Mapping[Score, float]]] = []
     for name, columns in groups.items():
         whole = _whole(columns, material, measured=True) or _whole(columns, material, measured=False)
@@ -248,7 +248,7 @@ def _unjudged(metric: str) -> str:
 
 
 def board_table(board: Board) -> Table:
-    """A board as text, for the files."""
+    """Converts a board to text, for the files."""
     columns = ['model', 'source']
     for column in board.columns:
         columns += [column, f'{column} SE', f'{column} notes']
@@ -260,7 +260,7 @@ def board_table(board: Board) -> Table:
 
 
 def printed_table(board: Board) -> Table:
-    """A board for print: a column per score, with its error, a star for the best and a dagger where notes say more."""
+    """Converts a board for print: a column per score, with its error, a star for the best and a dagger for notes."""
     rows = [(f'{row.model} (published)' if row.source else row.model, *map(_printed, row.cells)) for row in board.rows]
     return Table(f'board-{board.name}', board.title, ('model', *board.columns), tuple(rows))
 

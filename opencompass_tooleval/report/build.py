@@ -1,4 +1,4 @@
-"""Writes a report: pages that draw their charts, samples, tables, and charts as files where a paper needs them."""
+"""Writes a report: pages that draw their charts, samples, tables, and on request charts as files for a paper."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from opencompass_tooleval.work_dir.whole_file import naming
 
 MARKER = '.tooleval-report'
 FRESH = '.unfinished'
-"""Where a report is built, inside of its folder: what is beside that need not be ours to write."""
+"""Folder inside the report's in which it is built: this process may not be allowed to write beside it."""
 STATIC = Path(__file__).parent / 'static'
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the pages show.
+    """Content of the pages.
 
     Attributes:
-        material: What was measured.
+        material: The results.
         boards: All tables, the overview first.
-        figures: All charts, none of them empty.
+        figures: All charts that are not empty.
         overview: The first page.
-        pages: One per benchmark.
+        pages: One page per benchmark.
     """
 
     material: Material
@@ -66,7 +66,7 @@ class Report:
 
 
 def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
-    """What ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
+    """Yields the content of files that ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
     for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
         try:
             result = load_json(file.read_bytes(), bounded=True)
@@ -84,25 +84,25 @@ def _is_number(value: object) -> bool:
 
 
 def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = ()) -> Path:
-    """Writes the report of working directories into a folder. It replaces an earlier one when it is complete.
+    """Writes the report of work directories into a folder. It replaces an earlier report when it is complete.
 
-    A damaged result or predictions file does not end it: the report says so.
+    Damaged results and predictions files are listed in the report.
 
     Args:
         work_dirs: Runs, or folders of runs.
         out: A new or empty folder, or one with an earlier report.
-        formats: What every chart is written as beside the pages, which need none of it: 'svg', 'png', 'pdf'.
+        formats: Further formats of every chart, which the pages do not need: 'svg', 'png', 'pdf'.
 
     Returns:
         The first page.
 
     Raises:
-        DataError: A working directory is none, a file of retrieval is damaged, or ``out`` holds something else.
+        DataError: A path is no work directory, a file of retrieval is damaged, or ``out`` holds something else.
     """
     material = read(work_dirs)
     _claim(out)
     fresh = out / FRESH
-    shutil.rmtree(fresh, ignore_errors=True)  # of a report that was killed
+    shutil.rmtree(fresh, ignore_errors=True)  # left by a killed process
     try:
         with naming(out):
             _write(material, fresh, formats)
@@ -117,7 +117,7 @@ def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = 
 
 
 def _claim(out: Path) -> None:
-    """Marks a folder as one of a report, so that the next may replace what is in it."""
+    """Marks a folder as that of a report, so that the next report may replace its content."""
     if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
         raise DataError(out, 'this folder holds something that is no report', fix='name another with -o')
     out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What keeps a measured score from being compared with the published ones."""
+"""Reasons for which a measured score is not comparable with the published ones."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from opencompass_tooleval.report.names import MADE, title_of
 from opencompass_tooleval.report.read import Scored
 
 INFRA_SHARE = 0.005
-"""More failures than this are told: as the summarizer does."""
+"""Share of failures above which they are reported, as in the summarizer."""
 
 FEW = 100
-"""Fewer records than this are a part of the data wherever its size is not published."""
+"""Fewer records than this are taken for a part of the data if its published size is unknown."""
 
 _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
-"""Names of GPT-4 and GPT-4 Turbo, with or without a date or a provider before them; no other model's."""
+"""Names of GPT-4 and GPT-4 Turbo only, with or without a date or a provider before them."""
 
 
 _NO_REFERENCE = 'no_reference'
-"""As :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
+"""Value of :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
 
 _ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls', 'model_made_it'}
-"""Parts of the provenance that change no number."""
+"""Parts of the provenance that do not affect numbers."""
 
 
 def caveats_of(entry: Scored) -> tuple[str, ...]:
-    """Sentences, each a reason; none if the score compares."""
+    """Returns a sentence per reason; none if the score is comparable."""
     return tuple(_caveats(entry))
 
 
 def caveats_note(entries: Iterable[Scored]) -> str:
-    """All reasons of several scores as a sentence for a chart; '' if all compare."""
+    """Joins all reasons of several scores to a note for a chart; '' if all are comparable."""
     return as_note(caveat for entry in entries for caveat in caveats_of(entry))
 
 
 def as_note(caveats: Iterable[str]) -> str:
-    """Reasons as a sentence, each once; '' if there is none."""
+    """Joins distinct reasons to a note; '' for none."""
     reasons = '; '.join(dict.fromkeys(caveats))
     return f'Not comparable with published scores: {reasons}.' if reasons else ''
 
 
 def unlike(entries: Iterable[Scored]) -> Iterator[str]:
-    """Why models that were agents on the same data set do not compare with each other: what they depend on differs.
+    """Yields reasons for which agents on the same data set are not comparable: settings that affect scores differ.
 
     Args:
-        entries: Results of any data sets; those that are no agent's are left out.
+        entries: Results of any data sets; those that are no agent's are skipped.
     """
     by_dataset: dict[str, list[Scored]] = {}
     for entry in entries:
@@ -58,7 +58,7 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
             by_dataset.setdefault(entry.dataset, []).append(entry)
     for dataset, dataset_entries in by_dataset.items():
         settings = {entry.model: entry.part('provenance') for entry in dataset_entries}
-        # Whom a simulator that both were given stood in for is a matter of what they called.
+        # The tools that a shared simulator answered for depend on the agents' calls.
         same = _ALIKE | (
             {'simulated_by'} if any(provenance.get('simulator') for provenance in settings.values()) else set()
         )
@@ -69,18 +69,18 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
                 models.setdefault('none' if value in (None, '') else str(value), []).append(model)
             if len(models) > 1:
                 values = '; '.join(f'{short_name(value)} ({first_of(who)})' for value, who in models.items())
-                yield f'{title_of(dataset)}: {key.replace("_", " ")} is {values}: do not compare these'
+                yield f'{title_of(dataset)}: not comparable, since {key.replace("_", " ")} differs: {values}'
 
 
 def _caveats(entry: Scored) -> Iterator[str]:
     provenance, samples = entry.part('provenance'), entry.part('samples')
     encoder, language = provenance.get('encoder'), provenance.get('language')
     if encoder and language in ('EN', 'ZH') and not is_official(str(encoder), str(language)):
-        yield f'other sentence encoder: {encoder}'
+        yield f'another sentence encoder: {encoder}'
     if provenance.get('rebuilt'):
-        yield 'data built here, not the official files'
+        yield 'data built by this package, not the official files'
     if provenance.get('scoring') == 'strict':
-        yield "scoring='strict', not the published one"
+        yield "scoring='strict', not the published scoring"
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))
@@ -99,43 +99,43 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield from _of_size(entry)
     count = samples.get('all')
     if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
-        yield f'{samples["infra"]} of {count} samples failed through no fault of the model; they count as wrong'
+        yield f'{samples["infra"]} of {count} samples failed because of the infrastructure; they count as wrong'
 
 
 def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:
     golds = {gold.strip() for gold in str(provenance.get('gold') or '').split(',')} - {'', 'official'}
     if provenance.get('rebuilt'):
-        golds.discard('plan')  # that is what built here means
+        golds.discard('plan')  # built here implies it
     if golds:
         yield f'gold answers: {", ".join(sorted(golds))}, not the published ones'
 
 
 def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
     judge = provenance.get('judge')
-    if judge and 'judge_hash' not in provenance:  # a file; a model that was asked has its settings beside it
+    if judge and 'judge_hash' not in provenance:  # a file of judgements; a judge model has its settings beside it
         yield f'judgements from {judge}'
     elif judge and provenance.get('benchmark') == 'agents':
-        yield f'judged by {judge}, in the papers by ChatGPT and GPT-4 of then'
+        yield f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
     elif judge and not _GPT_4.fullmatch(str(judge)):
-        yield f'judged by {judge}, in the paper by GPT-4'
+        yield f'judged by {judge}; the paper used GPT-4'
 
 
 def _of_reference(breakdown: Mapping[str, Any]) -> Iterator[str]:
-    """Answers that win since the reference has none: against published answers to a few queries, nearly all do."""
+    """Yields a note if answers win since the reference has none, as nearly all do against a few published answers."""
     judged = breakdown.get('judged')
     won = judged.get('win') if isinstance(judged, Mapping) else None
     counts = won if isinstance(won, Mapping) else {}
     numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
     lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
     if lacking and any(tasks):
-        yield f'{lacking / sum(tasks):.0%} of the tasks are won since the reference has no answer'
+        yield f'{lacking / sum(tasks):.0%} of the tasks count as won since the reference has no answer'
 
 
 def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """What answered an agent's calls: another simulator is another sentence, so that no two stand unmarked."""
+    """Yields a note on the source of answers to calls; each simulator has its own, so that differences are marked."""
     if provenance.get('benchmark') != 'agents':
         return
-    yield 'calls are answered from recordings, in the papers by live tools'
+    yield 'calls are answered from recordings; the papers used live tools'
     if provenance.get('simulated_by'):
         yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
 
@@ -154,8 +154,8 @@ def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_size(entry: Scored) -> Iterator[str]:
-    """That nobody knows what it lacks of the published data."""
+    """Yields a note if the missing part of the published data is unknown."""
     count = records_of(entry.result)
     is_known_benchmark = entry.part('provenance').get('benchmark') in BENCHMARKS
     if is_known_benchmark and count is not None and published_size(entry.result) is None:
-        yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'
+        yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'

@@ -1,4 +1,4 @@
-"""Figures as plotly has them: plain data, drawn by its script in the page."""
+"""Figures as data for plotly, which a script draws in the page."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from opencompass_tooleval.report.palette import COLOURS, DASHES, HATCHES, MARKER
 
 
 def escape(text: str) -> str:
-    """A text that plotly shows as it is: it reads a little HTML in texts."""
+    """Escapes the HTML that plotly interprets in texts."""
     return text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')
 
 
 def to_plotly(figure: Figure) -> dict[str, Any]:
-    """``data`` and ``layout`` of a chart, without the colours of the page."""
+    """Returns ``data`` and ``layout`` of a chart, without the colours of the page."""
     layout: dict[str, Any] = {
         'margin': {'t': 10, 'r': 20, 'b': 40},
         'legend': {'orientation': 'h', 'y': 1.05, 'yanchor': 'bottom'},
     }
     if figure.kind == 'heat':
-        # Numbered, as the bars below; the first model is at the top.
+        # Numbered, like the bars below; the first model is at the top.
         layout['xaxis'] = _names(figure.labels)
         layout['yaxis'] = _names([series.name for series in figure.series]) | {'autorange': 'reversed'}
         return {'data': [_heat(figure)], 'layout': layout}
@@ -44,8 +44,8 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
     if figure.kind in ('bars', 'stacked'):
         layout['legend']['traceorder'] = 'normal'
         layout['barmode'] = 'stack' if figure.kind == 'stacked' else 'group'
-        layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # one part of a bar has a name, too
-        # The range is said: plotly leaves out the last names where nothing has a value.
+        layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # a single part has a name too
+        # Without a range plotly leaves out the last names if they have no values.
         layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
     names = short_names([series.name for series in figure.series])
     traces = [_trace(figure, series, i, names[i]) for i, series in enumerate(figure.series)]
@@ -53,7 +53,7 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
 
 
 def _reach(figure: Figure) -> float:
-    """Where the highest error bar ends."""
+    """Returns the upper end of the highest error bar."""
     ends = (
         value + error[1]
         for series in figure.series
@@ -64,13 +64,13 @@ def _reach(figure: Figure) -> float:
 
 
 def _told(name: str) -> str:
-    """A metric or an ability by its human name; any other text as it is."""
+    """Returns the name for people of a metric or an ability; any other text unchanged."""
     words = words_of_metric(name)
     return words.name if words.sentence else name
 
 
 def _names(labels: Sequence[str]) -> dict[str, Any]:
-    """An axis of categories, which are numbered: plotly takes the same names for one, and some for numbers."""
+    """Builds an axis of numbered categories: plotly merges equal names, and takes some for numbers."""
     ticks = [escape(name) for name in short_names([_told(label) for label in labels])]
     return {'automargin': True, 'tickvals': list(range(len(ticks))), 'ticktext': ticks}
 
@@ -106,13 +106,13 @@ def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, 
 
 
 _WIDE, _HIGH = 0.019, 0.055
-"""A letter's width and a line's height as shares of a chart, about."""
+"""Approximate width of a letter and height of a line as shares of a chart."""
 
 
 def _labels(series: Series, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names of points that fit, and where each stands; the others are seen on hover, and in the table.
+    """Returns the names of points that fit, and their positions; hover and the table show the others.
 
-    The highest points come first: each takes the first side on which nothing stands yet.
+    The highest points come first: each takes the first free side.
     """
     points = [(float(x or 0), float(y or 0)) for x, y in zip(series.x, series.values, strict=True)]
     low = [min(values) for values in zip(*points, strict=True)]

@@ -1,4 +1,4 @@
-"""What only EasyTool's variants have: candidates, retrieval, and the paper's tables (arXiv 2401.06201)."""
+"""Figures of EasyTool's variants only: candidates, retrieval, and the paper's tables (arXiv 2401.06201)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
 SECTION = 'easytool'
-"""The page that they are on."""
+"""The page of these figures."""
 
 _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
 
 
 def selection_figure(material: Material) -> Figure:
-    """ToolBench: how often the right tool is chosen among how many (Figure 3)."""
+    """Builds the chart of ToolBench's selection accuracy by number of candidates (Figure 3)."""
     points: dict[str, list[tuple[int, float]]] = {}
     for entry in material.scored:
         match, value = _SELECTION.fullmatch(entry.dataset), entry.number('accuracy')
@@ -41,7 +41,7 @@ def selection_figure(material: Material) -> Figure:
 
 
 def retrieval_figure(results: Sequence[Mapping[str, Any]]) -> Figure:
-    """NDCG of every ``tooleval easytool retrieval --json`` at hand."""
+    """Builds the chart of NDCG from all results of ``tooleval easytool retrieval --json``."""
     labels = tuple(
         f'{result.get("subset")} {metric}' for result in results for metric in result['documentation']['metrics']
     )
@@ -53,12 +53,12 @@ def retrieval_figure(results: Sequence[Mapping[str, Any]]) -> Figure:
             for metric in result['documentation']['metrics']
         ]
         series.append(Series(side, tuple(values)))
-    note = 'Whole requests among the tools of the file: not comparable with Table 5, which searches all of ToolBench.'
+    note = 'Searches the tools of the file with complete requests; not comparable with Table 5, which searches all.'
     return Figure('toolbench-retrieval', SECTION, 'Retrieval NDCG', 'bars', labels, tuple(series), '', 'NDCG', note)
 
 
 def easytool_published() -> Iterator[Table]:
-    """The paper's own tables."""
+    """Yields the tables of the paper."""
     for name in ('tokens', 'toolbench', 'retrieval'):
         table = published(f'easytool_{name}')
         rows = (

@@ -1,4 +1,4 @@
-"""What a chart shows, whatever draws it."""
+"""Data of charts, independent of the library that draws them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 Number = float | None
 FORMATS = ('svg', 'png', 'pdf')
-"""What charts are written as for a paper."""
+"""File formats of charts for a paper."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class Series:
     """One line, set of bars, or set of points.
 
     Attributes:
-        name: In the legend.
-        values: One per label; None where there is nothing.
-        x: Of points and lines: where they are; else the labels are.
-        errors: How far each value reaches down and up; None where that is not known.
-        published: Whether the values are printed in a paper, not measured here.
+        name: Name in the legend.
+        values: One per label; None if missing.
+        x: Positions of points and lines; otherwise the labels are the positions.
+        errors: Lower and upper error of each value; None if unknown.
+        published: True if the values are printed in a paper, not measured here.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Figure:
 
     Attributes:
         name: Stem of its files.
-        section: The part of the page it belongs to.
+        section: The part of the page that it belongs to.
         title: Its heading.
-        kind: How it is drawn.
-        labels: The categories; of points, what each of the published ones is called.
-        series: What is shown.
-        x_title: Of the axis with numbers across, or ''.
-        y_title: Of the other.
-        note: What a reader has to know.
-        choice: Where several figures share a title: what tells this one apart, such as a model.
+        kind: The kind of drawing.
+        labels: The categories; for points, names of the published ones.
+        series: The data.
+        x_title: Title of the horizontal axis, or ''.
+        y_title: Title of the vertical axis, or ''.
+        note: Notes for the reader.
+        choice: Distinguishes figures with the same title, such as by model.
         links: Series and label -> fragment of the sample browser.
         top: Upper end of the axis; None to fit.
-        board: The table that it stands beside; '' for none.
+        board: The table beside which it is shown; '' for none.
     """
 
     name: str
@@ -69,16 +69,16 @@ class Figure:
     board: str = ''
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """True if there is nothing to draw."""
         return not any(value is not None for series in self.series for value in series.values)
 
     @property
     def height(self) -> int:
-        """Of the chart in a page, in pixels: a row per difference, else all alike."""
+        """Height of the chart in a page, in pixels; it depends on the number of rows for differences only."""
         return max(160, 26 * len(self.labels) + 80) if self.kind == 'differences' else 320
 
     def names_of(self, series: Series) -> tuple[str, ...]:
-        """Of points: what each of a series is called; none if it is the series' name."""
+        """Returns the names of the points of a series; none if they have the series' name."""
         is_named = self.kind == 'points' and series.published and len(self.labels) == len(series.values)
         return self.labels if is_named else ()
 
@@ -90,9 +90,9 @@ class Table:
     Attributes:
         name: Stem of its files.
         title: Its heading.
-        columns: Their names.
+        columns: Names of its columns.
         rows: One text per column.
-        links: One fragment of the sample browser per cell, '' for none; or no rows at all.
+        links: One fragment of the sample browser per cell, '' for none; or no rows.
     """
 
     name: str
@@ -103,24 +103,24 @@ class Table:
 
 
 def slug(name: str) -> str:
-    """A name as part of a file's."""
+    """Converts a name to a part of a file name."""
     return re.sub(r'[^A-Za-z0-9_-]', '_', name)[:100]
 
 
 def mean(values: Iterable[object]) -> Number:
-    """The mean of those that are numbers; None if none is."""
+    """Computes the mean of the numbers among the values; None if there is none."""
     numbers = [float(value) for value in values if isinstance(value, (int, float))]
     return sum(numbers) / len(numbers) if numbers else None
 
 
 CUT = 40
-"""Characters of a name in a chart."""
+"""Maximum number of characters of a name in a chart."""
 FEW = 15
-"""Points that can be named in the chart."""
+"""Maximum number of points that are named in the chart."""
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names of bounded length with both their ends; numbers tell those apart that became the same."""
+    """Shortens names in the middle; adds numbers to names that became equal."""
     shortened: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short, number = short_name(name), 1
@@ -133,18 +133,18 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def short_name(name: str, most: int = CUT) -> str:
-    """A name of bounded length: what is in the middle is left out."""
+    """Shortens a name in the middle to a maximum length."""
     head = most // 2
     return name if len(name) <= most else f'{name[:head]}…{name[len(name) - (most - head - 1) :]}'
 
 
 def shown(value: Number, digits: int = 2) -> str:
-    """A number as text; '' for none."""
+    """Formats a number; '' for None."""
     return '' if value is None else f'{round(value, digits) + 0.0:.{digits}f}'
 
 
 def as_table(figure: Figure) -> Table:
-    """The numbers of a chart: a row per label, a column per series; of points and lines a row per point."""
+    """Converts a chart to a table: a row per label, a column per series; for points and lines a row per point."""
     if figure.kind in ('points', 'lines'):
         rows = tuple(
             (f'{name} (published)' if series.published else name, shown(x), shown(y))

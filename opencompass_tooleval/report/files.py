@@ -1,4 +1,4 @@
-"""Tables as files for a paper: CSV, Markdown, LaTeX."""
+"""Writes tables as files for a paper: CSV, Markdown, LaTeX."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NUMBER = re.compile(r'[+-]?\d+(\.\d+)?')
 
 
 def _csv_cell(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula, or for several rows: it begins one at a bare ``\\r``."""
+    """Escapes a cell, so that a spreadsheet takes it neither for a formula nor for several rows (at a bare ``\\r``)."""
     text = text.replace('\r\n', '\n').replace('\r', '\n')  # line feeds are quoted
     return f"'{text}" if text[:1] in ('=', '+', '-', '@', '\t', '\n') and not _NUMBER.fullmatch(text) else text
 
 
 def to_csv(table: Table) -> str:
-    """Comma-separated values with a header."""
+    """Formats a table as comma-separated values with a header."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator='\n')
     writer.writerows([_csv_cell(text) for text in row] for row in (table.columns, *table.rows))
@@ -35,7 +35,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A table of GitHub's Markdown."""
+    """Formats a table as GitHub Markdown."""
 
     def line(row: tuple[str, ...]) -> str:
         texts = (re.sub(r'([\\|`*_\[\]])', r'\\\1', ' '.join(text.split())) for text in row)
@@ -46,7 +46,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A tabular for the package booktabs."""
+    """Formats a table as a tabular for the package booktabs."""
 
     def line(row: tuple[str, ...]) -> str:
         texts = (''.join(_LATEX.get(sign, sign) for sign in ' '.join(text.split())) for text in row)
@@ -63,9 +63,9 @@ def save_table(table: Table, folder: Path, latex: Table | None = None) -> None:
     """Writes ``NAME.csv``, ``NAME.md`` and ``NAME.tex``; broken characters become question marks.
 
     Args:
-        table: What is written.
-        folder: Where to.
-        latex: What LaTeX gets in its place: long texts fit no printed table.
+        table: The table.
+        folder: The destination.
+        latex: Replaces the table in LaTeX, since long texts do not fit a printed table.
     """
     for ending, text in (('csv', to_csv(table)), ('md', to_markdown(table)), ('tex', to_latex(latex or table))):
         (folder / f'{table.name}.{ending}').write_text(text, encoding='utf-8', errors='replace')

@@ -1,4 +1,4 @@
-"""What tables and data sets are called in plain words, from their abbrs."""
+"""Names of tables and data sets for people, from their abbrs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, VARIANTS, fin
 from opencompass_tooleval.core.variants import VariantKind
 
 OTHERS = 'others'
-"""What belongs to no benchmark of ours: nobody here knows whether more of a metric is better."""
+"""Section of data sets outside this package's benchmarks: whether more of a metric is better is unknown."""
 
 AGENTS = 'agents'
 """The benchmark of tasks that a model carries out itself."""
@@ -18,12 +18,12 @@ FAMILIES = {
     **{name: find_description(name).title for name in (*BENCHMARKS, *USERS)},
     OTHERS: 'Other data sets',
 }
-"""Benchmark -> its name; each has a page."""
+"""Benchmark -> its title; each has a page."""
 
 _KINDS = [find_variant(name) for name in VARIANTS]
 
 _AGENT = '-agent-'
-"""What an abbr of agents has behind the data, such as ``tooleval-teval-agent-react``."""
+"""Part of an agent's abbr after the data, such as in ``tooleval-teval-agent-react``."""
 
 _WORDS = {
     'teval': 'T-Eval',
@@ -47,7 +47,7 @@ _WORDS = {
 
 
 def family_of(name: str) -> str:
-    """The benchmark that a table or a data set belongs to; :data:`OTHERS` if to none of these."""
+    """Returns the benchmark of a table or a data set; :data:`OTHERS` for none."""
     text = name.removeprefix('tooleval-')
     family = text.replace('_', '-').partition('-')[0]
     if _AGENT in f'{text}-' and family != MADE:
@@ -60,12 +60,13 @@ def _kind_of(name: str) -> VariantKind | None:
 
 
 def is_variant(name: str) -> bool:
-    """Whether a table or a data set is a variant of another, such as one with EasyTool's instructions."""
+    """Tests if a table or a data set is a variant of another, such as one with EasyTool's instructions."""
     return _kind_of(name) is not None
 
 
 def title_of(name: str) -> str:
-    """``tooleval-teval-plan_json_v2_zh-easytool`` as ``T-Eval plan JSON v2 Chinese, EasyTool instructions``."""
+    """Converts an abbr: ``tooleval-teval-plan_json_v2_zh-easytool`` -> ``T-Eval plan JSON v2 Chinese, EasyTool
+    instructions``."""
     family = family_of(name)
     if family == OTHERS:
         return FAMILIES.get(name, name)

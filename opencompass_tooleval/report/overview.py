@@ -1,4 +1,4 @@
-"""The first page: which model is best and by how much, models by benchmarks, and what stands out."""
+"""The first page: the ranking of models with differences, models by benchmarks, and findings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from opencompass_tooleval.report.spending import total_cost
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
 
 MEAN = ''
-"""What the ranking's column is called among the rows, none of which has no name."""
+"""Name of the ranking among the rows; no row has an empty name."""
 MOST = 12
-"""Models across the matrix; those behind them are in the tables of the benchmarks."""
+"""Maximum number of models across the matrix; the tables of the benchmarks have the others."""
 LISTED = 3
-"""Of each kind of what stands out."""
+"""Number of findings of each kind."""
 _LEAST = 0.05
-"""What would be shown as 0.0 does not stand out."""
+"""A difference that is shown as 0.0 is no finding."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Place:
         model: Its name.
         score: 0-100.
         behind: Its difference from the first with its interval, as text; '' for the first.
-        verdict: Whether that is more than noise.
-        prompts: Tokens of all prompts of a task, the mean of the data sets' means; None if not known.
-        answers: The same of its answers.
-        cost: What all of its answers cost; None if not known.
+        verdict: Whether the difference is significant.
+        prompts: Tokens of all prompts of a task, the mean of the data sets' means; None if unknown.
+        answers: Tokens of all answers of a task, the mean of the data sets' means.
+        cost: Cost of all of its answers; None if unknown.
     """
 
     model: str
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A benchmark: a cell per model, and who leads."""
+    """A benchmark: a cell per model, and the leader."""
 
     title: str
     page: str
@@ -63,7 +63,7 @@ class MatrixRow:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that stands out, and where its samples are."""
+    """A finding, with a link to its samples."""
 
     text: str
     number: str
@@ -76,15 +76,15 @@ class Overview:
     """The first page.
 
     Attributes:
-        headline: The answer to which is best.
-        measure: What the ranking is by.
-        note: How that is computed; '' where it is one benchmark's own score.
-        places: The ranking; none where no score is common to all models.
-        models: Across the matrix.
-        left_out: How many more there are.
-        rows: Of the matrix.
-        findings: Heading -> what stands out.
-        caveats: Why cells do not compare with the papers, each once.
+        headline: One sentence on the best model.
+        measure: The score of the ranking.
+        note: How that score is computed; '' if it is one benchmark's own score.
+        places: The ranking; none if no score is common to all models.
+        models: Models across the matrix.
+        left_out: Number of further models.
+        rows: Rows of the matrix.
+        findings: Heading -> findings.
+        caveats: Distinct reasons for which cells are not comparable with the papers.
     """
 
     headline: str
@@ -99,12 +99,12 @@ class Overview:
 
 
 def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, str], Spent]) -> Overview:
-    """Everything that the first page says.
+    """Builds the first page.
 
     Args:
-        boards: All tables, the overview first; none where nothing is scored.
-        digest: Of all samples.
-        spent: Model and data set -> what it took.
+        boards: All tables, the overview first; none if there are no scores.
+        digest: The digest of all samples.
+        spent: Model and data set -> usage.
     """
     if not boards:
         return Overview('', '', '', (), (), 0, (), {}, ())
@@ -153,7 +153,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         rows,
         {
             'Abilities with the largest gaps': tuple(_gaps(boards, digest)),
-            'Reasons that cost most points': tuple(_costs(digest)),
+            'Reasons that cost the most points': tuple(_costs(digest)),
             'Records on which models differ most': tuple(_records(digest)),
         },
         tuple(board.caveats()),
@@ -167,7 +167,7 @@ def _family(shares: Shares) -> str:
 def _who_is_ranked(
     columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, float]]:
-    """Which models are ranked, and by what: all, or those with most rows where one without results leaves nothing."""
+    """Returns the ranked models and the measure: if the models share no row, only those with most rows are ranked."""
     ranked_by = _ranked_by(columns, values, models)
     counts = {model: sum(model in scores for scores in values.values()) for model in models}
     most = [model for model in models if counts[model] == max(counts.values())]
@@ -179,9 +179,9 @@ def _who_is_ranked(
 def _ranked_by(
     columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
 ) -> dict[str, float]:
-    """What models are ranked by: rows -> shares. Each benchmark counts alike, as the mean of what all models have."""
+    """Returns the measure: rows -> shares. Each benchmark has equal weight, as the mean of the rows that all have."""
     whole = [name for name in columns if all(model in values[name] for model in models)]
-    # Whether more is better is not known of a data set that is not ours.
+    # Whether more is better is unknown for data sets outside this package.
     whole = [name for name in whole if _family(columns[name]) != OTHERS]
     plain = [name for name in whole if not any(is_variant(dataset) for dataset, _ in columns[name])] or whole
     families: dict[str, list[str]] = {}
@@ -191,22 +191,22 @@ def _ranked_by(
 
 
 def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, str]:
-    """What the ranking is by, and how that is computed; '' where it is a benchmark's own score."""
+    """Describes the measure, and how it is computed; '' if it is a benchmark's own score."""
     if len(names) < 2:
         return ''.join(names), ''
     titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
     variants = any(is_variant(dataset) for name in names for dataset, _ in columns[name])
-    which = 'all of them variants' if variants else 'variants (EasyTool instructions, function calling) aside'
-    note = f'rows below that all ranked models have, {which}. It is computed here; no paper has it.'
+    which = 'all of which are variants' if variants else 'without variants (EasyTool instructions, function calling)'
+    note = f'rows below that all ranked models have, {which}. No paper has this mean.'
     if len(titles) == 1:
         return f'Mean of {titles[0]}', f'Mean of the {note}'
     return 'Mean score', f'Mean of {", ".join(titles)}: each is the mean of its {note}'
 
 
 def headline(ranking: Standing | None) -> str:
-    """One sentence: who is best, by how much, and whether that is more than noise."""
+    """Returns one sentence: the best model, its lead, and whether the lead is significant."""
     if ranking is None:
-        return 'No score of these benchmarks is common to all models'
+        return 'The models have no score in common'
     first, *others = ranking.order
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
@@ -223,7 +223,7 @@ def headline(ranking: Standing | None) -> str:
 
 
 def verdict_of(standing: Standing | None) -> str:
-    """Who leads a row, and of whom that cannot be said."""
+    """Names the leader of a row, and the models from which it does not differ significantly."""
     if standing is None or len(standing.order) < 2:
         return ''
     first, *others = standing.order
@@ -257,14 +257,14 @@ def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]
 
 
 def in_words(interval: Interval | None) -> str:
-    """A difference with its interval: ``-3.20 [-5.10, -1.30]``."""
+    """Formats a difference with its interval: ``-3.20 [-5.10, -1.30]``."""
     if interval is None:
         return ''
     return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
 
 
 def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
-    """Where the best and the worst model are furthest apart."""
+    """Yields the largest differences between the best and the worst model."""
     gaps = []
     for board in boards:
         rows = [row for row in board.rows if not row.source]
@@ -284,13 +284,13 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
 
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
-    """By how much one model's samples of a data set score better than another's, 0-1."""
+    """Computes the mean difference between two models' samples of a data set, 0-1."""
     means = [mean(digest.scores.get((model, dataset), ())) or 0.0 for model in (best, worst)]
     return means[0] - means[1]
 
 
 def _costs(digest: Digest) -> Iterator[Finding]:
-    """Which reasons cost which model most points, over all of a benchmark's data sets."""
+    """Yields the reasons that lose most points, by model and over all data sets of a benchmark."""
     where: dict[tuple[str, str, str], dict[str, float]] = {}
     for (model, dataset), reasons in digest.lost.items():
         for reason, points in reasons.items():
@@ -307,7 +307,7 @@ def _costs(digest: Digest) -> Iterator[Finding]:
 
 
 def _records(digest: Digest) -> Iterator[Finding]:
-    """The records whose scores are furthest apart."""
+    """Yields the records with the largest differences between scores."""
     spreads: list[tuple[float, str, int, str, str]] = []
     for dataset in dict.fromkeys(dataset for _, dataset in digest.scores):
         models = [model for model, name in digest.scores if name == dataset]
@@ -323,7 +323,7 @@ def _records(digest: Digest) -> Iterator[Finding]:
     spreads.sort(key=lambda entry: -entry[0])
     of_families: dict[str, tuple[float, str, int, str, str]] = {}
     for entry in spreads:
-        of_families.setdefault(family_of(entry[1]), entry)  # not four times the same benchmark
+        of_families.setdefault(family_of(entry[1]), entry)  # at most one record per benchmark first
     for gap, dataset, i, best, worst in list(of_families.values())[:LISTED]:
         record = digest.ids[worst, dataset][i]
         link = fragment(worst, dataset, other=best, differ=True, sample=i)

@@ -1,4 +1,4 @@
-"""A page per benchmark: its tables, charts, reasons, data sets, and how they were made."""
+"""A page per benchmark: its tables, charts, reasons, data sets, and their settings."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from opencompass_tooleval.report.read import Material, Scored
 from opencompass_tooleval.report.trials_table import trials_tables
 
 _TOLD = 3
-"""Values of a setting that are named; of more only how many there are."""
+"""Number of a setting's values that are listed; if there are more, they are counted."""
 _NOT_SETTINGS = {'benchmark', 'subset', 'language', 'judgements', 'judge_calls'}
 
 
 @dataclass(frozen=True)
 class Page:
-    """What one page shows.
+    """Content of one page.
 
     Attributes:
         name: Stem of its file.
         title: Its heading.
         boards: Its tables.
         figures: Its charts.
-        reasons: Why points are lost: one figure per data set.
-        tables: More tables, such as those of EasyTool.
+        reasons: Reasons for lost points: one figure per data set.
+        tables: Further tables, such as those of EasyTool.
         settings: Key of the provenance -> its values.
-        warnings: Why models on it do not compare with each other.
+        warnings: Reasons for which its models are not comparable with each other.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Page:
 def pages_of(
     material: Material, boards: Sequence[Board], figures: Sequence[Figure], of_variants: Mapping[str, Sequence[Table]]
 ) -> tuple[Page, ...]:
-    """The pages of all benchmarks that there are results of, and of all kinds of variants that were compared.
+    """Builds the pages of all benchmarks with results, and of all kinds of variants that were compared.
 
     Args:
-        material: What was read.
+        material: The results.
         boards: All tables of scores.
         figures: All charts.
         of_variants: Name of a kind of variants -> its tables.
@@ -91,7 +91,7 @@ def pages_of(
 
 
 def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
-    """Every metric of every data set, a column per model."""
+    """Builds a table with every metric of every data set, a column per model."""
     models = tuple(dict.fromkeys(entry.model for entry in entries))
     values: dict[tuple[str, str], dict[str, str]] = {}
     for entry in sorted(entries, key=lambda entry: entry.dataset):
@@ -111,6 +111,6 @@ def _settings(entries: Iterable[Scored]) -> dict[str, str]:
             if key not in _NOT_SETTINGS and not isinstance(value, dict) and value not in (None, ''):
                 values_of.setdefault(str(key), {})[str(value)] = None
     return {
-        key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different ones'
+        key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different values'
         for key, values in values_of.items()
     }

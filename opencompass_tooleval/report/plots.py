@@ -1,4 +1,4 @@
-"""Figures as files for a paper, by matplotlib: no browser is needed. Imported only where such files are asked for."""
+"""Draws figures as files for a paper with matplotlib, without a browser. Imported only for such files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARKERS = 'osD^vp*h'
 _NO_DATE: dict[str, Any] = {'svg': {'Date': None}, 'pdf': {'CreationDate': None}}
 _HATCHES = ('', '\\\\', '..')
 
-# A font without a sign draws a box; that is no reason to fill the log.
+# A font without a sign draws a box; that should not fill the log.
 logging.getLogger('matplotlib.font_manager').setLevel(logging.ERROR)
 _SETTINGS: Any = {
     'svg.fonttype': 'none',
@@ -32,7 +32,7 @@ _SETTINGS: Any = {
 
 
 def plain(text: str) -> str:
-    """A text that every font and file takes: no lone surrogates or control characters."""
+    """Removes characters that fonts and files cannot hold: lone surrogates and control characters."""
     encodable = text.encode('utf-8', 'replace').decode('utf-8')
     return ''.join(sign if sign.isprintable() else '?' for sign in encodable)
 
@@ -46,7 +46,7 @@ def _plain_names(names: Iterable[str]) -> list[str]:
 
 
 def _legend(figure: Figure) -> Iterator[tuple[Series, str]]:
-    """Every series and its name there."""
+    """Yields every series with its name in the legend."""
     return zip(figure.series, _plain_names(series.name for series in figure.series), strict=True)
 
 

@@ -1,4 +1,4 @@
-"""Where the numbers come from."""
+"""Tables of the provenance of numbers: settings, usage, runs and missing results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a model and a data set took.
+    """Usage of a model on a data set.
 
     Attributes:
         prompts: Mean tokens of the prompts of a task.
         answers: Mean tokens of the answers of a task, estimated unless ``known``; None without predictions.
-        calls: How often the model was asked, every round of a dialogue for itself; None without predictions.
-        cost: Mean cost of an answer by the prices of the model; None where it is not known.
-        known: Of how many answers a server said the tokens, or a tokenizer counted them; 0 where they are estimated.
+        calls: Number of requests to the model, with every round of a dialogue; None without predictions.
+        cost: Mean cost of an answer by the prices of the model; None if unknown.
+        known: Number of answers whose tokens a server or a tokenizer counted; 0 if they are estimated.
     """
 
     prompts: PromptTokens
@@ -36,7 +36,7 @@ class Spent:
 
 
 def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
-    """A row per result: every key of its provenance, samples, tokens, calls and failures."""
+    """Builds a table with a row per result: every key of its provenance, samples, tokens, calls and failures."""
     keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.part('provenance'))])
     used = [key for key in keys if any(key in entry.part('provenance') for entry in material.scored)]
     columns = (
@@ -69,7 +69,7 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
 
 
 def others_table(material: Material) -> Table:
-    """A row per result and model that was asked beside the one under test, such as a judge or a simulator."""
+    """Builds a table with a row per result and auxiliary model, such as a judge or a simulator."""
     rows = [
         (
             entry.model,
@@ -88,14 +88,14 @@ def others_table(material: Material) -> Table:
         for other in read_others(entry.part('usage'))
         for spent, cached in [(other.spent, other.from_cache)]
     ]
-    asked = ('answers', 'requests', 'prompts, tokens', 'answers, tokens', 'cost', 'tokens not known', 'counted here')
+    asked = ('answers', 'requests', 'prompts, tokens', 'answers, tokens', 'cost', 'tokens unknown', 'counted here')
     cache_columns = ('answers from cache', 'tokens from cache', 'cost from cache')
     columns = ('model', 'data set', 'role', 'asked', *asked, *cache_columns)
     return Table('others', 'Judges and simulators', columns, tuple(rows))
 
 
 def runs_table(material: Material) -> Table:
-    """A row per working directory: its configs, by checksum only since they may hold keys, and its wall time."""
+    """Builds a table with a row per run: checksums of its configs, which may hold keys, and its wall time."""
     rows = []
     for run, name in run_names(material.runs).items():
         configs = '; '.join(
@@ -108,13 +108,13 @@ def runs_table(material: Material) -> Table:
 
 
 def missing_table(material: Material, damaged: Sequence[Missing] = ()) -> Table:
-    """What has no result, and results whose predictions cannot be shown."""
+    """Builds a table of missing results, and of results whose predictions cannot be read."""
     rows = tuple((missing.model, missing.dataset, missing.why) for missing in (*material.missing, *damaged))
     return Table('missing', 'Missing or damaged', ('model', 'data set', 'why'), rows)
 
 
 def _seconds(run: WorkDir, stage: str) -> float | None:
-    """Sum over the tasks of what OpenCompass's logs say that they took; None where none says so."""
+    """Adds the times of the tasks in OpenCompass's logs; None if no log has one."""
     seconds = [float(text) for log in run.path.glob(f'logs/{stage}/*/*.out') for text in _ELAPSED.findall(tail(log))]
     return sum(seconds) if seconds else None
 

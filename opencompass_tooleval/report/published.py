@@ -1,8 +1,8 @@
-"""Published scores that measured ones are set beside: a file per table in ``published_tables/``, each with its source.
+"""Published scores for comparison: a file per table in ``published_tables/``, each with its source.
 
-A file begins with ``# source:``, where the table is printed, and ``# boards:``, our tables that have its columns
-(T-Eval's leaderboards do not name a version of the data). Numbers are as printed; a cell is empty where none is given,
-or where the copy at hand does not show it clearly (EasyTool, Table 5).
+A file begins with ``# source:``, its publication, and ``# boards:``, the report's tables with the same columns
+(T-Eval's leaderboards do not name a version of the data). Numbers are as printed; a cell is empty if there is none, or
+if our copy of the paper does not show it clearly (EasyTool, Table 5).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Published:
     """A published table.
 
     Attributes:
-        source: Where it is printed.
-        boards: Names of our tables that it is shown in.
-        columns: The names of its columns; those of ours where they are the same.
+        source: Its publication.
+        boards: Names of the report's tables that show it.
+        columns: The names of its columns; those of the report if they are the same.
         rows: Model -> column -> score.
     """
 
@@ -35,7 +35,7 @@ class Published:
 
 @cache
 def published(name: str) -> Published:
-    """A table, such as ``ultratool_main_en``."""
+    """Reads a table, such as ``ultratool_main_en``."""
     lines = (FOLDER / f'{name}.csv').read_text(encoding='utf-8').splitlines()
     head = dict(line[2:].split(': ', 1) for line in lines if line.startswith('# '))
     (_, *columns), *rows = csv.reader(line for line in lines if not line.startswith('# '))
@@ -52,6 +52,6 @@ def published(name: str) -> Published:
 
 @cache
 def published_on(board: str) -> tuple[Published, ...]:
-    """The tables with the columns of one of ours."""
+    """Returns the published tables with the columns of a table of the report."""
     tables = (published(file.stem) for file in sorted(FOLDER.glob('*.csv')))
     return tuple(table for table in tables if board in table.boards)

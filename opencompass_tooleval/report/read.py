@@ -1,4 +1,4 @@
-"""All results of any number of working directories, without their samples, and what is missing."""
+"""Reads all results of any number of work directories, without their samples, and finds missing ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
 
 _TASK = re.compile(r'\bTask \[([^\[\]\n]*)\]')
-"""What a log of OpenCompass begins with: ``MODEL/DATASET``, separated by commas."""
+"""Matches ``MODEL/DATASET``, separated by commas, at the start of an OpenCompass log."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Scored:
     """One result.
 
     Attributes:
-        model: How the report calls the model.
+        model: Name of the model in the report.
         dataset: Abbr of the data set.
-        run: Where it is.
-        folder: The model's abbr there.
-        result: What the file holds, :func:`~opencompass_tooleval.core.tables.without_samples`.
+        run: The run.
+        folder: The model's abbr in the run.
+        result: Content of the file, :func:`~opencompass_tooleval.core.tables.without_samples`.
     """
 
     model: str
@@ -39,16 +39,16 @@ class Scored:
     result: Mapping[str, Any]
 
     def number(self, metric: str) -> float | None:
-        """A score, 0-100; None if it was not measured, or is no number that can be ranked."""
+        """Returns a score, 0-100; None if it is missing, or no number that can be ranked."""
         value = self.result.get(metric)
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
             return None
         return float(value)
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """A nested dict of the result, such as ``provenance``; empty if there is none.
+        """Returns a nested dict of the result, such as ``provenance``; empty if there is none.
 
-        Of a data set that was asked in several runs, numbers that are given for each are their mean.
+        For a data set with several runs, numbers are the means over the runs.
         """
         part = self.result.get(name)
         if isinstance(part, list):
@@ -57,7 +57,7 @@ class Scored:
 
 
 def _combine(values: Sequence[Any]) -> Any:
-    """One value for those of several runs: the mean of numbers, dicts key by key, the first of anything else."""
+    """Combines the values of several runs: the mean of numbers, dicts key by key, the first of anything else."""
     given = [value for value in values if value is not None]
     if given and all(isinstance(value, dict) for value in given):
         keys = dict.fromkeys(key for value in given for key in value)
@@ -69,7 +69,7 @@ def _combine(values: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Missing:
-    """A model and a data set without a result, and why."""
+    """A model and a data set without a result, and the reason."""
 
     model: str
     dataset: str
@@ -78,12 +78,12 @@ class Missing:
 
 @dataclass(frozen=True)
 class Material:
-    """What a report is made of.
+    """Input of a report.
 
     Attributes:
-        runs: The working directories.
+        runs: The work directories.
         scored: Results, by model and data set.
-        missing: What was begun, or done by another model, and has no result.
+        missing: Results that were begun, or that another model has, and that are missing.
     """
 
     runs: tuple[WorkDir, ...]
@@ -106,7 +106,7 @@ class Material:
 
 
 def run_names(runs: Sequence[WorkDir]) -> dict[WorkDir, str]:
-    """The names of runs: as much of the ends of their paths as tells them apart."""
+    """Returns the names of runs: the shortest unique ends of their paths."""
     depth = 1
     while len({run.path.parts[-depth:] for run in runs}) < len(set(runs)):
         depth += 1
@@ -114,7 +114,7 @@ def run_names(runs: Sequence[WorkDir]) -> dict[WorkDir, str]:
 
 
 def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
-    """Model and data set, or a shard of it, of everything that left a file or that a log names as its task."""
+    """Yields model and data set, or a shard of it, for each file, and for each task that a log names."""
     for file in run.path.glob('predictions/*/*.json'):
         if not file.name.startswith(('.', 'tmp_')):
             yield file.parent.name, file.stem
@@ -127,7 +127,7 @@ def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
 
 
 def _whole(name: str, names: set[str]) -> str:
-    """The data set that a name is a shard of, or the name itself."""
+    """Returns the data set of which a name is a shard, or the name itself."""
     whole = whole_of(name)
     return whole if whole and (whole in names or f'{whole}_0' in names) else name
 
@@ -158,12 +158,12 @@ def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
 
 
 def read(paths: Sequence[Path]) -> Material:
-    """Reads working directories.
+    """Reads work directories.
 
-    A model with a result of the same data set in two of them is called ``MODEL (RUN)``.
+    If a model has a result of the same data set in two of them, its name is ``MODEL (RUN)``.
 
     Raises:
-        DataError: One is no run of OpenCompass.
+        DataError: A path is no run of OpenCompass.
     """
     runs = tuple(dict.fromkeys(WorkDir.find(path).absolute() for path in paths))
     read_runs = {run: _of_run(run) for run in runs}

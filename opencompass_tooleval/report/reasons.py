@@ -1,4 +1,4 @@
-"""Why points are lost: the share of every reason, per data set and model."""
+"""Charts of the reasons for lost points: the share of every reason, per data set and model."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ OTHERS = 'other reasons'
 def fragment(
     model: str, dataset: str, reason: str = '', other: str = '', differ: bool = False, sample: int | None = None
 ) -> str:
-    """Where in the sample browser the samples are.
+    """Builds the link to samples in the sample browser.
 
     Args:
-        model: Whose.
-        dataset: Of what.
-        reason: Only those with it.
-        other: Beside another model's.
-        differ: Only where the two differ.
-        sample: The one that is opened.
+        model: The model.
+        dataset: The data set.
+        reason: Restricts to samples with this reason.
+        other: Another model to show beside it.
+        differ: True to restrict to samples on which the two models differ.
+        sample: The sample to open.
     """
     fields = {'model': model, 'other': other, 'dataset': dataset, 'reason': reason, 'differ': '1' if differ else ''}
     fields['sample'] = '' if sample is None else str(sample)
@@ -33,7 +33,7 @@ def fragment(
 
 
 def reason_figures(material: Material) -> Iterator[Figure]:
-    """One figure per data set: a bar per model, a part per reason, right answers first."""
+    """Yields one figure per data set: a bar per model, a part per reason, correct answers first."""
     for dataset in material.datasets:
         entries = [entry for entry in material.scored if entry.dataset == dataset and entry.part('reasons')]
         if entries:

@@ -1,8 +1,8 @@
-"""Samples as script files of a hundred each, which the browser loads when it needs them.
+"""Writes samples as script files of a hundred each, which the browser loads on demand.
 
 ``samples/index.js`` lists models and data sets. Per model and data set, ``pN/index.js`` has ids, values, reasons and
-domains of all samples, and ``pN/M.js`` the samples themselves. What was asked is mostly the same for all models: it is
-kept per data set in ``dN/M.js``, each text of a hundred samples once, and beside a sample only where it differs.
+domains of all samples, and ``pN/M.js`` the samples themselves. Prompts are mostly the same for all models: they are
+stored per data set in ``dN/M.js``, each text of a hundred samples once, and with a sample only if it differs.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 SIZE = 100
 EXCERPT = 90
-"""Characters of a task or an answer in the list of samples."""
+"""Number of characters of a task or an answer in the list of samples."""
 _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools'}
-"""What a detail says of a trajectory, which shows it anyway."""
+"""Members of a detail about a trajectory, which the trajectory shows anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
-"""Metrics that sum a sample up, the best first; ``error_free_rate`` is no rate of errors."""
+"""Metrics that summarize a sample, the best first; ``error_free_rate`` is no rate of errors."""
 
 Message = tuple[str, str]
 
 
 def messages_of(prompt: Any) -> tuple[Message, ...]:
-    """Role and text of every turn, from a prompt as OpenCompass keeps it; calls in it are a turn of their own."""
+    """Returns role and text of every turn of an OpenCompass prompt; calls in it are separate turns."""
     if prompt is None:
         return ()
     turns = prompt if isinstance(prompt, list) else [prompt]
@@ -75,11 +75,11 @@ def _messages_of_turn(turn: Any) -> Iterator[Message]:
 
 
 def asked_of(prediction: Mapping[str, Any], detail: Mapping[str, Any] | None = None) -> tuple[Message, ...]:
-    """What a prediction answers: its prompt, and the tools that were offered, which come first.
+    """Returns the request that a prediction answers: the offered tools first, then its prompt.
 
     Args:
         prediction: Its row.
-        detail: The sample; an agent's says the tools, since not every way of calling offers them natively.
+        detail: The sample; that of an agent has the tools, since not every loop offers them natively.
     """
     tools = prediction.get('tools') or (detail or {}).get('tools')
     offered = (('tools', as_text(tools)),) if tools else ()
@@ -87,15 +87,15 @@ def asked_of(prediction: Mapping[str, Any], detail: Mapping[str, Any] | None = N
 
 
 def first_words(text: str) -> str:
-    """The beginning of a text, in one line."""
+    """Returns the beginning of a text, in one line."""
     words = ' '.join(text[: 4 * EXCERPT].split())
     return words if len(words) <= EXCERPT else f'{words[:EXCERPT]}…'
 
 
 def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
-    """The first words of what each sample asks for: of the last message that is not the same in all of them.
+    """Returns the first words of each sample's request: of the last message that differs between samples.
 
-    What the messages of all samples begin with is left out: instructions tell nobody which sample it is.
+    A common beginning of the messages is left out, since instructions do not distinguish samples.
     """
     for back in range(1, 1 + max(map(len, asked), default=0)):
         texts = [messages[-back][1] if len(messages) >= back else '' for messages in asked]
@@ -108,9 +108,9 @@ def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
 
 
 def trace_of(prediction: str) -> dict[str, Any] | None:
-    """The rounds and calls of a dialogue that is kept as JSON: ``{'rounds': [{'asked', 'answer'}], 'calls': [...]}``.
+    """Reads a dialogue stored as JSON: ``{'rounds': [{'asked', 'answer'}], 'calls': [...]}``.
 
-    None if it is no such text.
+    None if the text is no such dialogue.
     """
     if not prediction.startswith('{'):
         return None
@@ -134,10 +134,11 @@ def trace_of(prediction: str) -> dict[str, Any] | None:
 
 
 def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the browser filters by, in columns: ``reason`` and ``domain`` count into ``reasons`` and ``domains``.
+    """Returns columns for the browser's filters: ``reason`` and ``domain`` are indices into ``reasons`` and
+    ``domains``.
 
-    The mean of the metrics in ``main`` is a sample's score until the reader chooses another. ``trials`` is there for
-    a data set that was asked several times.
+    The mean of the metrics in ``main`` is a sample's score until the reader chooses another. ``trials`` is present for
+    a data set with several runs.
     """
     reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
     domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
@@ -158,7 +159,7 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _main(metrics: Sequence[str]) -> list[str]:
-    """What stands for the whole: one metric, or all that are no errors and no formats; none if there are only these."""
+    """Selects the metrics of a sample's score: one, or all that are no errors and no formats; none without these."""
     first = next((name for name in _WHOLE if name in metrics), None)
     forms = ('parse_rate', 'json_rate', 'json_format', 'string_format')
     told = [name for name in metrics if 'error' not in name and not name.startswith(forms)]
@@ -171,20 +172,20 @@ def _rounded(value: Any) -> Any:
 
 
 def _keyed(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
-    """Rows by record and by how often that record has come before: a data set may be asked in several runs."""
+    """Yields rows with the record and the number of its earlier rows: a data set may have several runs."""
     return with_runs(rows, lambda row: str(row.get(name)))
 
 
 @dataclass
 class _Prompts:
-    """What was asked of a data set by the first model that is looked at."""
+    """The prompts of the first model on a data set."""
 
     folder: str
     hashes: list[int] = field(default_factory=list)
     tokens: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def remembering(self, counter: Counter) -> Counter:
-        """The same counter, which counts every distinct text once for all models."""
+        """Wraps a counter, so that it counts every distinct text once for all models."""
 
         def count(texts: Sequence[str]) -> list[int]:
             keys = {text: (counter.name, hash(text)) for text in texts}
@@ -205,8 +206,8 @@ class SampleFiles:
     """Writes the files below ``folder``, data set by data set.
 
     Attributes:
-        digest: Of all samples, for the first page.
-        damaged: Results whose predictions cannot be read; their samples are shown without them.
+        digest: The digest of all samples, for the first page.
+        damaged: Results with unreadable predictions; their samples are shown without them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -224,7 +225,7 @@ class SampleFiles:
         """Writes every result's samples.
 
         Returns:
-            Model and data set -> what it took, for those with samples.
+            Model and data set -> usage, for those with samples.
         """
         spent = {}
         for dataset in material.datasets:
@@ -243,7 +244,7 @@ class SampleFiles:
         return spent
 
     def _keep_words(self, trajectories: Sequence[Mapping[str, Any]]) -> None:
-        """Keeps which codes the browser will have to put in words."""
+        """Collects the codes that the browser has to show in words."""
         for trajectory in trajectories:
             self._reasons |= dict.fromkeys(reasons_in(trajectory))
             self._has_trajectories = True
@@ -274,7 +275,7 @@ class SampleFiles:
             rows.append(row)
             answers = _answers_in(row)
             answer_tokens += 0 if is_known or not answers else sum(counter.count(answers))
-            calls += max(1, len(answers)) if key in predictions else 0  # of a dialogue that failed: 1
+            calls += max(1, len(answers)) if key in predictions else 0  # 1 for a failed dialogue
         folder = f'p{number}'
         index = index_of(details)
         self.digest.add(entry.model, entry.dataset, result, index)
@@ -299,14 +300,14 @@ class SampleFiles:
         )
 
     def _counter(self, entry: Scored) -> Counter:
-        """What counts prompts and answers whose tokens the result does not have, as the summary of the run has it."""
+        """Returns the counter of tokens for texts whose tokens the result lacks, the same as in the run's summary."""
         key = entry.run, entry.folder
         if key not in self._counters:
             self._counters[key] = run_counter(entry.run, entry.folder)
         return self._counters[key]
 
     def _predictions(self, entry: Scored) -> list[dict[str, Any]]:
-        """The rows; none if a file is damaged, which is kept in mind: the result is sound all the same."""
+        """Reads the rows; none, and a note, if a file is damaged: the result is still valid."""
         try:
             rows = entry.run.prediction_rows(entry.folder, entry.dataset)
             if not all(isinstance(row, dict) for row in rows):
@@ -318,7 +319,7 @@ class SampleFiles:
         return rows
 
     def _share(self, dataset: str, asked: Sequence[tuple[Message, ...]]) -> tuple[_Prompts, set[int]]:
-        """The prompts of the data set, and the samples whose own differ."""
+        """Returns the prompts of the data set, and the samples whose own prompts differ."""
         hashes = [hash(messages) for messages in asked]
         shared = self._prompts.get(dataset)
         if shared is None:
@@ -331,14 +332,14 @@ class SampleFiles:
 
 
 def _answers_in(row: Mapping[str, Any]) -> list[str]:
-    """What the model said: a dialogue is kept with all that was asked in it, too."""
+    """Returns the model's answers: a dialogue is stored with all of its requests, too."""
     if 'trajectory' in row:
         return said_in(row['trajectory'])
     return [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
 
 
 def answer_text(prediction: Mapping[str, Any]) -> str:
-    """What a prediction says: its text, and behind it each native call with its arguments as they came."""
+    """Returns a prediction's text, followed by each native call with its arguments unchanged."""
     calls = prediction.get('calls')
     shown = [as_text(prediction.get('prediction', ''))]
     for call in calls if isinstance(calls, list) else ():
@@ -361,7 +362,7 @@ def _row(
         'parse_method': detail.get('parse_method'),
         'gold': detail.get('gold'),
     }
-    if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut
+    if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, even if the shown text is cut
         row['trace'] = trace
     elif are_dialogues and (trajectory := trajectory_of(str(raw))):
         row |= {'trajectory': trajectory, 'answer': trajectory['answer']}
@@ -376,7 +377,7 @@ def _row(
 
 
 def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
-    """Judgements of a detail's answer: a file has those of all runs, and older rows do not say what they are of."""
+    """Returns judgements of a detail's answer: a file has those of all runs, and older rows do not identify theirs."""
     steps = detail.get('steps')
     parts = [detail, *(steps if isinstance(steps, list) else ())]
     digests = [part.get('answer_digest') for part in parts if isinstance(part, dict)]
@@ -384,7 +385,7 @@ def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
 
 
 def _judgements(entry: Scored) -> dict[str, list[Any]]:
-    """Record -> the judge's rows about it, from the file that keeps it beside the result."""
+    """Returns record -> the judge's rows about it, from the file beside the result."""
     judgements: dict[str, list[Any]] = defaultdict(list)
     file = entry.run.path / 'results' / entry.folder / f'{entry.dataset}_judgements.jsonl'
     if file.is_file():
@@ -392,7 +393,7 @@ def _judgements(entry: Scored) -> dict[str, list[Any]]:
             try:
                 row = load_json(line, bounded=True)
             except ValueError:
-                continue  # a line that a killed run left behind; the result does not rest on it
+                continue  # a line that a killed run left; the result does not depend on it
             if isinstance(row, dict):
                 judgements[str(row.get('id'))].append(row)
     return judgements

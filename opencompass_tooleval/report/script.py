@@ -1,4 +1,4 @@
-"""Data as a script file, so that a page opened from disk can load it: nothing in it can be anything but data."""
+"""Writes data as a script file, which a page opened from disk can load; it can hold nothing but data."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 
 
 def to_script(call: str, *arguments: Any) -> str:
-    """``call(...)`` with JSON arguments, in ASCII.
+    """Formats ``call(...)`` with JSON arguments, in ASCII.
 
     Each argument is a text for ``JSON.parse``: as a literal of the script, a key ``__proto__`` would set a prototype.
-    Non-ASCII, so also U+2028, U+2029 and lone surrogates, is escaped; so are ``<``, ``>`` and ``&``, and no text can
-    end a script or begin a comment.
+    Non-ASCII characters (also U+2028, U+2029 and lone surrogates), ``<``, ``>`` and ``&`` are escaped, so that no text
+    can end a script or begin a comment.
 
     Args:
-        call: A name of our own.
-        arguments: JSON values; what is no finite number becomes text.
+        call: A function name of the report.
+        arguments: JSON values; NaN and infinity become text.
     """
     return f'{call}({",".join(map(_parsed, arguments))});\n'
 

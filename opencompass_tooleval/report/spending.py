@@ -1,4 +1,4 @@
-"""What results cost, and scores against it."""
+"""Cost of results, and charts of scores against it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Key = tuple[str, str]
 _ANSWERS = 1000
-"""Of so many the cost is shown: that of one is too small a number."""
+"""Number of answers of which the cost is shown: that of one is too small a number."""
 _FEWEST = 2
-"""Models without which there is nothing to set side by side."""
+"""Minimum number of models for a comparison."""
 
 
 def spent_of(material: Material, estimated: Mapping[Key, Spent]) -> dict[Key, Spent]:
-    """Model and data set -> what it took: as the results say it, and what they do not say as it was estimated."""
+    """Returns model and data set -> usage: from the results, or estimated if they lack it."""
     prices = {run: _prices(run) for run in {entry.run for entry in material.scored}}
     return {
         (entry.model, entry.dataset): _known(
@@ -40,7 +40,7 @@ def spent_of(material: Material, estimated: Mapping[Key, Spent]) -> dict[Key, Sp
 
 
 def _prices(run: WorkDir) -> dict[str, Prices]:
-    """What the models of a run cost by its config; nothing where that cannot be read."""
+    """Returns the prices of a run's models from its config; none if that cannot be read."""
     try:
         return prices_of(read_dumped(run.config()))
     except (DataError, OSError):
@@ -59,9 +59,9 @@ def _known(entry: Scored, estimated: Spent | None, prices: Prices | None) -> Spe
 
 
 def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Iterator[Figure]:
-    """The main score of every table against what an answer costs, or else against its tokens.
+    """Yields charts of the main score of every table against the cost of an answer, or else against its tokens.
 
-    Only what servers said or a tokenizer counted is shown, and at least two models.
+    Only usage that servers reported or a tokenizer counted is shown, for at least two models.
     """
     for board in boards:
         if board.name == OVERVIEW or family_of(board.name) == OTHERS:
@@ -72,7 +72,7 @@ def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Ite
 
 
 def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | None:
-    """That of one column; None where fewer than two models have score and cost, or tokens."""
+    """Builds the chart of one column; None if fewer than two models have score and cost, or tokens."""
     at = board.columns.index(column)
     cells = {row.model: row.cells[at] for row in board.rows if not row.source}
     scores = {model: cell.value for model, cell in cells.items() if cell.value is not None}
@@ -96,18 +96,18 @@ def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | N
         tuple(Series(model, (scores[model],), x=(x,)) for model, x in across.items()),
         x_title=x_title,
         y_title=board.words(column).name,
-        note=f'Not known of {", ".join(left_out)}.' if left_out else '',
+        note=f'Unknown for {", ".join(left_out)}.' if left_out else '',
         board=board.name,
     )
 
 
 def _over(models: Mapping[str, Number], datasets: Sequence[str], numbers: Mapping[Key, Number]) -> dict[str, float]:
-    """Model -> the mean over the data sets, for those models of which all of them have a number."""
+    """Returns model -> mean over the data sets, for models with a number for each of them."""
     values = {model: [numbers.get((model, dataset)) for dataset in datasets] for model in models}
     return {model: math.fsum(filter(None, costs)) / len(costs) for model, costs in values.items() if None not in costs}
 
 
 def total_cost(costs: Sequence[Spent]) -> Number:
-    """What all answers of a model cost; None where that is not known of all."""
+    """Adds the cost of all answers of a model; None if one is unknown."""
     parts = [amount.cost * amount.known if amount.cost is not None else None for amount in costs]
     return math.fsum(filter(None, parts)) if parts and None not in parts else None

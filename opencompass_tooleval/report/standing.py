@@ -1,4 +1,4 @@
-"""Who leads, and whether the lead is more than noise: paired intervals from the samples of all models."""
+"""Leaders of scores, and whether their lead is significant: paired intervals from the samples of all models."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.report.figure import mean
 
 _NOISE = 1e-5
-"""Points that are no difference: what rounding adds up to."""
+"""Points below which two scores are equal, because of rounding errors."""
 
 Shares = Mapping[Score, float]
-"""Data set and metric -> share: what a score is made of."""
+"""Data set and metric -> share in a score."""
 
 
 @dataclass
 class Digest:
-    """What the first page needs of the samples, which are read once, one result after the other.
+    """Data from the samples for the first page; each result is read once.
 
     Attributes:
         values: Model and data set -> metric -> values by record.
-        lost: Model and data set -> reason -> points that it cost, in samples.
-        scores: Model and data set -> the score of each sample, 0-1, in the data's order; None where it has none.
+        lost: Model and data set -> reason -> lost points, in samples.
+        scores: Model and data set -> score of each sample, 0-1, in the data's order; None if it has none.
         ids: Model and data set -> records, in the same order.
     """
 
@@ -37,13 +37,13 @@ class Digest:
     ids: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def add(self, model: str, dataset: str, result: Mapping[str, Any], index: Mapping[str, Any]) -> None:
-        """Keeps what is needed of a result.
+        """Adds a result.
 
         Args:
             model: Its name in the report.
-            dataset: Abbr.
-            result: With ``details``.
-            index: What the sample browser filters by (see :func:`~opencompass_tooleval.report.samples.index_of`).
+            dataset: Abbr of the data set.
+            result: The result with ``details``.
+            index: The result of :func:`~opencompass_tooleval.report.samples.index_of`.
         """
         key = model, dataset
         self.values[key] = {metric: record_values(result, metric) for metric in metrics_of(result)}
@@ -60,13 +60,13 @@ class Digest:
 
 @dataclass(frozen=True)
 class Standing:
-    """The models on one score.
+    """The ranking of models by one score.
 
     Attributes:
-        order: Those that have it, the best first.
+        order: Models with the score, the best first.
         scores: Model -> score, 0-100.
-        behind: Model -> its difference from the first, in points; None where there is no interval, such as where the
-            two were not asked the same records.
+        behind: Model -> its difference from the first, in points; None without an interval, such as if the two have
+            different records.
     """
 
     order: tuple[str, ...]
@@ -79,15 +79,15 @@ class Standing:
 
     @property
     def equal(self) -> list[str]:
-        """Those that have the first one's score; what a sum of floats may add or lose does not count."""
+        """Returns the models with the first one's score, within rounding errors."""
         return [model for model in self.order[1:] if math.isclose(self.behind_by(model), 0, abs_tol=_NOISE)]
 
     def behind_by(self, model: str) -> float:
-        """The score of a model less that of the first, in points."""
+        """Returns the score of a model minus that of the first, in points."""
         return self.scores[model] - self.scores[self.leader]
 
     def is_apart(self, model: str) -> bool | None:
-        """Whether a model is behind by more than noise; None if that cannot be said."""
+        """True if a model is significantly behind the first; None if unknown."""
         interval = self.behind.get(model)
         return None if interval is None else interval.high < 0 or interval.low > 0
 
@@ -95,12 +95,12 @@ class Standing:
 def standings(
     columns: Mapping[str, Shares], scores: Mapping[str, Mapping[str, float]], digest: Digest
 ) -> dict[str, Standing]:
-    """Every score's standing, over models that have it.
+    """Computes the standing of every score, over the models that have it.
 
     Args:
-        columns: Name of a score -> what it is made of.
-        scores: The same names -> model -> score, 0-100.
-        digest: Of all results.
+        columns: Name of a score -> its parts.
+        scores: Name of a score -> model -> score, 0-100.
+        digest: The digest of all results.
     """
     orders = {name: tuple(sorted(scores[name], key=lambda model: -scores[name][model])) for name in columns}
     needed = {
@@ -124,7 +124,7 @@ Drawn = dict[tuple[str, str], tuple[dict[Score, Pairs], dict[Score, Means]]]
 
 
 def _draw(needed: Iterable[tuple[str, str, str]], used: set[Score], digest: Digest) -> Drawn:
-    """Resamples all pairs of models; those over the same records at once: what is drawn is the same."""
+    """Resamples all pairs of models; pairs with the same records together, since their draws are the same."""
     groups: dict[tuple[str, tuple[Any, ...]], list[tuple[str, str, dict[str, Pairs]]]] = defaultdict(list)
     for dataset, first, second in needed:
         sides = digest.values.get((first, dataset), {}), digest.values.get((second, dataset), {})
@@ -150,11 +150,11 @@ def _draw(needed: Iterable[tuple[str, str, str]], used: set[Score], digest: Dige
 
 
 def _interval(shares: Shares, scores: Mapping[str, float], drawn: Drawn, first: str, second: str) -> Interval | None:
-    """The interval of two models' difference; None if not all of the score is a mean over records that both have."""
+    """Returns the interval of two models' difference; None unless all parts are means over records that both have."""
     pairs, means = drawn.get((first, second), ({}, {}))
     if not all(score in pairs for score in shares):
         return None
     interval = compare_column(shares, pairs, means)
-    # The first may lead over all of its records, and be behind over the few of these that the second was asked, too.
+    # The first may lead over all of its records, and be behind over the few that the second has too.
     is_whole = math.isclose(interval.delta, scores[second] - scores[first], abs_tol=_NOISE)
     return interval if is_whole else None

@@ -1,4 +1,4 @@
-"""T-Eval: the six abilities, and json beside string (arXiv 2312.14033, Table 1)."""
+"""Charts of T-Eval: the six abilities, and JSON compared with string (arXiv 2312.14033, Table 1)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opencompass_tooleval.report.figure import Figure, Series
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
 REFERENCES = ('GPT-4-Turbo (Nov 2023)', 'Qwen-7B')
-"""Published models shown beside the measured ones."""
+"""Published models that are shown beside the measured ones."""
 
 
 def teval_figures(boards: list[Board]) -> Iterator[Figure]:
-    """The figures of every table of T-Eval."""
+    """Yields the figures of every table of T-Eval."""
     for board in boards:
         if board.name.startswith('tooleval-teval'):
             yield _radar(board)
@@ -46,12 +46,12 @@ def _gaps(board: Board) -> Iterator[Figure]:
         yield Figure(
             f'{board.name}-formats-{number}',
             'teval',
-            f'{board.title}: json beside string',
+            f'{board.title}: JSON compared with string',
             'bars',
             TWO_FORMATS,
             tuple(series),
             y_title='score',
-            note='Bars reach one standard error up and down. Review has one format only.',
+            note='Error bars show one standard error. Review has only one format.',
             choice=row.model,
             board=board.name,
         )

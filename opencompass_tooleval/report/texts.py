@@ -1,4 +1,4 @@
-"""Texts that others wrote, for a page: bounded."""
+"""Bounds texts from models and files for a page."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 LONGEST = 100_000
-"""Characters of a text; what is longer is cut, and says so."""
+"""Maximum number of characters of a text; longer ones are cut, with a note."""
 
 
 def cut(text: str, most: int = LONGEST) -> str:
-    """A text of bounded length."""
+    """Cuts a text to a maximum length."""
     return text if len(text) <= most else f'{text[:most]}\n[cut: {len(text)} characters]'
 
 
 def as_text(value: Any) -> str:
-    """An answer as text: some methods keep several."""
+    """Converts an answer to text; some methods store several."""
     return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))

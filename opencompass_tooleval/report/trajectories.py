@@ -1,8 +1,7 @@
-"""What an agent did on a task, step by step, for the sample browser: read as data, and bounded.
+"""Trajectories of agents for the sample browser, step by step: read as data, and bounded.
 
-A prediction is kept as :mod:`opencompass_tooleval.agents.trajectory` writes it. That room lies above this one, and a
-report may be of predictions that an older version or somebody else wrote: only what is here is looked at, whatever the
-rest is.
+:mod:`opencompass_tooleval.agents.trajectory` writes predictions, in a higher layer than this one. A report may be of
+predictions from an older version or another source: only the members read here are used, and others are ignored.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from opencompass_tooleval.core.usage import read_usage, whole_number
 from opencompass_tooleval.report.texts import cut
 
 MOST_STEPS = 500
-"""Steps that are shown, and calls of one of them."""
+"""Maximum number of steps shown, and of calls shown of one step."""
 THOUGHT = 20_000
 ARGUMENTS = 5_000
 OBSERVATION = 10_000
 NAME = 200
-"""Characters of each kind of text that are shown at most."""
+"""Maximum number of characters shown of each kind of text."""
 TOGETHER = 300_000
-"""Characters of all of them; once they are used up, every further text is cut to :data:`LEAST`."""
+"""Maximum number of characters of all texts; after that, every further text is cut to :data:`LEAST`."""
 LEAST = 200
 
 _OPINION = ('value', 'by', 'why', 'fault')
@@ -34,20 +33,20 @@ _MOST_OPINIONS = 50
 
 
 class _Space:
-    """How many characters of one trajectory are still shown."""
+    """Remaining number of characters of one trajectory."""
 
     def __init__(self) -> None:
         self.left = TOGETHER
 
     def text(self, value: Any, most: int) -> str:
-        """A text in the bounds; ``''`` for what is none."""
+        """Cuts a text to the bounds; ``''`` for a value that is no text."""
         text = value if isinstance(value, str) else ''
         most = min(most, max(self.left, LEAST))
         self.left -= min(len(text), most)
         return cut(text, most)
 
     def arguments(self, value: Any) -> Any:
-        """Arguments as JSON values where they are few, else as text that is cut."""
+        """Returns small arguments as JSON values, others as text that is cut."""
         if isinstance(value, str):
             return self.text(value, ARGUMENTS)
         plain = to_jsonable(value)
@@ -57,15 +56,14 @@ class _Space:
 
 
 def trajectory_of(prediction: str) -> dict[str, Any] | None:
-    """The steps of an agent that is kept as JSON; None if it is no such text.
+    """Reads the steps of an agent from JSON; None if the text has none.
 
     Returns:
-        ``loop``, ``answer``, ``stopped``, ``path`` (places of the steps that lead to the end), ``left_out``
-        (observations), ``settings``, ``all`` (how many steps there are), ``tokens`` and ``seconds`` of all of them
-        where they are known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``, ``tokens``
-        (asked and answered), ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``, ``fault``,
-        ``error`` where the recording says that there was one, and, where the loop cut the observation, ``seen`` of
-        ``whole`` characters.
+        ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end), ``left_out``
+        (observations), ``settings``, ``all`` (number of steps), ``tokens`` and ``seconds`` of all steps if known, and
+        ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``, ``tokens`` (of prompt and answer),
+        ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``, ``fault``, ``error`` if the recording
+        has one, and, if the loop cut the observation, ``seen`` of ``whole`` characters.
     """
     if not prediction.startswith('{'):
         return None
@@ -97,9 +95,9 @@ def trajectory_of(prediction: str) -> dict[str, Any] | None:
 
 
 def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of each gold call: the place of the call that was matched with it (None: none), and whether they pass the same.
+    """Returns for each gold call the index of its matched call (or None), and whether their arguments are equal.
 
-    Places are among the calls of tools in the steps of ``path``.
+    Indices are among the calls of tools in the steps of ``path``.
     """
     matches = detail.get('matches')
     rows = matches if isinstance(matches, list) and _are_objects(matches) else []
@@ -107,7 +105,7 @@ def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def opinions_of(detail: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What judges found of the answer: ``area`` (``solved``, ``win``, ...), ``value``, ``by``, ``why``, ``fault``."""
+    """Returns judges' opinions of the answer: ``area`` (``solved``, ``win``), ``value``, ``by``, ``why``, ``fault``."""
     return [
         {'area': area, **{name: _short(row.get(name)) for name in _OPINION}}
         for area in judged_areas(detail)
@@ -116,7 +114,7 @@ def opinions_of(detail: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def judged_areas(detail: Mapping[str, Any]) -> list[str]:
-    """What a judge was asked about the answer, in the detail's order: the keys of lists of opinions."""
+    """Returns the judged areas of the answer, in the detail's order: the keys of lists of opinions."""
     return [area for area, rows in detail.items() if _are_objects(rows) and rows and all(map(_is_opinion, rows))]
 
 
@@ -129,7 +127,7 @@ def _short(value: Any) -> str:
 
 
 def said_in(trajectory: Mapping[str, Any]) -> list[str]:
-    """What the model said: a text per step, with its calls."""
+    """Returns the model's answers: a text per step, with its calls."""
     return [
         '\n'.join([step['text'], *(f'{call["name"]} {json.dumps(call["arguments"])}' for call in step['calls'])])
         for step in trajectory['steps']
@@ -137,7 +135,7 @@ def said_in(trajectory: Mapping[str, Any]) -> list[str]:
 
 
 def reasons_in(trajectory: Mapping[str, Any]) -> Iterator[str]:
-    """The codes of what went wrong in it."""
+    """Yields the codes of its faults."""
     yield from filter(None, (trajectory['stopped'], *(step['reason'] for step in trajectory['steps'])))
 
 
@@ -184,7 +182,7 @@ def shown_calls(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _settings(value: Any) -> dict[str, str]:
-    """Settings as texts."""
+    """Converts settings to texts."""
     given = value.items() if isinstance(value, dict) else ()
     texts = {
         key: setting
@@ -198,6 +196,6 @@ def _settings(value: Any) -> dict[str, str]:
 
 
 def _total(values: Iterable[Any]) -> Any:
-    """Their sum; None where one is not known."""
+    """Adds values; None if one is unknown."""
     known = list(values)
     return sum(known) if known and None not in known else None

@@ -1,4 +1,4 @@
-"""What several trials of each record say: a row per model, data set and metric."""
+"""Tables of several trials of each record: a row per model, data set and metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencompass_tooleval.report.read import Scored
 
 
 def trials_tables(family: str, entries: Iterable[Scored]) -> Iterator[Table]:
-    """A table of averages, ``pass@k`` and ``pass^k``, each with its standard error; none where nothing was repeated.
+    """Yields a table of averages, ``pass@k`` and ``pass^k``, with standard errors; none without repeated trials.
 
     Args:
         family: The benchmark, for the table's name.
@@ -31,7 +31,7 @@ def trials_tables(family: str, entries: Iterable[Scored]) -> Iterator[Table]:
     # With k=1 both are the average.
     names = sorted({name for _, cells in rows for name in cells if parse_name(name)[1] > 1}, key=parse_name)
     columns = ('data set', 'metric', 'model', 'n', 'avg@n', *names)
-    title = 'Several trials: right in at least one of k (pass@k), right in all of k (pass^k)'
+    title = 'Several trials: correct in at least one of k (pass@k), correct in all k (pass^k)'
     yield Table(
         f'trials-{family}',
         title,

@@ -1,4 +1,4 @@
-"""UltraTool: nine columns, the judge's dimensions, domains, JSON rate (arXiv 2401.17167, Figures 5 and 7)."""
+"""Charts of UltraTool: nine columns, the judge's dimensions, domains, JSON rate (arXiv 2401.17167, Figures 5 and 7)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAIN = {
     'tool_selection': 'local_accuracy',
     'tool_usage': 'local_levenshtein',
 }
-"""Task -> the metric that stands for it in the heat map: Table 2's local ones."""
+"""Task -> its metric in the heat map: the local ones of Table 2."""
 JSON_TASKS = tuple(MAIN)[1:]
 FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
 """Published models shown beside the measured ones: those of the paper's Figure 5."""
@@ -38,7 +38,7 @@ DIMENSIONS = {
 
 
 def ultratool_figures(boards: list[Board], material: Material) -> Iterator[Figure]:
-    """The figures of both languages."""
+    """Yields the figures of both languages."""
     for language in ('zh', 'en'):
         board = next((board for board in boards if board.name == f'tooleval-ultratool_{language}'), None)
         if board is not None:

@@ -1,4 +1,4 @@
-"""Data sets beside their variants: differences with intervals, and what the prompts cost."""
+"""Charts of data sets beside their variants: differences with intervals, and tokens of the prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencompass_tooleval.report.read import Material
 
 
 def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Comparison]]:
-    """Model and score, of the original and of its variant of a kind. Reads the samples of both."""
+    """Yields model and score, of the original and of its variant of a kind. Reads the samples of both."""
     scored = material.by_pair()
     for model in material.models:
         pairs, _ = kind.pair_up([dataset for dataset in material.datasets if (model, dataset) in scored])
@@ -30,11 +30,11 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Co
 def variant_table(
     name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Table:
-    """Every comparison with its interval.
+    """Builds a table of every comparison with its interval.
 
     Args:
-        name: Of the kind, in :data:`~opencompass_tooleval.core.benchmark.VARIANTS`.
-        compared: What :func:`comparisons` gives.
+        name: Name of the kind, in :data:`~opencompass_tooleval.core.benchmark.VARIANTS`.
+        compared: The results of :func:`comparisons`.
         tokens: Model and data set -> tokens of its prompts.
     """
     kind = find_variant(name)
@@ -49,7 +49,7 @@ def variant_table(
 def variant_figures(
     name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Iterator[Figure]:
-    """Differences and tokens, per model; see :func:`variant_table`."""
+    """Yields charts of differences and tokens, per model; see :func:`variant_table`."""
     kind = find_variant(name)
     for number, model in enumerate(dict.fromkeys(model for model, _ in compared)):
         firsts = _mains([comparison for who, comparison in compared if who == model])
@@ -70,7 +70,7 @@ def variant_figures(
             (Series('difference', deltas, errors=errors),),
             x_title=f'points gained with {kind.title}',
             note='The main metric of each data set; the table has all. '
-            f'Bars reach over the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
+            f'Error bars show the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
             choice=model,
             top=None,
         )
@@ -87,7 +87,7 @@ def variant_figures(
 
 
 def _mains(compared: Sequence[Comparison]) -> dict[str, Comparison]:
-    """Data set -> the comparison by its main metric, the first where there are several."""
+    """Returns data set -> the comparison by its main metric, the first of several."""
     by_dataset: dict[str, dict[str, Comparison]] = {}
     for comparison in compared:
         by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
@@ -102,7 +102,7 @@ def _tokens(
     lengths: Mapping[str, tuple[float | None, float | None]],
     by: str,
 ) -> Figure:
-    """Mean tokens of the data sets of which both sides are known."""
+    """Builds the chart of mean tokens of the data sets for which both sides are known."""
     kind = find_variant(variant)
     both = {dataset: sides for dataset, sides in lengths.items() if None not in sides}
     series = (

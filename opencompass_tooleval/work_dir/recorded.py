@@ -131,7 +131,7 @@ def _parse(path: Path, text: str, where: str = '') -> Any:
 
 
 def _is_json_lines(text: str) -> bool:
-    """Tests if each line is a separate object, whatever the file's extension, as in UltraTool's files."""
+    """Tests if each line is a separate object, for any extension of the file, as in UltraTool's files."""
     # An object over several lines has only '{' on its first.
     first, newline, rest = text.partition('\n')
     return bool(newline and rest.strip()) and first.startswith('{') and first.rstrip().endswith('}')

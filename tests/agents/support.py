@@ -1,4 +1,4 @@
-"""A task, what answers its calls, and scripted models, for the tests of loops."""
+"""A task, an environment, and scripted models, for the tests of loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -67,7 +67,7 @@ def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
 
 
 def talk(
-    loop: Loop, model: Callable[[ModelRequest, int], str], task: Task = TASK, session: Session | None = None
+    loop: Loop, model: Callable[[ModelRequest, int], Answer | str], task: Task = TASK, session: Session | None = None
 ) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of a scripted model, and what it was asked.
 
@@ -83,11 +83,11 @@ def talk(
         request = next(dialogue)
         while True:
             requests.append(request)
-            request = dialogue.send(model(request, len(requests) - 1))
+            request = dialogue.send(as_answer(model(request, len(requests) - 1)))
     except StopIteration as end:
         return end.value, requests
 
 
-def drive(loop: Loop, *answers: str, task: Task = TASK) -> tuple[Trajectory, list[ModelRequest]]:
+def drive(loop: Loop, *answers: Answer | str, task: Task = TASK) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of given answers; the last is repeated as long as anything is asked."""
     return talk(loop, lambda _, number: answers[min(number, len(answers) - 1)], task)

@@ -1,4 +1,4 @@
-"""Agents' registered classes: columns, environments, settings, and what is wrong before anything is asked."""
+"""Agents' registered classes: columns, environments, settings, and errors before any request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opencompass_tooleval.agents.records import TABLE, find_subset, load_data
 from opencompass_tooleval.agents.scoring import METRICS
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_calls import read_answer
@@ -49,12 +49,12 @@ SOURCES = {
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
 
 
-def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], str]) -> str:
+def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], Answer | str]) -> str:
     """Runs a dialogue to its end."""
     request = next(dialogue)
     while True:
         try:
-            request = dialogue.send(answer(request))
+            request = dialogue.send(as_answer(answer(request)))
         except StopIteration as end:
             return str(end.value)
 
@@ -91,7 +91,7 @@ def test_the_oracle_scores_100(subset: Any, tmp_path: Path) -> None:
     predictions = [drive(begin(row), oracle) for row in rows]
     assert predictions == [drive(begin(row), oracle) for row in rows]
     evaluator = ToolEvalAgentEvaluator(subset.name)
-    scores = evaluator.score_samples(rows['record'], predictions)
+    scores = evaluator.score_samples(rows['record'], list(map(as_answer, predictions)))
     assert {score.reason for score in scores} == {'ok'}
     assert all(score.values[metric] in (1, None) for score in scores for metric in METRICS[:7])
     counted: Counter[str] = Counter()
@@ -292,5 +292,5 @@ def test_the_oracle_on_all_queries_of_teval() -> None:
     begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), stateful_tools='teval')
     first, second = ([drive(begin(row), oracle) for row in rows] for _ in range(2))
     assert len(first) == 553 and first == second
-    scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], first)
+    scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], list(map(as_answer, first)))
     assert all(score.values[metric] == 1 for score in scores for metric in METRICS[:7])

@@ -1,4 +1,4 @@
-"""What a result of agents says beside its metrics."""
+"""Further parts of a result of agents beside its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out where a conversation is too long."""
+"""Observations that are left out if a conversation is too long."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(asked: ModelRequest, most: int, left_out: int = 0) -> tuple[Reply, list[
 
 def test_what_fits_is_asked_as_it_is():
     reply, requests = run(request(3), most=3)
-    assert (reply.answer, reply.left_out, reply.has_no_room) == ('there', 0, False)
+    assert (reply.answer.text, reply.left_out, reply.has_no_room) == ('there', 0, False)
     (asked,) = requests
     assert (asked.messages, asked.gold, asked.may_be_too_long) == (request(3).messages, 'gold', True)
 
@@ -53,7 +53,7 @@ def test_the_older_half_goes_and_then_the_older_half_of_the_rest():
         [6, 7, 8],
         [7, 8],
     ]
-    assert (reply.left_out, reply.answer) == (7, 'there')
+    assert (reply.left_out, reply.answer.text) == (7, 'there')
 
 
 def test_only_observations_go_and_each_stays_the_answer_to_its_call():

@@ -1,9 +1,10 @@
-"""ToolBench's search: in which order it goes, where it goes back, what it asks, and that it ends."""
+"""ToolBench's search: its order, where it goes back, its requests, and that it ends."""
 
 from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -237,9 +238,9 @@ def test_depths_by_the_name_of_the_runner() -> None:
 def test_an_empty_content_beside_a_call_is_one_deep_and_none_is_not() -> None:
     call = calling(PRODUCT)
     assert len(drive(REACT, call)[1]) == 6
-    assert len(drive(REACT, call.changed(has_content=True))[1]) == 4
+    assert len(drive(REACT, replace(call, has_content=True))[1]) == 4
     assert len(drive(REACT, calling(PRODUCT, text='<think>Hm.</think>'))[1]) == 6  # content null, thoughts apart
-    assert len(drive(REACT, calling(PRODUCT, text='Hm.').changed(has_content=True))[1]) == 4
+    assert len(drive(REACT, replace(calling(PRODUCT, text='Hm.'), has_content=True))[1]) == 4
 
 
 def test_thoughts_keep_the_blanks_around_them() -> None:

@@ -1,4 +1,4 @@
-"""ToolBench's published searches, gone through again: what was answered then leads ours to the same tree."""
+"""ToolBench's published searches, replayed: with the published answers our search builds the same tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EasyTool's method over tools: what it asks, in which order, what it calls, and how it ends."""
+"""EasyTool's method over tools: its requests and calls, in order, and its ends."""
 
 from __future__ import annotations
 
@@ -433,7 +433,7 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
     while asked < 10_000:
         right = Scripted(**TWO_TASKS)
 
-        def model(request: ModelRequest, number: int, right: Scripted = right) -> str:
+        def model(request: ModelRequest, number: int, right: Scripted = right) -> Answer | str:
             if draw.random() < 0.6:
                 return right(request, number)
             return draw.choice(odd) if draw.random() < 0.3 else hostile[draw.randrange(len(hostile))]

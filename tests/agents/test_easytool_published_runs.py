@@ -1,4 +1,4 @@
-"""EasyTool's published method on ToolBench's tools with scripted replies: ours asks the same, and ends the same."""
+"""EasyTool's published method on ToolBench's tools with scripted replies: ours has the same requests and ends."""
 
 from __future__ import annotations
 

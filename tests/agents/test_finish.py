@@ -1,4 +1,4 @@
-"""What a call of ``Finish`` says, and which function a name calls: as ToolBench's runner has it, malformed ones too."""
+"""Calls of ``Finish``, also malformed ones, and functions of names, as in ToolBench's runner."""
 
 from __future__ import annotations
 

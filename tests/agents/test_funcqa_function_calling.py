@@ -1,4 +1,4 @@
-"""FuncQA with native calls: what is asked, what is answered to a call, and where it ends."""
+"""FuncQA with native calls: its requests, answers to calls, and its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from opencompass_tooleval.agents.funcqa import TOOLS
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSet
@@ -25,7 +25,7 @@ def drive(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelReque
     requests = [next(dialogue)]
     while True:
         try:
-            requests.append(dialogue.send(answers[min(len(requests), len(answers)) - 1]))
+            requests.append(dialogue.send(as_answer(answers[min(len(requests), len(answers)) - 1])))
         except StopIteration as end:
             return end.value, requests
 

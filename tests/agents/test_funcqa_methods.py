@@ -1,4 +1,4 @@
-"""Zero-shot, CoT and EasyTool as dialogues: what is asked, what is done, and what a model may get wrong."""
+"""Zero-shot, CoT and EasyTool as dialogues: requests, calls, and faults of models."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract
 PARAMETERS = ('{"Parameters": {"input": [12, 25]}}', '{"Parameters": {"input": [300, 42]}}')
 
 
-def run(reply: Callable[[ModelRequest], str], record: Record = RECORD, **options: Any) -> Trajectory:
+def run(reply: Callable[[ModelRequest], Answer | str], record: Record = RECORD, **options: Any) -> Trajectory:
     return drive(begin('easytool', record, **options), reply)
 
 
-def gold(request: ModelRequest) -> str:
+def gold(request: ModelRequest) -> Answer | str:
     """What the oracle model says."""
     if request.tools is None:
         return request.gold

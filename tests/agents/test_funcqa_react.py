@@ -15,6 +15,7 @@ from opencompass_tooleval.benchmarks.funcqa.records import Record, Step, load_re
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from tests.benchmarks.funcqa.support import begin, drive
 from tests.conftest import ModelServer, start_server
@@ -151,10 +152,10 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
     answer, error, name, parameters = WRONG[kind]
     asked = dialogue()
     next(asked)
-    told = asked.send(answer).messages[-1].content
+    told = asked.send(as_answer(answer)).messages[-1].content
     assert told == f'Response:{call_tool(name, parameters).text}\n'
     with pytest.raises(StopIteration) as end:
-        asked.send(finish('135'))
+        asked.send(as_answer(finish('135')))
     (made,) = end.value.value.calls
     assert (made.name, made.parameters, made.result, made.error) == (name, parameters, None, error)
     values = score_trajectory(RECORD, end.value.value).values

@@ -1,4 +1,4 @@
-"""The loop of native calls: what is asked, what is told of a call, and every way in which it ends."""
+"""The loop of native calls: its requests, observations, and all its ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def finishing(answer: str) -> tuple[str, dict[str, str]]:
 
 
 def test_calls_are_carried_out_and_told():
-    first = calling(PRODUCT, text='<think>first</think>Well,').changed(usage=Usage(30, 5))
+    first = replace(calling(PRODUCT, text='<think>first</think>Well,'), usage=Usage(30, 5))
     trajectory, requests = drive(TEXT, first, calling(REST), Answer('It is 258.'))
     assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', TASK.query),
@@ -228,7 +228,8 @@ def test_no_room_at_all():
 def test_a_simulator_is_asked_between():
     environment = Environment(simulator=Simulator('judge'))
     session = environment.begin(TASK.id, TASK.schemas)
-    answers = [calling(PRODUCT, REST), '{"error": "", "response": "a"}', '{"error": "", "response": "b"}', Answer('ab')]
+    simulated = [Answer(f'{{"error": "", "response": "{text}"}}') for text in 'ab']
+    answers = [calling(PRODUCT, REST), *simulated, Answer('ab')]
     trajectory, requests = talk(TEXT, lambda _, number: answers[number], session=session)
     assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
     assert '"a"' in requests[3].messages[-2].content and '"b"' in requests[3].messages[-1].content

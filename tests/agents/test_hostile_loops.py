@@ -1,4 +1,4 @@
-"""10,000 hostile answers, calls and observations in each loop: nothing raises, and what is kept is bounded."""
+"""10,000 hostile answers, calls and observations in each loop: nothing raises, and stored values are bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories with whatever a model may pass are scored: nothing raises, shares are shares, details are JSON."""
+"""Trajectories with any arguments are scored: nothing raises, shares are shares, details are JSON."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.scoring import METRICS, score_predictions
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.labels import REASONS
 
 
@@ -96,7 +97,7 @@ def test_hostile_trajectories_are_scored() -> None:
         for number in range(400)
     ]
     done = [drawn_tree(drawn).to_json() for _ in tasks]
-    scores = score_predictions(tasks, done)
+    scores = score_predictions(tasks, list(map(as_answer, done)))
     for score in scores:
         assert tuple(score.values) == METRICS
         assert all(value is None or 0 <= value <= 1 for value in score.values.values()), score.values
@@ -105,5 +106,5 @@ def test_hostile_trajectories_are_scored() -> None:
         [[score.to_detail() for score in scores], breakdown(scores), settings_of(scores)], allow_nan=False
     )
     assert text.isascii()
-    again = score_predictions(tasks, done)
+    again = score_predictions(tasks, list(map(as_answer, done)))
     assert [score.to_detail() for score in again] == [score.to_detail() for score in scores]

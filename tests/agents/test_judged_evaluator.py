@@ -55,9 +55,9 @@ class Scripted(_FixedModel):
     says: ClassVar[Callable[[str], str]]
     asked: ClassVar[list[str]]
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         self.asked.append(prompt.record_id)
-        return type(self).says(prompt.record_id)
+        return Answer(type(self).says(prompt.record_id))
 
 
 @pytest.fixture

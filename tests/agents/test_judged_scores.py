@@ -1,4 +1,4 @@
-"""What judgements come to, what is unjudged, and files of judgements."""
+"""Scores from judgements, missing judgements, and files of judgements."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from opencompass_tooleval.agents.judgements import digests_of, load_judgements, 
 from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
 from opencompass_tooleval.agents.recorded_judgements import judged_lines
 from opencompass_tooleval.agents.trajectory import Step, Trajectory
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, run, status
@@ -130,8 +131,8 @@ def test_only_judgements_of_the_very_answer_count() -> None:
 
 def test_predictions_beside_a_file_say_what_was_judged() -> None:
     done = Trajectory('react', (Step('Delft.'),), 'Delft.', path=(0,))
-    assert digests_of('1', done.to_json()) == {'': digest_of(done)}
-    assert digests_of('2', 'no trajectory') is None
+    assert digests_of('1', Answer(done.to_json())) == {'': digest_of(done)}
+    assert digests_of('2', Answer('no trajectory')) is None
 
 
 def test_success_is_easytools() -> None:

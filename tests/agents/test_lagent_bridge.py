@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from opencompass.models.base import BaseModel
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
@@ -82,7 +82,7 @@ def dialogue(question: str = 'q', steps: int = 20) -> Dialogue[AgentRun]:
     )
     made: list[Called] = []
     for step in range(steps):
-        action = rounds.read((yield ModelRequest(rounds.prompt(step == steps - 1))))
+        action = rounds.read((yield ModelRequest(rounds.prompt(step == steps - 1))).text)
         if action.is_final:
             return AgentRun(tuple(made), action.text)
         if action.name is not None:
@@ -109,7 +109,7 @@ class Scripted(BaseModel):
 
     is_api = True
 
-    def __init__(self, reply: Callable[[list[dict[str, str]]], str]) -> None:
+    def __init__(self, reply: Callable[[list[dict[str, str]]], Answer | str]) -> None:
         super().__init__(path='scripted', tokenizer_only=True, max_seq_len=100_000)
         self.reply = reply
         self.batches: list[list[str]] = []
@@ -120,9 +120,9 @@ class Scripted(BaseModel):
     def get_token_len(self, prompt: str) -> int:
         return len(str(prompt).split())
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         self.batches.append([conversation[-1]['prompt'] for conversation in inputs])
-        return [self.reply(conversation) for conversation in inputs]
+        return [as_answer(self.reply(conversation)) for conversation in inputs]
 
 
 def adds_one_by_one(conversation: list[dict[str, str]]) -> str:
@@ -140,14 +140,14 @@ def test_right_answers_make_the_right_trajectory() -> None:
     assert (system.role, question) == ('system', Message('user', '1 + 2 + 3?'))
     assert "'name': 'total', 'description': 'adds'" in system.content
     assert "Names: ['total'] Thought: Action: Action Input: Response: Final Answer:" in system.content
-    second = asked.send(call('total', '{"input": [1, 2]}'))
+    second = asked.send(as_answer(call('total', '{"input": [1, 2]}')))
     assert second.messages[2:] == (
         Message('assistant', call('total', '{"input": [1, 2]}')),
         Message('user', 'Response:3\n'),
     )
-    asked.send(call('total', '{"input": [3, 3]}'))
+    asked.send(as_answer(call('total', '{"input": [3, 3]}')))
     with pytest.raises(StopIteration) as end:
-        asked.send(finish('6'))
+        asked.send(as_answer(finish('6')))
     run = end.value.value
     assert calls(run) == [('total', {'input': [1, 2]}, '3', ''), ('total', {'input': [3, 3]}, '6', '')]
     assert run.answer == '6'
@@ -157,10 +157,10 @@ def test_right_answers_make_the_right_trajectory() -> None:
 def test_unknown_names_are_kept_and_told(name: str) -> None:
     asked = dialogue()
     next(asked)
-    told = asked.send(call(name, '{"input": [1]}')).messages[-1]
+    told = asked.send(as_answer(call(name, '{"input": [1]}'))).messages[-1]
     assert told == Message('user', f'Response:no tool is called {name}\n')
     with pytest.raises(StopIteration) as end:
-        asked.send(finish('1'))
+        asked.send(as_answer(finish('1')))
     assert calls(end.value.value) == [(name, {'input': [1]}, f'no tool is called {name}', 'tool:unknown_name')]
 
 
@@ -187,7 +187,7 @@ def test_a_model_cannot_say_what_a_tool_returned() -> None:
     invented = f'{call("total", "{}")}\nResponse:42\n{finish("42")}'
     asked = dialogue()
     next(asked)
-    request = asked.send(invented)
+    request = asked.send(as_answer(invented))
     assert request.messages[2:] == (
         Message('assistant', call('total', '{}')),
         Message('user', 'Response:pass whole numbers\n'),
@@ -198,9 +198,9 @@ def test_a_model_cannot_say_what_a_tool_returned() -> None:
 def test_answers_out_of_format_are_told_and_are_no_calls(answer: str) -> None:
     asked = dialogue()
     next(asked)
-    assert asked.send(answer).messages[-1] == Message('user', 'Response:Please follow the format\n')
+    assert asked.send(as_answer(answer)).messages[-1] == Message('user', 'Response:Please follow the format\n')
     with pytest.raises(StopIteration) as end:
-        asked.send(f'<think>{call("total", "{}")}</think>{finish("1")}')
+        asked.send(Answer(f'<think>{call("total", "{}")}</think>{finish("1")}'))
     assert (end.value.value.calls, end.value.value.answer) == ((), '1')
 
 
@@ -209,7 +209,7 @@ def test_a_model_that_never_finishes_is_stopped() -> None:
     requests = [next(asked)]
     with pytest.raises(StopIteration) as end:
         for number in range(100):
-            requests.append(asked.send(call('total', f'{{"input": [{number}]}}')))
+            requests.append(asked.send(as_answer(call('total', f'{{"input": [{number}]}}'))))
     assert len(requests) == 20
     assert [FORCE_STOP in request.messages[-1].content for request in requests] == [False] * 19 + [True]
     assert all(message.role in ('user', 'assistant') for message in requests[-1].messages[1:])
@@ -280,7 +280,7 @@ def test_an_interrupted_run_asks_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_a_question_without_an_answer_does_not_hold_up_the_others() -> None:
-    def fails(conversation: list[dict[str, str]]) -> str:
+    def fails(conversation: list[dict[str, str]]) -> Answer | str:
         return Answer('', 'infra:timeout') if 'to 3' in conversation[1]['prompt'] else adds_one_by_one(conversation)
 
     outcomes = DialogueRunner(Scripted(fails), None, 100).run(questions(5))

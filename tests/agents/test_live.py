@@ -1,4 +1,4 @@
-"""A loop whose calls a live MCP server answers, each dialogue with a process of its own."""
+"""A loop whose calls a live MCP server answers, with a process per dialogue."""
 
 from __future__ import annotations
 

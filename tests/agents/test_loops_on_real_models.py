@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ class CallsTwice(ToolEvalHFChat):
 
     def read_calls(self, answer: Answer) -> Answer:
         once = super().read_calls(answer)
-        return once.changed(calls=once.calls * 2)
+        return replace(once, calls=once.calls * 2)
 
 
 ONE_CALL = LENIENT.replace(

@@ -1,4 +1,4 @@
-"""Calls beside gold calls, held against every matching that there is."""
+"""Matching of calls with gold calls, compared with every possible matching."""
 
 from __future__ import annotations
 

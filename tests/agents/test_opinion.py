@@ -1,4 +1,4 @@
-"""What is read from a judge's replies to the questions of ToolBench's evaluator."""
+"""Reading of a judge's replies to the questions of ToolBench's evaluator."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.environments.bank import Bank, write_bank
@@ -62,7 +62,7 @@ def carried_out(loop: str, tasks: Sequence[Task], folder: Path) -> list[str]:
 def check(loop: str, tasks: Sequence[Task], folder: Path) -> Sequence[AgentScore]:
     """The oracle has 100 in everything, and does the same again."""
     done = carried_out(loop, tasks, folder / 'first')
-    scores = score_predictions(tasks, done)
+    scores = score_predictions(tasks, list(map(as_answer, done)))
     total = aggregate(scores, METRICS)
     assert {metric: total.metrics[metric] for metric in GOOD} == FULL
     assert total.reasons == {'ok': len(tasks)} and total.metrics['unknown_tool_rate'] == 0
@@ -73,7 +73,7 @@ def check(loop: str, tasks: Sequence[Task], folder: Path) -> Sequence[AgentScore
     again = carried_out(loop, tasks, folder / 'second')
     assert again == done
     details = [
-        [json.dumps(score.to_detail()) for score in score_predictions(tasks, predictions)]
+        [json.dumps(score.to_detail()) for score in score_predictions(tasks, list(map(as_answer, predictions)))]
         for predictions in (done, again)
     ]
     assert details[0] == details[1]
@@ -107,7 +107,7 @@ def reasons_of(subset: str, loop: str, invalid: float = 0, **options: str) -> di
     tasks = load_data(real(f'{Path(row.folder).name}/{row.file}'), subset).tasks
     environment, made = Environment(), make_loop(loop, **options)
     done = [talk(made, oracle, task, environment.begin(task.id, task.schemas))[0].to_json() for task in tasks]
-    total = aggregate(score_predictions(tasks, done), row.metrics)
+    total = aggregate(score_predictions(tasks, list(map(as_answer, done))), row.metrics)
     good = {metric for metric in row.metrics if metric in GOOD} - {'finish_rate'}
     assert len(tasks) == row.tasks and {total.metrics[metric] for metric in good} == {100}
     assert (total.metrics['unknown_tool_rate'], total.metrics['invalid_call_rate']) == (0, pytest.approx(invalid))

@@ -1,4 +1,4 @@
-"""Agents through the real ``opencompass``: the demo's tasks, the oracle, and the same run once more."""
+"""Agents through the real ``opencompass``: the demo's tasks, the oracle, and a repeated run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop in text: what is shown and asked, what is told of an action, and every way in which it ends."""
+"""The loop in text: its prompts and requests, observations, and all its ends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_actions_are_carried_out_and_told():
     trajectory, requests = drive(LOOP, first, action(*REST), final('It is 258.'))
     assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', TASK.query),
-        ('assistant', first),
+        ('assistant', first.text),
         ('user', 'Response:300\n'),
         ('assistant', action(*REST)),
         ('user', 'Response:258\n'),
@@ -175,7 +175,7 @@ def test_a_simulator_is_asked_between():
 def test_too_long_a_conversation_loses_its_oldest_observations():
     given = []
 
-    def model(request: ModelRequest, _: int) -> str:
+    def model(request: ModelRequest, _: int) -> Answer | str:
         whole = [m.content for m in request.messages if m.content.startswith('Response:') and LEFT_OUT not in m.content]
         if len(whole) > 2:
             return Answer('', 'infra:truncated')

@@ -181,18 +181,18 @@ def test_no_answer_counts_as_wrong(task: Task, expected: dict[str, float | None]
 
 
 def test_tasks_that_failed_do_not_lower_the_waste() -> None:
-    scores = score_predictions([TASK, TASK], [Answer('', 'infra:timeout'), chain(LOST).to_json()])
+    scores = score_predictions([TASK, TASK], [Answer('', 'infra:timeout'), Answer(chain(LOST).to_json())])
     assert aggregate(scores, METRICS).metrics['unknown_tool_rate'] == 100
 
 
 def test_predictions_are_trajectories_of_the_tasks() -> None:
     done = chain(FIND, ROUTE, BOOK)
-    [score] = score_predictions([TASK], [done.to_json()])
+    [score] = score_predictions([TASK], [Answer(done.to_json())])
     assert score.trajectory == done
     with pytest.raises(ValueError, match="'q1'"):
-        score_predictions([TASK], ['{}'])
+        score_predictions([TASK], [Answer('{}')])
     with pytest.raises(ValueError, match='2 tasks'):
-        score_predictions([TASK, TASK], [done.to_json()])
+        score_predictions([TASK, TASK], [Answer(done.to_json())])
 
 
 def test_detail_says_how_it_ended() -> None:

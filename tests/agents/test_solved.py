@@ -1,4 +1,4 @@
-"""When an answer is solved and when it passes, rule by rule."""
+"""Rules by which an answer is solved, and by which it passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in ToolBench's format: read, written, and the published files there and back."""
+"""Answers in ToolBench's format: read, written, and a round trip of the published files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published example of ToolBench's evaluator: its questions, judgements, and the results that come out again."""
+"""The published example of ToolBench's evaluator: its questions, judgements, and reproduced results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ToolBench's published loops on scripted answers, well-formed and malformed: ours ask the same, and end the same."""
+"""ToolBench's published loops on scripted answers, also malformed ones: ours have the same requests and ends."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def answer_of(reply: Mapping[str, Any]) -> Answer:
     calls = (make_call(reply['name'], reply['arguments']),) if reply['name'] else ()
     content = reply['content']
     answer = Answer(content or '', calls=calls, has_content=content is not None)
-    return with_extras(Answer(str(answer)), json.loads(json.dumps(extras(answer))))
+    return with_extras(Answer(answer.text), json.loads(json.dumps(extras(answer))))
 
 
 def noted(request: ModelRequest) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Which of two answers is preferred, rule by rule and by brute force."""
+"""Preference of one of two answers, rule by rule and by brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tooleval agents judge`, and what `tooleval score agents` makes of its file."""
+"""`tooleval agents judge`, and scoring of its file by `tooleval score agents`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tooleval agents bank record` and `serve`: from a live server into a bank, and from there to any client."""
+"""`tooleval agents bank record` and `serve`: from a live server to a bank, and from the bank to any client."""
 
 from __future__ import annotations
 

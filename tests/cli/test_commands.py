@@ -1,4 +1,4 @@
-"""The small commands, and what a command must not import."""
+"""The small commands, and modules that a command must not import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ready sweep, copied elsewhere to put one's own models in, still loads."""
+"""A ready sweep that was copied elsewhere, to add models, still loads."""
 
 from __future__ import annotations
 

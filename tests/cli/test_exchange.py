@@ -1,4 +1,4 @@
-"""tooleval export and import: a real run, published, taken in elsewhere and rescored; and hostile files."""
+"""tooleval export and import: a real run, published, imported elsewhere and scored again; and hostile files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A benchmark is a value in a table: one that is made up here is in every command that goes over benchmarks."""
+"""A benchmark is a value in a table: an invented one works in every command that loops over benchmarks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def score(
     recorded.check_complete(list(riddles))
     scores = []
     for position, (name, (_, gold)) in enumerate(riddles.items()):
-        answer = str(recorded.answer(name, position))
+        answer = recorded.answer(name, position).text
         right = answer == gold or (case == 'any' and answer.lower() == gold.lower())
         scores.append(
             SampleScore(name, {'solved': float(right)}, 'ok' if right else 'answer:wrong', answer, 'text', gold)

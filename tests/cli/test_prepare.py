@@ -1,4 +1,4 @@
-"""``tooleval prepare``: files to where OpenCompass looks."""
+"""``tooleval prepare``: puts files where OpenCompass finds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tooleval prompts`` shows what a recording model is sent in the pipeline: every benchmark, subset and variant."""
+"""``tooleval prompts`` shows the prompts of the pipeline: every benchmark, subset and variant."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mmengine.config import Config, ConfigDict
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.toolbench.records import find_file
 from opencompass_tooleval.benchmarks.toolbench.records import find_subset as find_toolbench
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.data_path import package_path
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
@@ -29,11 +30,11 @@ class RecordingModel(OracleModel):
         super().__init__()
         self.sent: Prompts = {}
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         for prompt in inputs:
             messages = [{'role': NAMES[item['role']], 'content': item['prompt']} for item in prompt]
             self.sent.setdefault(prompt.record_id.partition('/')[0], messages)
-        return super().generate(inputs, max_out_len, **kwargs)
+        return super().answers(inputs, max_out_len, **kwargs)
 
 
 def sent(dataset: Any, folder: Path) -> Prompts:

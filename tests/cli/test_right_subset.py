@@ -1,4 +1,4 @@
-"""Answers to another subset are refused where anything says so, and told where nothing could be read."""
+"""Answers to another subset are rejected if anything identifies it, and reported if none is readable."""
 
 from __future__ import annotations
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError, replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, as_answer, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.tool_calls import ToolCall
 
 ANALYSIS = '<|channel|>analysis<|message|>'
 FINAL = '<|start|>assistant<|channel|>final<|message|>'
@@ -54,8 +57,7 @@ CALL = '<|start|>assistant<|channel|>commentary to=functions.find <|constrain|>j
 )
 def test_strip_reasoning(text: str, answer: str, reason: str | None) -> None:
     stripped = strip_reasoning(text)
-    assert (str(stripped), stripped.reason) == (answer, reason)
-    assert isinstance(stripped, Answer)
+    assert stripped == Answer(answer, reason)
 
 
 MARKS = [
@@ -75,22 +77,29 @@ MARKS = [
 def test_no_tag_is_left(text: str) -> None:
     stripped = strip_reasoning(text)
     for mark in (*MARKS[:4], '<|channel|>'):
-        assert mark not in stripped
+        assert mark not in stripped.text
     assert stripped.reason in {None, TRUNCATED_REASONING}
-    assert stripped.reason is None or stripped == ''
+    assert stripped.reason is None or stripped.text == ''
 
 
 def test_thoughts_opened_by_the_prompt_do_not_leak_past_a_second_block() -> None:
-    stripped = strip_reasoning('secret</think>B<think>more</think>C')
+    stripped = strip_reasoning('secret</think>B<think>more</think>C').text
     assert 'secret' not in stripped
     assert stripped.endswith('C')
 
 
-def test_an_answer_is_its_text() -> None:
-    answer = Answer('x', 'infra:timeout')
-    assert answer == 'x'
-    assert answer.reason == 'infra:timeout'
-    assert Answer('x').reason is None
+def test_an_answer_is_no_text() -> None:
+    """Nothing of it is lost on the way by what is done to its text."""
+    answer = Answer(' x ', 'infra:timeout', calls=(ToolCall('a', {}),))
+    assert not isinstance(answer, str)
+    with pytest.raises(FrozenInstanceError):
+        answer.text = 'x'  # type: ignore[misc]
+    for as_text in (str, format):
+        with pytest.raises(TypeError, match='take its attribute text'):
+            as_text(answer)
+    assert replace(answer, text=answer.text.strip()) == Answer('x', 'infra:timeout', calls=(ToolCall('a', {}),))
+    assert as_answer('x') == Answer('x')
+    assert as_answer(answer) is answer
 
 
 @pytest.mark.parametrize(

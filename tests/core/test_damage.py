@@ -1,4 +1,4 @@
-"""core/damage: the same seed damages the same way, whatever the answer is."""
+"""core/damage: the same seed causes the same damage, for any answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core/intervals: against SciPy, a plain loop, by hand, what they should cover, and within bounds."""
+"""core/intervals: against SciPy and a plain loop, by hand, their coverage, and bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core/jsonable: whatever a model's answer parses to can be written down."""
+"""core/jsonable: every value of a model's answer can be written as JSON."""
 
 from __future__ import annotations
 

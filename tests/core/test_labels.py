@@ -1,4 +1,4 @@
-"""Every reason and metric has its words, and no words stand for what nothing says."""
+"""Every reason and metric has words, and all words belong to one."""
 
 from __future__ import annotations
 

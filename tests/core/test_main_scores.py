@@ -1,4 +1,4 @@
-"""What stands for each data set and each table: a metric that says whether its tasks are solved."""
+"""The main score of each data set and each table: a metric of solved tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core/match: against scipy, against brute force, and where the result hangs on rounding."""
+"""core/match: against scipy, against brute force, and results that depend on rounding."""
 
 from __future__ import annotations
 

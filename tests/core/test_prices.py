@@ -1,4 +1,4 @@
-"""core/prices: what tokens cost, and what is no price."""
+"""core/prices: cost of tokens, and invalid prices."""
 
 from __future__ import annotations
 

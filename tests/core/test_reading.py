@@ -1,4 +1,4 @@
-"""core/reading: which parse method reads what, what is out of bounds, and that nothing raises."""
+"""core/reading: parse methods and their texts, bounds, and no exceptions."""
 
 from __future__ import annotations
 

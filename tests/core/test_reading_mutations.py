@@ -72,11 +72,12 @@ def collected() -> list[str]:
     return list(texts)
 
 
-def mutated() -> Iterator[str]:
+def mutated() -> Iterator[Answer]:
     """Every answer as it is, then answers with up to five cuts, doublings and pieces put in; some failed, some long."""
     answers, draw = collected(), Random(13)
-    yield from answers
-    yield from (Answer('', 'infra:timeout'), Answer('', 'answer:truncated_reasoning'), '[' + '1,' * 100_001 + '1]')
+    yield from map(Answer, answers)
+    yield from (Answer('', 'infra:timeout'), Answer('', 'answer:truncated_reasoning'))
+    yield Answer('[' + '1,' * 100_001 + '1]')
     for _ in range(COUNT):
         text = answers[draw.randrange(len(answers))]
         for _ in range(draw.randrange(1, 6)):
@@ -84,10 +85,10 @@ def mutated() -> Iterator[str]:
             end = min(len(text), start + draw.randrange(12))
             piece = PIECES[draw.randrange(len(PIECES))]
             text = text[:start] + ('', text[start:end] * 2, piece, piece + text[start:end])[kind] + text[end:]
-        yield text
+        yield Answer(text)
 
 
-def ultratool(scoring: str, reading: str, lists: str) -> Callable[[str], Any]:
+def ultratool(scoring: str, reading: str, lists: str) -> Callable[[Answer], Any]:
     return partial(read, reading=reading, protocol=Protocol(scoring, lists))
 
 
@@ -97,18 +98,23 @@ def toolbench_judge(text: str) -> Any:
     return f'Verdict(success={said.value == "yes"}, why={said.why!r})' if isinstance(said, Opinion) else said
 
 
-READERS: dict[str, Callable[[str], Any]] = {
-    'literal': parse_literal,
-    'enclosed': partial(parse_enclosed, start='{', end='}'),
+def of_text(read: Callable[[str], Any]) -> Callable[[Answer], Any]:
+    """A reader that looks at nothing but text."""
+    return lambda answer: read(answer.text)
+
+
+READERS: dict[str, Callable[[Answer], Any]] = {
+    'literal': of_text(parse_literal),
+    'enclosed': of_text(partial(parse_enclosed, start='{', end='}')),
     'restbench': read_path,
     'easytool first block': partial(literal_reply.read_literal, cut=literal_reply.first_block),
     'easytool last block': partial(literal_reply.read_literal, cut=literal_reply.last_block),
-    'easytool description': partial(reply.read_description, functions=['today', 'tomorrow'], tool='weather'),
-    'easytool example': partial(reply.read_example, function='today'),
+    'easytool description': of_text(partial(reply.read_description, functions=['today', 'tomorrow'], tool='weather')),
+    'easytool example': of_text(partial(reply.read_example, function='today')),
     'toolbench list': partial(read_value, accept=lambda value: isinstance(value, list), missing='parse:no_list'),
     'toolbench object': partial(read_value, accept=lambda value: isinstance(value, dict), missing='parse:no_object'),
-    'toolbench judge': toolbench_judge,
-    'funcqa number': funcqa.read_number,
+    'toolbench judge': of_text(toolbench_judge),
+    'funcqa number': of_text(funcqa.read_number),
     **{f'teval {name}': postprocess for name, postprocess in POSTPROCESSORS.items()},
     **{
         f'ultratool official {reading} {lists}': ultratool('official', reading, lists)
@@ -127,7 +133,7 @@ def shown(read: Any) -> tuple[str, Any]:
     parse_method, reason = getattr(read, 'parse_method', ''), getattr(read, 'reason', '')
     if isinstance(read, list) and read and isinstance(read[0], Fault):
         return ' '.join(fault.code for fault in read), None  # its words may change
-    value = getattr(read, 'value', read)
+    value = read.text if isinstance(read, Answer) else getattr(read, 'value', read)
     if parse_method == 'repaired':
         value = None  # which value it is depends on the release of json_repair
     return f'{parse_method} {reason or ""}'.strip(), in_order(value)

@@ -1,4 +1,4 @@
-"""Native calls as values: what servers and files hold becomes them, whatever it is."""
+"""Native calls as values, from any content of servers and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation goes on with after native calls."""
+"""Messages of a conversation after native calls."""
 
 from __future__ import annotations
 

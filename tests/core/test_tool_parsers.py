@@ -1,4 +1,4 @@
-"""Calls that models write as text: each format as its templates have it, and whatever else may come."""
+"""Calls written as text: each format of chat templates, and other texts."""
 
 from __future__ import annotations
 

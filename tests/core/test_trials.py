@@ -1,4 +1,4 @@
-"""core/trials: both estimators against every draw, means over records, and what a result's file may hold."""
+"""core/trials: both estimators against every draw, means over records, and any content of a result's file."""
 
 from __future__ import annotations
 

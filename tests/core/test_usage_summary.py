@@ -1,4 +1,4 @@
-"""core/usage_summary: totals, means and percentiles against numpy, and what files may hold."""
+"""core/usage_summary: totals, means and percentiles against numpy, and any content of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""embedding/cache: what was stored comes back, and nothing else does, whatever happens to the files."""
+"""embedding/cache: returns exactly the stored values, for any state of the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""embedding/locate: which encoder, where, and what to do when it is missing."""
+"""embedding/locate: the encoder, its place, and the fix for a missing one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which source answers a call."""
+"""Sources of answers to calls, and their order."""
 
 from __future__ import annotations
 

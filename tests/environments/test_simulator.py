@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
@@ -91,11 +91,11 @@ def test_a_reply_that_came_meanwhile_stands(bank: Bank) -> None:
     unread, last = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(2))
     next(unread), next(last)
     for _ in range(MAX_REQUESTS - 1):
-        last.send('no JSON')
+        last.send(Answer('no JSON'))
     assert run_alone(simulator.simulate('films', {'year': 1999}, DOCUMENT), [REPLY]) == SAID
     for dialogue in (unread, last):
         with pytest.raises(StopIteration) as end:
-            dialogue.send('no JSON')
+            dialogue.send(Answer('no JSON'))
         assert end.value.value == SAID
 
 
@@ -161,7 +161,7 @@ def test_two_that_ask_at_once_get_the_same(bank: Bank) -> None:
     said = []
     for dialogue, reply in ((first, REPLY), (second, '{"response": "other"}')):
         with pytest.raises(StopIteration) as end:
-            dialogue.send(reply)
+            dialogue.send(as_answer(reply))
         said.append(end.value.value)
     assert said == [SAID, SAID]
 

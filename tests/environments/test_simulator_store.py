@@ -1,4 +1,4 @@
-"""What was simulated, in one file that processes share and that a kill leaves whole."""
+"""Stored responses of simulators in one file that processes share and that survives a kill."""
 
 from __future__ import annotations
 

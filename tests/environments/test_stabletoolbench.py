@@ -1,4 +1,4 @@
-"""StableToolBench's server: its replies and messages as published, what it checks, and hostile replies."""
+"""StableToolBench's server: its published replies and messages, its checks, and hostile replies."""
 
 from __future__ import annotations
 

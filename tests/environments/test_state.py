@@ -1,4 +1,4 @@
-"""The state of live servers: read by calls and files, equal after each start or refused, and what is volatile."""
+"""The state of live servers: read by calls and files, equal after each start or rejected, and volatile parts."""
 
 from __future__ import annotations
 

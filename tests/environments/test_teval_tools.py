@@ -1,4 +1,4 @@
-"""T-Eval's tools with a state, held against what was recorded where it is at hand."""
+"""T-Eval's tools with a state, compared with recordings if these exist."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.benchmark import part_of
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.evaluators.evaluator import (
@@ -36,9 +37,11 @@ class Equality(ToolEvalEvaluator):
 
     metrics = ('right',)
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         return [
-            SampleScore(f'r{i}', {'right': float(answer == gold)}, 'ok' if answer == gold else 'x:wrong', answer)
+            SampleScore(
+                f'r{i}', {'right': float(answer.text == gold)}, 'ok' if answer.text == gold else 'x:wrong', answer.text
+            )
             for i, (gold, answer) in enumerate(zip(references, answers, strict=True))
         ]
 
@@ -49,7 +52,7 @@ class Equality(ToolEvalEvaluator):
 class ById(Equality):
     """The same, whose records are named by their gold."""
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         scores = super().score_samples(references, answers)
         names = {'w': 'r0', 'x': 'r1', 'y': 'r2', 'z': 'r3'}
         return [replace(score, id=names[gold]) for score, gold in zip(scores, references, strict=True)]
@@ -206,7 +209,7 @@ def test_wrong_order_is_not_scored() -> None:
 
 def test_scores_in_another_order_are_a_fault() -> None:
     class Reversed(Equality):
-        def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
             return super().score_samples(references, answers)[::-1]
 
     with pytest.raises(ValueError, match='a fault of opencompass_tooleval'):

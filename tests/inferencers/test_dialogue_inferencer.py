@@ -33,7 +33,9 @@ class Countdown:
         """Begins one; it ends in all answers, joined."""
         said = []
         for number in range(int(row['record_id'][1:]) % 4 + self._more):
-            said.append((yield ModelRequest((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')))
+            said.append(
+                (yield ModelRequest((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')).text
+            )
         return '|'.join(said)
 
 
@@ -180,7 +182,7 @@ def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -
 class Silent:
     """Dialogues of one round that end in a call and no text."""
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
         """Begins one."""
         yield ModelRequest((Message('user', row['record']),), '')
         return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))

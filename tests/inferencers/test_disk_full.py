@@ -1,4 +1,4 @@
-"""A disk that is full is an error, and what was written before it is whole."""
+"""A full disk is an error, and earlier writes are complete."""
 
 from __future__ import annotations
 

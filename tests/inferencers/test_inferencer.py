@@ -14,7 +14,7 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.models.base import BaseModel
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError, ToolEvalGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import AskingEndedError, token_length
@@ -33,7 +33,7 @@ class StubModel(BaseModel):
     """Answers through a function, and keeps what it was asked."""
 
     def __init__(
-        self, reply: Callable[[Any], str] | None = None, is_api: bool = True, max_seq_len: int = 10**6
+        self, reply: Callable[[Any], Answer | str] | None = None, is_api: bool = True, max_seq_len: int = 10**6
     ) -> None:
         super().__init__(path='stub', max_seq_len=max_seq_len, tokenizer_only=True)
         self.is_api = is_api
@@ -48,10 +48,14 @@ class StubModel(BaseModel):
         """Leaves conversations as they are."""
         return prompt_template
 
-    def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int) -> list[Answer]:
         """Answers a batch."""
         self.asked.append([prompt.record_id for prompt in inputs])
-        return [self._reply(prompt) for prompt in inputs]
+        return [as_answer(self._reply(prompt)) for prompt in inputs]
+
+    def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+        """Their texts."""
+        return [answer.text for answer in self.answers(inputs, max_out_len)]
 
     def get_token_len(self, prompt: Any) -> int:
         """Words."""
@@ -314,7 +318,7 @@ def test_an_api_model_sees_long_prompts_for_itself(tmp_path: Path) -> None:
     assert run.model.asked == [['long']]
 
 
-def reply_but_for(*failing: str) -> Callable[[Any], str]:
+def reply_but_for(*failing: str) -> Callable[[Any], Answer | str]:
     """A reply that fails for some records, as an API model does."""
     return lambda prompt: (
         Answer('', 'infra:timeout') if prompt.record_id in failing else f'answer to {prompt.record_id}'
@@ -397,11 +401,11 @@ def test_the_error_on_long_prompts_names_limit_and_longest(tmp_path: Path) -> No
 
 def test_what_was_answered_before_the_end_is_in_the_journal(tmp_path: Path) -> None:
     class Ending(StubModel):
-        def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
-            answers: list[str | None] = list(super().generate(inputs, max_out_len))
+        def answers(self, inputs: list[Any], max_out_len: int) -> list[Answer]:
+            answers = super().answers(inputs, max_out_len)
             if len(self.asked) == 2:
                 raise AskingEndedError('no credit', [None, answers[1], Answer('', 'infra:server'), None])
-            return [str(answer) for answer in answers]
+            return answers
 
     with pytest.raises(AskingEndedError, match='no credit'):
         Run(tmp_path, make_rows(8), Ending()).go()

@@ -1,4 +1,4 @@
-"""Several trials of every shipped data set: each says what is right in it, and a sample is right or wrong there."""
+"""Several trials of every shipped data set: each defines when a sample is correct, and samples are 0 or 1."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.benchmark import all_benchmarks
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.metrics import lower_is_better
@@ -114,11 +115,11 @@ class Wavering(OracleModel):
         super().__init__(**kwargs)
         self._asked: Counter[tuple[str, str]] = Counter()
 
-    def reply(self, prompt: Conversation) -> str:
+    def reply(self, prompt: Conversation) -> Answer:
         key = prompt.source, prompt.record_id
         self._asked[key] += 1
         rng = Random(f'{key}/{self._asked[key]}')
-        return damage(prompt.gold_answer, rng) if rng.random() < 0.5 else prompt.gold_answer
+        return Answer(damage(prompt.gold_answer, rng) if rng.random() < 0.5 else prompt.gold_answer)
 
 
 @dataclass(frozen=True)

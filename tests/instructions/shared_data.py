@@ -1,4 +1,4 @@
-"""Where the published files are, if they are beside the repository."""
+"""Paths of the published files, if they are beside the repository."""
 
 from __future__ import annotations
 

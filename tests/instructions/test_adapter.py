@@ -1,4 +1,4 @@
-"""instructions/adapter: the instructed data sets beside the plain ones, and what results name."""
+"""instructions/adapter: the instructed data sets compared with the plain ones, and provenance of results."""
 
 from __future__ import annotations
 

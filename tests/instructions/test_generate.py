@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.instructions.generate import (
     TOO_LONG_TO_ASK,
@@ -66,7 +67,7 @@ def asked(dialogue: Dialogue[Any], answers: Sequence[str]) -> tuple[Any, list[st
     for answer in answers:
         questions.append(turn.messages[-1].content)
         try:
-            turn = dialogue.send(answer)
+            turn = dialogue.send(as_answer(answer))
         except StopIteration as end:
             assert len(questions) == len(answers)
             return end.value, questions
@@ -78,7 +79,7 @@ def always(dialogue: Dialogue[Any], answer: str) -> Any:
     next(dialogue)
     with pytest.raises(StopIteration) as end:
         for _ in range(TRIES):
-            dialogue.send(answer)
+            dialogue.send(as_answer(answer))
     return end.value.value
 
 
@@ -280,7 +281,7 @@ def test_asking_again_stays_within_the_limit() -> None:
         turns = [next(dialogue)]
         with pytest.raises(StopIteration) as end:
             while True:
-                turns.append(dialogue.send('no ' * 5_000))
+                turns.append(dialogue.send(Answer('no ' * 5_000)))
         assert len(turns) == tries and all(limit.fits(turn.messages) for turn in turns)
         assert end.value.value.code == 'example:not_json'
 

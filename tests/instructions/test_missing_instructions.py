@@ -1,4 +1,4 @@
-"""What is printed where instructions are missing or lack tools: a command that runs as it stands, and is enough."""
+"""Errors for missing or incomplete instructions: a command that runs unchanged, and is enough."""
 
 from __future__ import annotations
 

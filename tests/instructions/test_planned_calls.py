@@ -23,7 +23,7 @@ def calling(*names: str, text: str = '') -> Answer:
     return Answer(text, calls=tuple(ToolCall(name, {}, f'id-{name}') for name in names))
 
 
-def drive(dialogue: Dialogue[str], *answers: Answer) -> tuple[Answer, list[ModelRequest]]:
+def drive(dialogue: Dialogue[Answer], *answers: Answer) -> tuple[Answer, list[ModelRequest]]:
     """The prediction, and what was asked; fails if more or less is asked for."""
     requests = [next(dialogue)]
     for answer in answers[:-1]:
@@ -42,8 +42,8 @@ def test_calls_may_come_at_once_or_one_by_one() -> None:
     dialogues = PlannedCallDialogues()
     once, _ = drive(dialogues(ROW), calling('a', 'b'), Answer('done'))
     one_by_one, requests = drive(dialogues(ROW), calling('a', text='first'), calling('b'), Answer('done'))
-    assert (once, names(once)) == ('done', ['a', 'b'])
-    assert (one_by_one, names(one_by_one)) == ('done', ['a', 'b'])
+    assert (once.text, names(once)) == ('done', ['a', 'b'])
+    assert (one_by_one.text, names(one_by_one)) == ('done', ['a', 'b'])
     assert [(message.role, message.content) for message in requests[2].messages] == [
         ('user', 'Do it.'),
         ('assistant', 'first'),
@@ -57,12 +57,12 @@ def test_calls_may_come_at_once_or_one_by_one() -> None:
 
 def test_with_one_step_the_first_answer_counts() -> None:
     answer, requests = drive(PlannedCallDialogues(max_steps=1)(ROW), calling('a', text='I call'))
-    assert (answer, names(answer), len(requests)) == ('I call', ['a'], 1)
+    assert (answer.text, names(answer), len(requests)) == ('I call', ['a'], 1)
 
 
 def test_an_answer_without_a_call_is_the_end() -> None:
     answer, requests = drive(PlannedCallDialogues()(ROW), Answer('no', finish_reason='stop'))
-    assert (answer, answer.calls, answer.finish_reason, len(requests)) == ('no', (), 'stop', 1)
+    assert (answer.text, answer.calls, answer.finish_reason, len(requests)) == ('no', (), 'stop', 1)
 
 
 def test_there_is_an_end_for_those_who_find_none() -> None:

@@ -1,4 +1,4 @@
-"""What is plainly no description of a tool: refusals, scraps of objects, and texts about something else."""
+"""Texts that are no description of a tool: refusals, parts of objects, and texts about something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: what it asks, what it keeps and what it never asks twice; and the scores that come of it."""
+"""The judge: its requests, its kept replies, no repeated requests; and the resulting scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging
@@ -121,14 +121,14 @@ class Scripted(_FixedModel):
     asked: ClassVar[list[str]]
     batches: ClassVar[list[int]]
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         self.batches.append(len(inputs))
-        return super().generate(inputs, max_out_len, **kwargs)
+        return super().answers(inputs, max_out_len, **kwargs)
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         before = self.asked.count(prompt.record_id)
         self.asked.append(prompt.record_id)
-        return type(self).says(prompt.record_id, before)
+        return as_answer(type(self).says(prompt.record_id, before))
 
 
 @pytest.fixture
@@ -212,12 +212,12 @@ def test_an_unreadable_reply_is_asked_again_three_times(
     ],
 )
 def test_what_is_no_judgement_is_never_a_score_and_never_kept(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: str
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: Answer | str
 ) -> None:
     verdicts = judged(Judge(scripted(lambda item, _: bad if item == '1' else SEVEN), tmp_path), items(3))
     assert verdicts == {'0': 7.0, '2': 7.0}
     assert [row['id'] for row in kept(tmp_path)] == ['0', '2']
-    is_reply = bool(bad) and getattr(bad, 'reason', None) is None
+    is_reply = isinstance(bad, str) and bad != ''
     assert len(unread(tmp_path)) == (TRIES if is_reply else 0)  # for people to look at, cut
     assert all(row['id'] == '1' and len(row['reply']) <= 2_000 for row in unread(tmp_path))
 
@@ -235,8 +235,8 @@ def test_unreadable_replies_do_not_fill_the_disk(
 
 def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     class Losing(Scripted):
-        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
-            return super().generate(inputs, max_out_len, **kwargs)[:-1]
+        def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
+            return super().answers(inputs, max_out_len, **kwargs)[:-1]
 
     with pytest.raises(ValueError, match='zip'):
         judged(Judge({**scripted(lambda *_: SEVEN), 'type': Losing}, tmp_path), items(3))
@@ -304,7 +304,7 @@ def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path
 
 def test_local_tokenizers_get_text_that_is_utf_8(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     class Encoding(Scripted):
-        def reply(self, prompt: Any) -> str:
+        def reply(self, prompt: Any) -> Answer:
             prompt[0]['prompt'].encode('utf-8')
             return super().reply(prompt)
 
@@ -755,9 +755,9 @@ class Watched(_FixedModel):
 
     sent: ClassVar[list[list[tuple[str, str]]]] = []
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         self.sent.append([(message['role'], message['prompt']) for message in prompt])
-        return SEVEN
+        return Answer(SEVEN)
 
 
 def test_the_judge_is_sent_the_published_system_prompt() -> None:

@@ -1,4 +1,4 @@
-"""Why something is unjudged, how much may be, and what stands for what was judged."""
+"""Reasons for missing judgements, their maximum share, and digests of judged items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file of judgements is for which model, and whose answers a file is of."""
+"""Files of judgements per model, and the answers that a file belongs to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, read_judgement
@@ -85,15 +86,18 @@ def test_the_predictions_beside_say_what_was_judged(tmp_path: Path) -> None:
     rows = {'0': {'prediction': 'one', 'record_id': 'r0'}, '1': {'prediction': 'two', 'record_id': 'r1'}}
     answered(tmp_path, 'm', rows=rows)
     judgement_file = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
-    assert judged_answers(judgement_file, ['r0', 'r1']) == {'r0': 'one', 'r1': 'two'}
+    assert judged_answers(judgement_file, ['r0', 'r1']) == {'r0': Answer('one'), 'r1': Answer('two')}
     for number in '01':
         answered(tmp_path, 'sharded', f'plans_zh_{number}.json', {'0': rows[number]})
     shards = tmp_path / 'results' / 'sharded' / 'plans_zh_judgements.jsonl'
-    assert judged_answers(shards, ['r0', 'r1']) == {'r0': 'one', 'r1': 'two'}
+    assert judged_answers(shards, ['r0', 'r1']) == {'r0': Answer('one'), 'r1': Answer('two')}
     published = tmp_path / 'gpt-4' / 'planning.json'
     published.parent.mkdir()
     published.write_text('{"data": {}, "init output": "x"}\n{"data": {}, "init output": "y"}\n')
-    assert judged_answers(published.parent / 'eval' / 'planning_eval.json', ['0', '1']) == {'0': 'x', '1': 'y'}
+    assert judged_answers(published.parent / 'eval' / 'planning_eval.json', ['0', '1']) == {
+        '0': Answer('x', recorded_shape='gpt'),
+        '1': Answer('y', recorded_shape='gpt'),
+    }
     assert judged_answers(tmp_path / 'elsewhere.jsonl', ['r0']) == {}
     assert judged_answers(tmp_path / 'results' / 'none' / 'plans_zh_judgements.jsonl', ['r0']) == {}
 
@@ -105,7 +109,7 @@ def test_judgements_take_what_the_predictions_beside_say(tmp_path: Path) -> None
     digests: dict[str, dict[str, str] | None] = {'known': {'1.1': 'ab'}, 'none': {}, 'odd': None}
     judgements = [Judgement('r0', '1.1', found=1), Judgement('r0', '1.2', found=1), Judgement('r1', '1.1', found=1)]
     judgements += [Judgement('r2', '1.1', found=1), Judgement('r9', found=1), Judgement('r0', '1.3', answer_digest='x')]
-    done = completed(judgements, file, ['r0', 'r1', 'r2'], lambda _, answer: digests[answer])
+    done = completed(judgements, file, ['r0', 'r1', 'r2'], lambda _, answer: digests[answer.text])
     nothing = answer_digest(None)
     assert [one.answer_digest for one in done] == ['ab', nothing, nothing, '', '', 'x']
 

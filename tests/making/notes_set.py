@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -27,7 +28,7 @@ from opencompass_tooleval.making.made_set import FIXTURE_FOLDER, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution, SolvedCall
 from tests.mcp_servers.servers import NOTES
 
-START = 'Marta keeps the shed key.\nThe ladder is at number 12.\n'
+START = 'Marta keeps the shed key.\nThe ladder is at number 12.\nThe fence is done.\n'
 PROBES = [{'leave_out': []}]
 READ = GoldCall('read_notes', {})
 
@@ -88,7 +89,7 @@ def tasks() -> list[MadeTask]:
             'Which house has our ladder at the moment?',
             Goal(SIBLINGS, facts=('12',), answer='It is at number 12.'),
             [READ],
-            ('read_notes', 'folder'),
+            ('read_notes', 'add_note', 'folder'),
         ),
         task(
             6,
@@ -124,22 +125,34 @@ def executed(made: MadeTask, answers: Environment) -> MadeTask:
     return replace(made.with_goal(replace(made.goal, effects=changes)), solutions=solutions)
 
 
-def notes_set(folder: Path, made: Sequence[MadeTask] | None = None) -> MadeSet:
-    """Writes the set, or one of other tasks, with effects that were executed."""
+@cache
+def executed_tasks() -> tuple[MadeTask, ...]:
+    """The tasks with what their gold calls led to; executed once."""
+    with tempfile.TemporaryDirectory() as folder:
+        answers = environment(write_fixture(Path(folder)))
+        assert answers.live is not None
+        with answers.live:
+            return tuple(executed(one, answers) for one in tasks())
+
+
+def write_fixture(folder: Path) -> Path:
+    """Writes the folder of notes that each trial gets a copy of."""
     fixture = folder / FIXTURE_FOLDER
     fixture.mkdir(parents=True)
     (fixture / 'notes.txt').write_text(START)
-    answers = environment(fixture)
-    assert answers.live is not None
-    with answers.live:
-        done = tuple(executed(one, answers) for one in (tasks() if made is None else made))
+    return fixture
+
+
+def notes_set(folder: Path, made: Sequence[MadeTask] | None = None) -> MadeSet:
+    """Writes the set, or one of other tasks."""
+    write_fixture(folder)
     written = MadeSet(
         folder,
         'notes',
         {'kind': 'mcp', 'input': 'notes_server'},
         {'loop': 'function_calling', 'live': {**live_settings(FIXTURE_FOLDER), 'probes': PROBES}},
         {'query': 'maker', 'solution': 'maker', 'second': 'second'},
-        tasks=done,
+        tasks=executed_tasks() if made is None else tuple(made),
     )
     written.write()
     return written

@@ -138,7 +138,9 @@ def test_the_reason_is_the_goals_though_calls_are_right() -> None:
 def test_a_task_without_an_answer_is_wrong_in_all() -> None:
     goal = Goal(calls=((gold('a'),),), facts=('7',))
     tasks = [made(goal), made(goal)]
-    scores = score_made_predictions(tasks, [Answer('', 'infra:timeout'), done(answered('a')).to_json()], {'t': True})
+    scores = score_made_predictions(
+        tasks, [Answer('', 'infra:timeout'), Answer(done(answered('a')).to_json())], {'t': True}
+    )
     assert [score.reason for score in scores] == ['infra:timeout', 'ok']
     assert scores[0].values['solved'] == 0 and scores[0].values['call_recall'] == 0
     assert scores[0].to_detail()['kind'] == 'ordinary' and set(scores[0].values) == set(NAMES)
@@ -146,6 +148,6 @@ def test_a_task_without_an_answer_is_wrong_in_all() -> None:
     lost = done(answered('a'), stopped='infra:environment')
     assert score_made(made(goal), lost).reason == 'infra:environment'
     with pytest.raises(ValueError, match="prediction of task 't'"):
-        score_made_predictions(tasks[:1], ['{}'], {})
+        score_made_predictions(tasks[:1], [Answer('{}')], {})
     with pytest.raises(ValueError, match='2 tasks, but 1'):
-        score_made_predictions(tasks, ['{}'], {})
+        score_made_predictions(tasks, [Answer('{}')], {})

@@ -1,4 +1,4 @@
-"""An MCP server of notes, with the SDK, and tools that do what a server must not.
+"""An MCP server of notes, with the SDK, and tools with forbidden behaviour.
 
 Its notes are ``notes.txt`` in its working directory. ``COUNTER=FILE`` names a file outside of it, which counts starts.
 ``--http PORT`` serves over streamable HTTP, else over standard input and output.

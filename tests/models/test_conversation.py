@@ -1,4 +1,4 @@
-"""models/conversation: the shape that OpenCompass's model wrappers take."""
+"""models/conversation: the format that OpenCompass's model wrappers accept."""
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opencompass.models.base import BaseModel
 
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.usage import Usage
@@ -34,25 +35,26 @@ class Echo(BaseModel):
     def get_token_len(self, prompt: str) -> int:
         return len(str(prompt).split())
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         asked = [conversation[-1]['prompt'] for conversation in inputs]
         self.batches.append(asked)
-        return [Answer('', reason) if (reason := self.fails(text)) else f'<{text}>' for text in asked]
+        return [Answer('', reason) if (reason := self.fails(text)) else Answer(f'<{text}>') for text in asked]
 
 
 class Costly(Echo):
     """Says what each answer cost, a failed one too."""
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
-        answers = [as_answer(text) for text in super().generate(inputs, max_out_len)]
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         failed, usage = Usage(tries=5), Usage(10, 2, first_prompt=10, tries=2)
-        return [answer.changed(usage=failed if answer.reason else usage) for answer in answers]
+        return [
+            replace(answer, usage=failed if answer.reason else usage) for answer in super().answers(inputs, max_out_len)
+        ]
 
 
 def count_down(name: str, rounds: int) -> Dialogue[list[str]]:
     said = []
     for number in range(rounds):
-        said.append((yield ModelRequest((Message('user', f'{name}{number}'),))))
+        said.append((yield ModelRequest((Message('user', f'{name}{number}'),))).text)
     return said
 
 

@@ -1,4 +1,4 @@
-"""Dialogues that ask other models beside the one under test."""
+"""Dialogues with auxiliary models beside the one under test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -47,10 +48,10 @@ class Simulating(Echo):
         super().__init__(type(self).fails_on)
         self.batches = self.batches_of_all
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         usage = Usage(prompt=7, completion=max_out_len)
-        answers = super().generate(inputs, max_out_len)
-        return [text if isinstance(text, Answer) else Answer(f'sim{text}', usage=usage) for text in answers]
+        answers = super().answers(inputs, max_out_len)
+        return [one if one.reason else Answer(f'sim{one.text}', usage=usage) for one in answers]
 
 
 @pytest.fixture(autouse=True)
@@ -68,8 +69,8 @@ def agent(name: str, calls: int = 2, shared: str = '') -> Dialogue[list[str]]:
     """Asks the model, then the simulator, and so on."""
     heard: list[str] = []
     for number in range(calls):
-        heard.append((yield ModelRequest(user(f'{name}{number}'))))
-        heard.append((yield ModelRequest(user(shared or f'call {name}{number}'), model=SIMULATOR)))
+        heard.append((yield ModelRequest(user(f'{name}{number}'))).text)
+        heard.append((yield ModelRequest(user(shared or f'call {name}{number}'), model=SIMULATOR)).text)
     return heard
 
 
@@ -105,7 +106,7 @@ def test_what_others_cost_in_vain_is_counted(
     simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     failed = Answer('', 'infra:timeout', usage=Usage(tries=3))
-    monkeypatch.setattr(simulating, 'generate', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
+    monkeypatch.setattr(simulating, 'answers', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
     journal = Journal(tmp_path / 'journal.jsonl')
     for times in (1, 2):
         outcome = DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
@@ -180,7 +181,7 @@ def test_what_was_answered_a_moment_ago_is_not_asked_again(monkeypatch: pytest.M
             yield ModelRequest(user(f'{number}, {round_number}'))
             question = f'question {(number + round_number) % 12}'
             if question not in known:
-                known[question] = yield ModelRequest(user(question), model=SIMULATOR)
+                known[question] = (yield ModelRequest(user(question), model=SIMULATOR)).text
         return number
 
     runner = DialogueRunner(Slow(), None, 10, others={SIMULATOR: AuxiliaryModel({'type': Remembering, 'path': 'sim'})})
@@ -205,10 +206,10 @@ def keeping_agent(name: str, kept: dict[str, str], asked_before: str = '') -> Di
     """Asks a simulator only what is not kept, as agents do."""
     heard: list[str] = []
     for number in range(3):
-        heard.append((yield ModelRequest(user(f'{name}{number}, {heard[-1:]}'))))
+        heard.append((yield ModelRequest(user(f'{name}{number}, {heard[-1:]}'))).text)
         for call in (f'{name}x{number}', f'{name}y{number}'):
             if call not in kept:
-                kept[call] = yield ModelRequest(user(call), model=SIMULATOR)
+                kept[call] = (yield ModelRequest(user(call), model=SIMULATOR)).text
             heard.append(kept[call])
     return heard
 
@@ -259,8 +260,8 @@ def shortening(length: int, may_be: bool = True) -> Dialogue[str]:
     """Asks for less until it is answered."""
     while True:
         answer = yield ModelRequest(user('x' * length), may_be_too_long=may_be)
-        if getattr(answer, 'reason', None) != 'infra:truncated':
-            return answer
+        if answer.reason != 'infra:truncated':
+            return answer.text
         length -= 1
 
 
@@ -285,7 +286,7 @@ def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
 def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
     def persistent() -> Dialogue[str]:
         reply = yield ModelRequest(user('first'), may_fail=True)
-        return (yield ModelRequest(user('second'))) if getattr(reply, 'reason', None) == 'infra:timeout' else reply
+        return ((yield ModelRequest(user('second'))) if reply.reason == 'infra:timeout' else reply).text
 
     journal = Journal(tmp_path / 'journal.jsonl')
     model = Echo(lambda text: 'infra:timeout' if text == 'first' else None)
@@ -299,7 +300,7 @@ def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
 
 def test_the_same_question_may_be_asked_several_times() -> None:
     def asking(key: str) -> Dialogue[str]:
-        return (yield ModelRequest(user('again'), model=SIMULATOR, key=key))
+        return (yield ModelRequest(user('again'), model=SIMULATOR, key=key)).text
 
     runner = DialogueRunner(Echo(), None, 10, others=others())
     runner.run({name: asking(key) for name, key in {'a': 'x', 'b': 'y', 'c': 'x'}.items()})
@@ -351,7 +352,7 @@ def test_a_batch_is_asked_while_others_are_in_flight() -> None:
         assert [key for key, _ in taken[0]] == ['b0', 'b1']
         assert queues.results() == []
         submit(queues, 'slow', 'again')
-        assert queues.results() == [('again', 'late')]
+        assert queues.results() == [('again', Answer('late'))]
 
 
 def test_what_has_come_goes_on_before_a_batch_is_asked() -> None:
@@ -384,7 +385,7 @@ def test_models_in_batches_take_turns() -> None:
 class Ending(Echo):
     """Is gone at its first question."""
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         raise AskingEndedError('gone', [None] * len(inputs))
 
 
@@ -401,7 +402,7 @@ def test_the_end_of_one_is_the_end_of_all_after_what_was_answered() -> None:
         submit(queues, 'slow', 's0', 's1')
         has_left.wait()
         submit(queues, 'batch', 'b')
-        assert queues.results() == [('s0', 'in flight')]  # s1 has not left
+        assert queues.results() == [('s0', Answer('in flight'))]  # s1 has not left
         submit(queues, 'batch', 'more')
         with pytest.raises(AskingEndedError, match='gone'):
             queues.results()
@@ -448,7 +449,7 @@ class Agents:
         answer = yield ModelRequest(user(row['record']))
         if int(row['record_id'][1:]) % 2:
             answer = yield ModelRequest(user(f'call {row["record_id"]}'), model=SIMULATOR)
-        return f'{answer}'
+        return answer.text
 
 
 class Unbuilt(Echo):
@@ -497,9 +498,10 @@ def test_tokens_are_those_that_an_answer_says() -> None:
     class Saying(Echo):
         """A model that says what its answers cost."""
 
-        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
             return [
-                Answer(text, usage=Usage(prompt=100, completion=7)) for text in super().generate(inputs, max_out_len)
+                replace(answer, usage=Usage(prompt=100, completion=7))
+                for answer in super().answers(inputs, max_out_len)
             ]
 
     runner = DialogueRunner(Saying(), None, 10, description='asking', others=others())

@@ -1,4 +1,4 @@
-"""A run that needs more GPUs than there are ends before anything is asked, in one line that says so."""
+"""A run that needs more GPUs than exist ends before any request, with an error in one line."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_a_model_is_offered_tools_and_its_calls_come_back(chat: ToolEvalHFChat, 
     written = rendered(chat, called).removeprefix(before).removesuffix('<|im_end|>\n')
     says(chat, written, 'It is sunny.', 'no tools here')
     answers = ask(chat, [prompt(), prompt(*ROUNDS), prompt(tools=None)], 400)
-    assert [str(answer) for answer in answers] == ['', 'It is sunny.', 'no tools here']
+    assert [answer.text for answer in answers] == ['', 'It is sunny.', 'no tools here']
     assert [(call.name, call.arguments) for call in answers[0].calls] == [(call.name, call.arguments) for call in CALLS]
     assert all(len(call.id) == 9 for call in answers[0].calls)
     assert [answer.calls for answer in answers[1:]] == [(), ()]
@@ -153,16 +153,16 @@ def test_tools_count_against_the_context(chat: ToolEvalHFChat, monkeypatch: pyte
 def test_an_answer_without_calls_is_the_text(chat: ToolEvalHFChat) -> None:
     says(chat, 'It is sunny in Rome.', '{"name": "add", "parameters": {}}', 'Look: <tool_call>\n{"name": "add", "argu')
     plain, other, broken = ask(chat, [prompt()] * 3, 100)
-    assert (str(plain), plain.calls) == ('It is sunny in Rome.', ())
-    assert (str(other), other.calls) == ('{"name": "add", "parameters": {}}', ())
-    assert str(broken) == 'Look:'
+    assert (plain.text, plain.calls) == ('It is sunny in Rome.', ())
+    assert (other.text, other.calls) == ('{"name": "add", "parameters": {}}', ())
+    assert broken.text == 'Look:'
     assert [(call.name, call.arguments) for call in broken.calls] == [('add', '{"name": "add", "argu')]
 
 
 def test_special_tokens_at_the_end_are_no_content(chat: ToolEvalHFChat) -> None:
     chat.check_offered([prompt()])
     answer = chat.read_calls(Answer('Well <tool_call>{"name": "add"}</tool_call><|im_start|> <|im_start|>'))
-    assert str(answer) == 'Well' and len(answer.calls) == 1
+    assert answer.text == 'Well' and len(answer.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_round_that_a_template_refuses_is_that_sample_s_failure(chat: ToolEval
     one = (*ROUNDS[:2], Message('assistant', '', CALLS[:1]), ROUNDS[3])
     says(chat, 'sunny', 'fine')
     answers = ask(chat, [prompt(*ROUNDS), prompt(*one), prompt()], 30)
-    assert [(str(answer), answer.reason) for answer in answers] == [('', REFUSED), ('sunny', None), ('fine', None)]
+    assert [(answer.text, answer.reason) for answer in answers] == [('', REFUSED), ('sunny', None), ('fine', None)]
     assert [answer.reason for answer in ask(chat, [prompt(*ROUNDS)], 30)] == [REFUSED]
     assert 'apply_chat_template' not in vars(chat.tokenizer)
 
@@ -230,7 +230,8 @@ def test_other_wrappers_say_which_to_take(tiny_model: Path) -> None:
 def test_without_tools_it_answers_as_the_wrapper_does(tiny_model: Path) -> None:
     prompts = [prompt(*ROUNDS[:2], tools=None), prompt(tools=None)]
     answers = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
-    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24) and all(answers)
+    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24)
+    assert all(answer.text for answer in answers)
 
 
 def test_vllm_keeps_special_tokens_where_calls_may_come(

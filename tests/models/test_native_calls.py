@@ -80,7 +80,7 @@ def test_a_server_is_offered_tools_and_its_calls_have_their_own_names(
     server: ModelServer, options: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     (answer,) = ask(make_model(server, **options), [prompt()], 64)
-    assert answer == 'I look'
+    assert answer.text == 'I look'
     assert [(call.name, call.arguments) for call in answer.calls] == [('Weather.of', sent), ('other', '{"a')]
     assert answer.finish_reason == 'tool_calls'
     assert answer.usage is not None and answer.usage.completion and answer.usage.tries == 1 and answer.usage.seconds
@@ -90,10 +90,9 @@ def talk() -> Dialogue[str]:
     """Asks, answers the first call, and ends with what the model says then."""
     messages = (Message('user', 'How is the weather?'),)
     answer = yield ModelRequest(messages, row()['gold_answer'], TOOLS)
-    assert isinstance(answer, Answer)
     call = answer.calls[0]
-    told = (Message('assistant', str(answer), answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
-    return str((yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)))
+    told = (Message('assistant', answer.text, answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
+    return (yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)).text
 
 
 def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, tmp_path: Path) -> None:
@@ -116,10 +115,12 @@ def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: Mod
     assert DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
 
 
-def test_calls_and_tools_are_counted_where_the_server_says_nothing(server: ModelServer) -> None:
+def test_calls_and_tools_are_counted_where_the_server_says_nothing(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = make_model(server)
     calls = (ToolCall('Weather.of', {'city': 'Rome or Paris'}),)
-    model.generate_from_template = lambda *arguments, **options: [Answer('', calls=calls)]
+    monkeypatch.setattr(model, 'answers', lambda *arguments, **options: [Answer('', calls=calls)])
     (answer,) = ask(model, [prompt()], 6)
     assert answer.usage is not None and answer.usage.counted and answer.usage.completion
     assert answer.usage.completion >= 4
@@ -140,7 +141,7 @@ def test_trials_that_call_the_same_have_the_same_answer() -> None:
 
 def test_the_oracle_calls_and_a_damaged_one_calls_otherwise() -> None:
     (right,) = ask(OracleModel(), [prompt()], 64)
-    assert (right, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
+    assert (right.text, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
     (wrong,) = ask(OracleModel(noise=1.0), [prompt()], 64)
     assert [call.name for call in wrong.calls] == ['Weather.of'] and wrong.calls != right.calls
 
@@ -150,7 +151,7 @@ def test_recorded_calls_are_replayed(tmp_path: Path) -> None:
     recorded = {'id': 'r', 'prediction': 'I look', 'calls': calls}
     (tmp_path / 'made_up.jsonl').write_text(json.dumps(recorded) + '\n', encoding='utf-8')
     (answer,) = ask(ReplayModel(str(tmp_path / '{dataset}.jsonl')), [prompt()], 64)
-    assert (answer, calls_payload(answer.calls)) == ('I look', calls)
+    assert (answer.text, calls_payload(answer.calls)) == ('I look', calls)
 
 
 def test_a_model_that_cannot_offer_tools_is_refused() -> None:

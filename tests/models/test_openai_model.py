@@ -45,11 +45,6 @@ def prompts(count: int) -> list[PromptList]:
     ]
 
 
-def reason(answer: str) -> str | None:
-    """Why an answer is empty."""
-    return answer.reason if isinstance(answer, Answer) else None
-
-
 @pytest.mark.parametrize(
     'fault',
     [
@@ -60,11 +55,11 @@ def reason(answer: str) -> str | None:
 def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fault: str) -> None:
     kind, _, value = fault.partition('@')
     canned_server.reset(f'{kind}@1-2{value}')
-    (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).generate(
+    (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).answers(
         prompts(1), 16
     )
-    assert answer == ANSWER
-    assert reason(answer) is None
+    assert answer.text == ANSWER
+    assert answer.reason is None
     assert [asked['fault'] for asked in canned_server.stats()['asked']] == [kind, kind, None]
 
 
@@ -99,33 +94,33 @@ def test_a_lasting_fault_becomes_an_empty_answer_with_its_reason(
     canned_server: ModelServer, fault: str, expected: set[str], tries: int
 ) -> None:
     canned_server.reset(fault)
-    (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).generate(
+    (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).answers(
         prompts(1), 16
     )
-    assert answer == ''
-    assert reason(answer) in expected
+    assert answer.text == ''
+    assert answer.reason in expected
     assert canned_server.stats()['requests'] == tries
 
 
 def test_a_fault_costs_only_its_own_sample(canned_server: ModelServer) -> None:
     canned_server.reset('500@~question 3', 'filter@~question 5')
-    answers = make_model(canned_server).generate(prompts(8), 16)
-    assert [index for index, answer in enumerate(answers) if answer != ANSWER] == [3, 5]
-    assert [reason(answers[index]) for index in (3, 5)] == ['infra:server', 'infra:filter']
+    answers = make_model(canned_server).answers(prompts(8), 16)
+    assert [index for index, answer in enumerate(answers) if answer.text != ANSWER] == [3, 5]
+    assert [answers[index].reason for index in (3, 5)] == ['infra:server', 'infra:filter']
 
 
 def test_nobody_listens() -> None:
     url = f'http://127.0.0.1:{_free_port()}/v1'
     model = ToolEvalOpenAI('tiny', key='right', openai_api_base=url, backoff=0.001, retry=1, max_seq_len=8192)
-    (answer,) = model.generate(prompts(1), 16)
-    assert (answer, reason(answer)) == ('', 'infra:connection')
+    (answer,) = model.answers(prompts(1), 16)
+    assert (answer.text, answer.reason) == ('', 'infra:connection')
 
 
 def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> None:
     model = make_model(canned_server, max_seq_len=500)
-    answers = model.generate([conversation('word ' * 900), conversation('short')], 16)
-    assert [str(answer) for answer in answers] == ['', ANSWER]
-    assert reason(answers[0]) == 'infra:truncated'
+    answers = model.answers([conversation('word ' * 900), conversation('short')], 16)
+    assert [answer.text for answer in answers] == ['', ANSWER]
+    assert answers[0].reason == 'infra:truncated'
     assert canned_server.stats()['requests'] == 1
 
 
@@ -135,36 +130,36 @@ def test_what_a_person_must_fix_ends_the_run_at_once(canned_server: ModelServer,
     model = make_model(canned_server)
     words = {'402': 'status 402: .*Insufficient Balance', 'quota': 'status 429: .*exceeded your current quota'}
     with pytest.raises(AskingEndedError, match=words.get(kind, f'status {kind}')):
-        model.generate(prompts(1), 16)
+        model.answers(prompts(1), 16)
     with pytest.raises(AskingEndedError):
-        model.generate(prompts(4), 16)  # the next data set of the task
+        model.answers(prompts(4), 16)  # the next data set of the task
     assert canned_server.stats()['requests'] == 1
 
 
 def test_a_wrong_key_ends_the_run_at_once(canned_server: ModelServer) -> None:
     with pytest.raises(AskingEndedError, match=r'status 401: .*Incorrect API key'):
-        make_model(canned_server, key='wrong').generate(prompts(1), 16)
+        make_model(canned_server, key='wrong').answers(prompts(1), 16)
     assert canned_server.stats()['requests'] == 1
 
 
 def test_a_wrong_model_name_ends_the_run_at_once(canned_server: ModelServer) -> None:
     with pytest.raises(AskingEndedError, match=r'status 404: .*does not exist'):
-        make_model(canned_server, path='other').generate(prompts(1), 16)
+        make_model(canned_server, path='other').answers(prompts(1), 16)
     assert canned_server.stats()['requests'] == 1
 
 
 def test_a_wrong_key_stops_the_batch(canned_server: ModelServer) -> None:
     """A thousand more requests with a key that is known to be wrong lock an account out."""
     with pytest.raises(AskingEndedError):
-        make_model(canned_server, key='wrong', max_workers=2).generate(prompts(40), 16)
+        make_model(canned_server, key='wrong', max_workers=2).answers(prompts(40), 16)
     assert canned_server.stats()['requests'] < 40
 
 
 def test_what_was_answered_before_the_end_is_kept(canned_server: ModelServer) -> None:
     canned_server.reset('402@4-')
     with pytest.raises(AskingEndedError) as ended:
-        make_model(canned_server, max_workers=1).generate(prompts(6), 16)
-    assert ended.value.answers == [ANSWER] * 3 + [None] * 3
+        make_model(canned_server, max_workers=1).answers(prompts(6), 16)
+    assert [None if one is None else one.text for one in ended.value.answers] == [ANSWER] * 3 + [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -178,9 +173,9 @@ def test_what_was_answered_before_the_end_is_kept(canned_server: ModelServer) ->
 )
 def test_an_answer_in_another_shape(canned_server: ModelServer, fault: str, expected: str, finish_reason: str) -> None:
     canned_server.reset(f'{fault}@all')
-    (answer,) = make_model(canned_server).generate(prompts(1), 16)
+    (answer,) = make_model(canned_server).answers(prompts(1), 16)
     assert isinstance(answer, Answer)
-    assert (str(answer), answer.reason, answer.finish_reason) == (expected, None, finish_reason)
+    assert (answer.text, answer.reason, answer.finish_reason) == (expected, None, finish_reason)
     assert canned_server.stats()['requests'] == 1
 
 
@@ -221,8 +216,8 @@ def trickle() -> Iterator[_Trickle]:
 
 def test_a_try_ends_after_its_wall_time(trickle: _Trickle) -> None:
     model = ToolEvalOpenAI('tiny', key='right', openai_api_base=trickle.url, retry=0, timeout=1, max_seq_len=8192)
-    (answer,) = model.generate(prompts(1), 16)  # the server would go on for ever
-    assert (answer, reason(answer)) == ('', 'infra:timeout')
+    (answer,) = model.answers(prompts(1), 16)  # the server would go on for ever
+    assert (answer.text, answer.reason) == ('', 'infra:timeout')
 
 
 class _Lines(logging.Handler):
@@ -246,8 +241,8 @@ def logged() -> Iterator[list[str]]:
 
 def test_errors_are_logged_cut_and_without_keys(canned_server: ModelServer, logged: list[str]) -> None:
     canned_server.reset('echo@1', 'html@2-')
-    make_model(canned_server, retry=0).generate(prompts(1), 16)
-    make_model(canned_server, retry=0).generate(prompts(1), 16)
+    make_model(canned_server, retry=0).answers(prompts(1), 16)
+    make_model(canned_server, retry=0).answers(prompts(1), 16)
     echoed, page = logged
     assert 'status 400: cannot read Bearer [key] xxx' in echoed
     assert 'right' not in echoed
@@ -258,7 +253,7 @@ def test_errors_are_logged_cut_and_without_keys(canned_server: ModelServer, logg
 def test_a_key_in_what_ends_the_task_is_replaced(canned_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('SOME_API_KEY', 'Incorrect API key')
     with pytest.raises(AskingEndedError, match=r'\[key\] provided'):
-        make_model(canned_server, key='wrong').generate(prompts(1), 16)
+        make_model(canned_server, key='wrong').answers(prompts(1), 16)
 
 
 def test_a_server_that_is_gone_is_waited_for(
@@ -295,11 +290,11 @@ def test_a_server_that_stays_away_ends_the_task(logged: list[str]) -> None:
     with pytest.raises(
         AskingEndedError, match=r'not reached for 0 s \(patience\): ConnectionRefusedError.* run again with -r'
     ):
-        model.generate(prompts(50), 16)
+        model.answers(prompts(50), 16)
     assert told[0] == f'{url} has not been reached for 0 s, waiting up to 0 s'
     assert len(logged) < 40
     with pytest.raises(AskingEndedError, match='not reached'):
-        model.generate(prompts(1), 16)
+        model.answers(prompts(1), 16)
 
 
 def _free_port() -> int:
@@ -309,15 +304,15 @@ def _free_port() -> int:
 
 def test_requests_overlap(canned_server: ModelServer) -> None:
     canned_server.reset(latency=1)
-    answers = make_model(canned_server, max_workers=16).generate(prompts(16), 16)
-    assert answers == [ANSWER] * 16
+    answers = make_model(canned_server, max_workers=16).answers(prompts(16), 16)
+    assert [answer.text for answer in answers] == [ANSWER] * 16
     # 16 but for a machine that takes longer than the second to send them
     assert 8 <= canned_server.stats()['most_in_flight'] <= 16
 
 
 def test_max_workers_is_kept_to(canned_server: ModelServer) -> None:
     canned_server.reset(latency=0.3)
-    make_model(canned_server, max_workers=3).generate(prompts(12), 16)
+    make_model(canned_server, max_workers=3).answers(prompts(12), 16)
     assert 1 < canned_server.stats()['most_in_flight'] <= 3
 
 
@@ -332,8 +327,8 @@ def test_retry_after_is_kept_to_and_bounded(
 
     monkeypatch.setattr(api_model, 'sleep_unless', sleep_unless)
     canned_server.reset('429@1=7', '429@2=86400', '429@3=1e308', '500@4')
-    (answer,) = make_model(canned_server, retry=4, patience=100).generate(prompts(1), 16)
-    assert answer == ANSWER
+    (answer,) = make_model(canned_server, retry=4, patience=100).answers(prompts(1), 16)
+    assert answer.text == ANSWER
     assert pauses[:3] == [7.0, 93.0, 0.0]  # a question waits for as long as there is patience, and no longer
     assert len(pauses) == 4 and 0.004 <= pauses[3] <= 0.012  # no time named: 8 times the backoff, give or take half
     assert [line.partition(': ')[2] for line in logged if 'patience' in line] == [
@@ -363,7 +358,7 @@ def test_query_per_second_is_kept_to(canned_server: ModelServer) -> None:
     model, starts = make_model(canned_server, query_per_second=10), []
     next_pause = model._pace.next_pause
     model._pace.next_pause = lambda now: starts.append(now) or next_pause(now)
-    model.generate(prompts(9), 16)
+    model.answers(prompts(9), 16)
     assert len(starts) == 9
     assert make_model(canned_server, query_per_second=None)._pace is None
 

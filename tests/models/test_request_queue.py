@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from opencompass.models import VLLM
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
@@ -75,10 +75,10 @@ def test_a_slow_answer_holds_up_no_other() -> None:
             arrived += [number for number, _ in queue.results()]
         assert sorted(arrived) == list(range(1, 20))
         others_are_back.open()
-        assert queue.results() == [(0, '0')]
+        assert queue.results() == [(0, Answer('0'))]
         assert queue.results() == []
         queue.submit(20, 20)  # and it goes on
-        assert queue.results() == [(20, '20')]
+        assert queue.results() == [(20, Answer('20'))]
 
 
 def test_so_many_are_in_flight_and_no_more() -> None:
@@ -175,7 +175,7 @@ def test_a_fault_of_ours_is_raised_after_what_was_answered() -> None:
         with pytest.raises(LookupError, match='of ours'):
             while some := queue.results():
                 arrived += some
-        assert (0, '0') in arrived
+        assert (0, Answer('0')) in arrived
         queue.submit(3, 3)  # what a dialogue asks next, before its runner hears of the fault
         with pytest.raises(LookupError):
             queue.results()
@@ -216,7 +216,7 @@ class Concurrent(StubModel):
 
     async def answer(self, prompt: Conversation, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
         self.asked.append([prompt.record_id])
-        return Answer(self._reply(prompt))
+        return as_answer(self._reply(prompt))
 
 
 class InProcessVLLM(VLLM):
@@ -368,7 +368,7 @@ def talk(*texts: str) -> Dialogue[str]:
     """Asks each; ends in all answers, joined."""
     answers = []
     for text in texts:
-        answers.append((yield ModelRequest((Message('user', text),))))
+        answers.append((yield ModelRequest((Message('user', text),))).text)
     return '|'.join(answers)
 
 

@@ -1,4 +1,4 @@
-"""Models whose server the task starts: when, when not, what comes of its end; and the real ``transformers serve``."""
+"""Models whose server the task starts: when it starts, its end; and the real ``transformers serve``."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_its_end_is_the_end_of_asking(served: Any, tmp_path: Path, workers: int)
     model = served('--fault', 'once', max_workers=workers, retry=0)
     with pytest.raises(AskingEndedError, match='engine of tiny: ended by SIGKILL: RuntimeError: out of') as caught:
         model.generate([ask(str(number)) for number in range(20)])
-    answered = [answer for answer in caught.value.answers if answer is not None]
+    answered = [answer.text for answer in caught.value.answers if answer is not None]
     assert set(answered) <= {'Answer: A'} and len(answered) <= 2
     assert workers > 1 or len(answered) == 2
     assert not processes(tmp_path)

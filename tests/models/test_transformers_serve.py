@@ -1,4 +1,4 @@
-"""The real ``transformers serve``, which answers an event stream although nobody asked it to."""
+"""The real ``transformers serve``, which sends an event stream without a request for one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import httpx
 import pytest
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.finding import Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe import probe
@@ -60,11 +59,10 @@ def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
         str(tiny_model), key='none', openai_api_base=served, retry=0, max_workers=1, timeout=120, max_seq_len=8192
     )
     asked = [PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}]) for text in ('question', 'another')]
-    first, second = model.generate(asked, 8)
+    first, second = model.answers(asked, 8)
     for answer in (first, second):
-        assert isinstance(answer, Answer)
-        assert answer and (answer.reason, answer.finish_reason) == (None, 'stop')
-    assert first != second
+        assert answer.text and (answer.reason, answer.finish_reason) == (None, 'stop')
+    assert first.text != second.text
 
 
 def test_doctor_finds_what_it_cannot_do(served: str, tiny_model: Path) -> None:

@@ -1,4 +1,4 @@
-"""What answers cost: said by a server, counted for a local model, in predictions and in results with prices."""
+"""Usage of answers: reported by a server, counted for a local model, in predictions and in results with prices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
     usage = answer.usage
     assert usage is not None and usage.counted and usage.seconds is None
     assert usage.prompt == token_length(model, prompt) > 20
-    assert usage.completion == len(model.tokenizer.encode(str(answer), add_special_tokens=False)) > 0
+    assert usage.completion == len(model.tokenizer.encode(answer.text, add_special_tokens=False)) > 0
 
 
 def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
@@ -52,14 +52,16 @@ def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
     assert answer.usage.prompt and answer.usage.completion and answer.usage.seconds is not None
 
 
-def test_a_server_that_says_nothing_is_counted(tiny_server: ModelServer, tiny_model: Path) -> None:
+def test_a_server_that_says_nothing_is_counted(
+    tiny_server: ModelServer, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = {'openai_api_base': tiny_server.url, 'tokenizer_path': str(tiny_model), 'max_seq_len': 8192}
     sdk = OpenAISDK(path='tiny', key='none', retry=1, **settings)
     (answer,) = ask(sdk, [make_conversation()], 6)  # OpenCompass's own drops what the server says
     assert answer.usage is not None and answer.usage.counted and answer.usage.prompt
     partly = Answer('a b c', usage=Usage(prompt=5, seconds=0.1))
     client = ToolEvalOpenAI(path='m', key='none', openai_api_base=tiny_server.url, tokenizer_path=str(tiny_model))
-    client.generate_from_template = lambda *arguments, **options: [partly, Answer('', 'infra:timeout')]
+    monkeypatch.setattr(client, 'answers', lambda *arguments, **options: [partly, Answer('', 'infra:timeout')])
     answered, failed = ask(client, [make_conversation()] * 2, 6)
     assert answered.usage is not None and failed.usage is None
     tokens = len(client.tokenizer.encode('a b c', add_special_tokens=False))
@@ -193,11 +195,13 @@ def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> N
 
 
 @pytest.mark.parametrize('tokenizer', [True, False])
-def test_there_is_one_estimate(canned_server: ModelServer, tiny_model: Path, tokenizer: bool) -> None:
+def test_there_is_one_estimate(
+    canned_server: ModelServer, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, tokenizer: bool
+) -> None:
     """The result's count, the plan's and the summary's are of the same texts, by the same counter."""
     path = str(tiny_model) if tokenizer else None
     model = ToolEvalOpenAI(path='m', key='right', openai_api_base=canned_server.url, tokenizer_path=path)
-    model.generate_from_template = lambda *arguments, **options: [Answer('answer, 北京')]
+    monkeypatch.setattr(model, 'answers', lambda *arguments, **options: [Answer('answer, 北京')])
     prompt = make_conversation()
     prompt.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
     (answer,) = ask(model, [prompt], 6)
@@ -227,14 +231,16 @@ def test_a_failed_sample_that_is_asked_again_keeps_what_it_cost(canned_server: M
     assert after['usage']['answers']['unknown'] == 0 and not any(row['infra'] for row in rows)
 
 
-def test_tools_and_calls_are_counted_where_the_server_says_nothing(tiny_model: Path) -> None:
+def test_tools_and_calls_are_counted_where_the_server_says_nothing(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = ToolEvalOpenAI(
         path='m', key='none', openai_api_base='http://127.0.0.1:1/v1', tokenizer_path=str(tiny_model)
     )
     call = ToolCall('search', {'q': 'cats'})
     plain, offered = make_conversation(), make_conversation()
     offered.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
-    client.generate_from_template = lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))]
+    monkeypatch.setattr(client, 'answers', lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))])
     without, with_tools = (answer.usage for answer in ask(client, [plain, offered], 6))
     assert without and with_tools and without.prompt and without.completion
     (tool,), calls = map(json.dumps, offered.tools.as_request()), 'a' + calls_text([call])

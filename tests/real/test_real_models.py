@@ -1,4 +1,4 @@
-"""Real language models, both served by llama.cpp and loaded by OpenCompass's wrapper: what holds whatever they say.
+"""Real language models, both served by llama.cpp and loaded by OpenCompass's wrapper: properties of all answers.
 
 `make real` runs these tests in an environment of their own. Nothing here depends on an answer's being right: one model
 is the smallest that follows a chat at all, the other does not follow one.

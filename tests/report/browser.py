@@ -1,4 +1,4 @@
-"""Headless Chromium for tests, and what skips them where it is not installed."""
+"""Headless Chromium for tests, which are skipped if it is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts and tables of agents: numbers that the results say, by hand."""
+"""Charts and tables of agents, with numbers from results made by hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_ends_sources_and_waste() -> None:
     assert values(ends) == {'finished': (50, 0, 25, 0), 'too many steps': (0, 0, 0, 25)}
     assert sources.labels == ('m', 'none') and sources.note == 'm: simulated by Big-Model'
     assert tuple(values(sources)) == tuple(words.name for words in SOURCES.values()), 'one colour each in all charts'
-    assert values(sources)['recorded'] == (62.5, None) and values(sources)['worked out'] == (0, None)
+    assert values(sources)['recorded'] == (62.5, None) and values(sources)['emulated'] == (0, None)
     assert values(sources)['simulated'] == (25, None) and values(sources)['error'] == (12.5, None)
     assert values(wasted)['m'] == tuple(waste[metric] for metric in WASTE)
 
@@ -132,9 +132,9 @@ def test_models_that_do_not_compare_are_told() -> None:
 
     assert told(provenance(), provenance(opencompass='0.6')) == []
     (bank,) = told(provenance(), provenance(bank='b'), provenance(bank='b'))
-    assert bank.endswith('bank is a (m0); b (m1, m2): do not compare these')
+    assert bank.endswith(': not comparable, since bank differs: a (m0); b (m1, m2)')
     (simulator,) = told(provenance(), provenance(simulator='big', simulated_by='big'))
-    assert 'simulator is none (m0); big (m1)' in simulator, 'told once'
+    assert 'simulator differs: none (m0); big (m1)' in simulator, 'told once'
     assert len(told(provenance(), provenance(max_steps=5, stateful_tools='x'))) == 2
     native = provenance()
     del native['loop']
@@ -149,9 +149,9 @@ def test_a_page_of_agents(tmp_path: Path) -> None:
         result = read_result(tmp_path / 'run', model) | {'breakdown': counted, 'provenance': provenance(bank=bank)}
         add(tmp_path / 'run', model, DATASET, result)
     out = write_report([tmp_path / 'run'], tmp_path / 'out', ('svg',)).parent
-    (page,) = (page for page in out.glob('*.html') if 'Where observations come from' in page.read_text('utf-8'))
+    (page,) = (page for page in out.glob('*.html') if 'Sources of observations' in page.read_text('utf-8'))
     text = Tags(page).text
-    assert 'bank is a (one); b (two): do not compare these.' in text and 'What a task takes' in text
+    assert 'not comparable, since bank differs: a (one); b (two).' in text and 'Usage per task' in text
     assert 'How tasks end, by step' in text and (out / 'files' / f'ends-{DATASET}-0.svg').is_file()
     (table,) = (out / 'files').glob('spent-*.csv')
     assert [row['steps'] for row in csv.DictReader(table.open(encoding='utf-8'))] == ['5.7 (6)'] * 2

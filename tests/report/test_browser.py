@@ -51,7 +51,7 @@ def test_the_first_screen_says_who_is_best(browser: Browser, plain: Path) -> Non
     badge = browser.all('#board-overview .badge')[0]
     badge.send_keys('\n')
     tip = browser.all('#tip')[0]
-    assert tip.is_displayed() and 'published number of records is not known' in tip.text
+    assert tip.is_displayed() and 'published number of records is unknown' in tip.text
     badge.send_keys(Keys.ESCAPE)
     assert not tip.is_displayed()
     assert plain.stat().st_size < 300_000
@@ -95,7 +95,7 @@ def test_samples_open_on_what_was_lost_and_are_walked_by_keys(browser: Browser, 
     status_is(browser, '60 of 120 samples')
     assert fragment(browser) == {'model': 'worse', 'dataset': REVIEW, 'reason': 'lost'}
     chips = [chip.text for chip in browser.all('#chips button')]
-    assert chips == ['all 120', 'all that was lost 60', 'right 60', 'wrong review 60']
+    assert chips == ['all 120', 'all lost points 60', 'right 60', 'wrong review 60']
     assert [cell.text for cell in browser.all('#list tbody tr')[0].find_elements('css selector', 'td')] == [
         'r1',
         'r1',
@@ -134,7 +134,7 @@ def test_a_dialogue_is_read_turn_by_turn(browser: Browser, tmp_path: Path) -> No
     browser.open(page, '#sample=0')
     browser.wait("document.querySelectorAll('#sample .trace .turn').length === 4")
     turns = [turn.find_element('css selector', 'b').text for turn in browser.all('#sample .trace .turn')]
-    assert turns == ['asked, round 1', 'assistant', 'asked, round 2', 'assistant']
+    assert turns == ['prompt, round 1', 'assistant', 'prompt, round 2', 'assistant']
     assert browser.all('#sample .call')[0].text.replace('\n', '') == 'add_({ "input": [ 1, 2 ] }) → 3'
     assert browser.all('#sample pre.answer')[0].text == 'Answer: 3'
     assert 'too few numbers or too many' in browser.all('#sample .verdict')[0].text

@@ -1,4 +1,4 @@
-"""What an agent did, in real headless Chromium: step by step, as a tree, and two agents beside each other."""
+"""Trajectories in real headless Chromium: step by step, as a tree, and two agents compared."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
         and heads[3] == 'Step 4 · choose tool · 1,500 → 33 tokens · 0.9 s'
     )
     assert texts(browser, '.act .source') == [
-        'recorded', 'recorded for another task', 'nearest recorded', 'simulated by a-simulator', 'worked out',
+        'recorded', 'recorded for another task', 'nearest recorded', 'simulated by a-simulator', 'emulated',
         'error: unknown tool',
     ]  # fmt: skip
     calls = texts(browser, '.act .call')
@@ -73,7 +73,7 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
     assert 'the model saw 31 of 5,321 characters' in ''.join(texts(browser, '.from'))
     assert texts(browser, '.from')[1] == 'recorded for another task recorded as an error: unable'
     assert texts(browser, '.gold li .wanted') == ['made', 'made, other arguments', 'not made']
-    assert 'any value of date is right' in texts(browser, '.gold li')[0]
+    assert 'any value of date is correct' in texts(browser, '.gold li')[0]
     assert '2 observations left out of what was asked' in texts(browser, '.agent > .note')[0]
     assert texts(browser, '.asked summary')[0] == 'tools 1 offered: FlightBooking.search'
     assert texts(browser, '.end > pre.answer') == ['You fly to Rome.']
@@ -90,8 +90,8 @@ def test_branches_that_were_left_are_folded(browser: Browser, page: Path) -> Non
     heads = [head for head in texts(browser, '.step .head') if head]
     assert heads == ['Step 1', 'Step 5', 'Step 6'], 'the way to the end'
     assert texts(browser, '.branch summary') == [
-        'branch that was left: 2 steps, 1 call',
-        'branch that was left: 1 step, 1 call',
+        'abandoned branch: 2 steps, 1 call',
+        'abandoned branch: 1 step, 1 call',
     ]
     browser.all('#sample .branch summary')[0].click()
     assert [head.split(' gave')[0] for head in texts(browser, '.step .head') if head] == [
@@ -110,7 +110,7 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     browser.look()
     open_sample(browser, page, 0, 'two')
     assert texts(browser, '.differs') == ['First difference: another tool']
-    conditions = 'They did not work under the same conditions: simulator a-simulator (one), another (two).'
+    conditions = 'The models have different conditions: simulator a-simulator (one), another (two).'
     assert texts(browser, '.warning') == [conditions]
     assert texts(browser, 'article .legend summary') == ['Gold calls: 2 of 3 made'] * 2
     tops = {
@@ -121,7 +121,7 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     assert browser.all('#sample .differs')[0].rect['y'] < tops['one · Step 3']
     assert texts(browser, '.end > pre.answer') == ['You fly to Rome.', 'Oslo.']
     open_sample(browser, page, 2, 'two')
-    assert texts(browser, '.differs') == ['No step differs in what is called and observed.']
+    assert texts(browser, '.differs') == ['All steps have the same calls and observations.']
     assert texts(browser, '.warning') == []
     open_sample(browser, page, 1, 'two')
     assert 'limit' in texts(browser, '.end .verdict')[0]
@@ -147,9 +147,9 @@ def test_where_only_the_tools_are_known_these_are_beside(browser: Browser, tmp_p
     add_agent(tmp_path / 'run', 'one', [chain()], gold=gold, matches=matches)
     browser.look()
     open_sample(browser, write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html'), 0)
-    assert texts(browser, '.gold h4') == ['Tools that are needed']
+    assert texts(browser, '.gold h4') == ['Needed tools']
     assert texts(browser, '.gold .wanted') == ['called', 'not called']
-    assert texts(browser, '.act .wanted') == ['a tool that is needed']
+    assert texts(browser, '.act .wanted') == ['a needed tool']
     browser.check_quiet()
 
 
@@ -179,7 +179,7 @@ def test_a_page_of_agents_fits(browser: Browser, tmp_path: Path, width: int) -> 
     browser.open(page)
     browser.driver.execute_script("document.querySelector('figure[data-figure]').scrollIntoView()")
     browser.wait("document.querySelectorAll('.chart .main-svg').length > 0")
-    assert 'bank is old (one); new (two): do not compare these' in browser.all('.warning')[0].text
+    assert 'not comparable, since bank differs: old (one); new (two)' in browser.all('.warning')[0].text
     titles = [one.text for one in browser.all('figure h3')]
     assert [title for title in titles if 'How tasks end' in title] == [
         'How tasks end, by step: Agents T-Eval ReAct, one',

@@ -128,21 +128,21 @@ def test_fewer_errors_are_better() -> None:
 @pytest.mark.parametrize(
     ('changes', 'said'),
     [
-        ({'provenance': {'encoder': 'offline:x', 'language': 'EN'}}, 'other sentence encoder: offline:x'),
+        ({'provenance': {'encoder': 'offline:x', 'language': 'EN'}}, 'another sentence encoder: offline:x'),
         ({'provenance': {'encoder': 'all-mpnet-base-v2', 'language': 'EN'}}, None),
-        ({'provenance': {'rebuilt': True}}, 'data built here'),
+        ({'provenance': {'rebuilt': True}}, 'data built by this package'),
         ({'provenance': {'judge': 'mine', 'judge_hash': 'x'}}, 'judged by mine'),
         *(
             ({'provenance': {'judge': name, 'judge_hash': 'x'}}, None)
             for name in ('GPT-4-0613', 'gpt-4', 'gpt-4-turbo-2024-04-09', 'gpt-4-1106-preview', 'openai/gpt-4-32k')
         ),
         *(
-            ({'provenance': {'judge': name, 'judge_hash': 'x'}}, f'judged by {name}, in the paper by GPT-4')
+            ({'provenance': {'judge': name, 'judge_hash': 'x'}}, f'judged by {name}; the paper used GPT-4')
             for name in ('gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini')
         ),
         ({'provenance': {'judge': 'x/gpt-4/planning_eval.json'}}, 'judgements from x/gpt-4/planning_eval.json'),
         ({'provenance': {'gold': 'official, repaired'}}, 'gold answers: repaired, not the published ones'),
-        ({'provenance': {'gold': 'plan', 'rebuilt': True}}, 'data built here'),
+        ({'provenance': {'gold': 'plan', 'rebuilt': True}}, 'data built by this package'),
         ({'provenance': {'gold': 'official'}}, None),
         ({'provenance': {'data_version': 'v2', 'protocol': 'v1'}}, 'protocol v1 on data v2'),
         ({'provenance': {'data_version': 'v2', 'protocol': 'v2'}}, None),
@@ -178,7 +178,7 @@ def test_fewer_errors_are_better() -> None:
             for size, said in (
                 ({'samples': {'all': 6}}, 'fewer than 100 records'),
                 ({'samples': {'all': 198}, 'runs': [{}, {}]}, 'fewer than 100 records'),
-                ({'samples': {'all': 553}}, 'the published number of records is not known'),
+                ({'samples': {'all': 553}}, 'the published number of records is unknown'),
             )
         ),
         *(
@@ -217,7 +217,7 @@ def test_simulators_are_caveats() -> None:
 def test_the_judge_of_agents_is_a_caveat() -> None:
     provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1', 'judge': 'gpt-4', 'judge_hash': 'ab'}
     assert any(
-        caveat.startswith('judged by gpt-4, in the papers')
+        caveat.startswith('judged by gpt-4; the papers used')
         for caveat in caveats_of(scored('m', 'd', provenance=provenance))
     )
 
@@ -232,7 +232,7 @@ def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
             text for text in caveats_of(scored('m', 'd', provenance=provenance, breakdown=breakdown)) if 'won' in text
         ]
 
-    assert won(judged) == won([judged, judged]) == ['96% of the tasks are won since the reference has no answer']
+    assert won(judged) == won([judged, judged]) == ['96% of the tasks count as won since the reference has no answer']
     for odd in (
         {},
         {'judged': {'win': {NO_REFERENCE: ['x']}}},
@@ -337,7 +337,7 @@ def test_charts_with_published_models_say_what_does_not_compare() -> None:
         'ultratool-en-planning',
         'ultratool-en-json-rate',
     ):
-        said = 'Not comparable with published scores: data built here, not the official files.'
+        said = 'Not comparable with published scores: data built by this package, not the official files.'
         assert said in figures[name].note, name
     plain = boards(material(*teval_entries('a', 0)), published_columns())
     assert next(iter(teval_figures(plain))).note == ''
@@ -560,7 +560,7 @@ def test_board_files_carry_errors_and_notes() -> None:
     entry = scored('m', 'd', x=1.0, standard_errors={'x': 0.5}, provenance={'rebuilt': True})
     table = board_table(board_of(boards(material(entry), {}), 'others'))
     assert table.columns == ('model', 'source', 'd x', 'd x SE', 'd x notes')
-    assert table.rows == (('m', 'measured', '1.00', '0.50', 'data built here, not the official files'),)
+    assert table.rows == (('m', 'measured', '1.00', '0.50', 'data built by this package, not the official files'),)
     better = scored('n', 'd', x=2.0, standard_errors={'x': 0.25})
     printed = printed_table(board_of(boards(material(entry, better), {}), 'others'))
     assert printed.columns == ('model', 'd x')

@@ -1,4 +1,4 @@
-"""Native calls in the pages of samples: shown as they came, also where nothing could be read of them."""
+"""Native calls in the pages of samples: shown unchanged, also unreadable ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page: who leads, by how much, and what stands out; by hand and beside ``tooleval compare``."""
+"""The first page: leader, lead, and findings; by hand and compared with ``tooleval compare``."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_models_with_nothing_in_common_are_not_ranked(tmp_path: Path) -> None:
     add(run, 'a', PLAN, answers(5, 10))
     add(run, 'b', SPOTIFY, answers(5, 10, 'correct_path_rate'))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline == 'No score of these benchmarks is common to all models'
+    assert page.headline == 'The models have no score in common'
     assert page.places == () and len(page.rows) == 2
 
 
@@ -134,7 +134,7 @@ def test_a_table_of_variants_alone_says_so(tmp_path: Path) -> None:
     for name in ('tmdb', 'spotify'):
         add(run, 'a', f'tooleval-restbench-{name}-easytool', answers(5, 10, 'correct_path_rate'))
     page = first_page(run, tmp_path / 'samples')
-    assert page.measure == 'Mean of RestBench' and 'all of them variants' in page.note
+    assert page.measure == 'Mean of RestBench' and 'all of which are variants' in page.note
 
 
 def test_data_sets_of_others_alone_rank_nobody(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whole reports on disk, read without a browser."""
+"""Complete reports on disk, read without a browser."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_nothing_finished(tmp_path: Path) -> None:
     write(run, 'predictions', 'm', 'd_0', {})
     write(run, 'predictions', 'm', 'd', {})
     page = write_report([run], tmp_path / 'out')
-    assert 'Nothing is finished' in Tags(page).text
+    assert 'There are no results yet.' in Tags(page).text
     assert 'answered, not scored' in Tags(tmp_path / 'out' / 'provenance.html').text
     assert data_of(tmp_path / 'out' / 'samples' / 'index.js')[0]['pairs'] == []
 
@@ -277,7 +277,7 @@ def test_scores_stand_against_cost(tmp_path: Path) -> None:
     (file,) = (out / 'files').glob('*-spending.csv')
     rows = list(csv.reader(file.open(encoding='utf-8', newline='')))
     assert rows == [['', 'cost of 1,000 answers', 'Review'], ['quick', '0.60', '100.00'], ['thinks', '9.20', '100.00']]
-    assert 'Not known of better, worse.' in Tags(out / 'teval.html').text
+    assert 'Unknown for better, worse.' in Tags(out / 'teval.html').text
     with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
         table = {row['model']: row for row in csv.DictReader(stream) if 'review' in row['data set']}
     columns = ('first prompt, tokens', 'all prompts, tokens', 'answers, tokens', 'counted')

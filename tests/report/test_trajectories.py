@@ -1,4 +1,4 @@
-"""What an agent did, as the sample browser gets it: read as data, bounded, whatever the predictions hold."""
+"""Trajectories for the sample browser: read as data, bounded, for any predictions."""
 
 from __future__ import annotations
 

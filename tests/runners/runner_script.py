@@ -12,6 +12,7 @@ import random
 import time
 from pathlib import Path
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.fixed_models import OracleModel
 
@@ -19,7 +20,7 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 class ScriptedModel(OracleModel):
     """Behaves as its ``path`` says, at the first question."""
 
-    def reply(self, prompt: Conversation) -> str:
+    def reply(self, prompt: Conversation) -> Answer:
         if self.path == 'crash':
             os.abort()
         if self.path == 'sleep':
@@ -36,7 +37,7 @@ class ScriptedModel(OracleModel):
                 'started_by': Path(f'/proc/{os.getppid()}/cmdline').read_text(encoding='utf-8'),
                 'random': [random.random(), float(numpy.random.random())],
             }
-            return json.dumps(facts)
+            return Answer(json.dumps(facts))
         return super().reply(prompt)
 
 

@@ -1,4 +1,4 @@
-"""Tasks that fork from a preloaded process: their own logs, GPUs and sessions; nobody's end is another's."""
+"""Tasks forked from a preloaded process: separate logs, GPUs and sessions; the end of one does not affect others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal shows of running tasks: how far they are, how long they take, what they cost."""
+"""The terminal's display of running tasks: progress, times and cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last screen of a sweep: what is cut where 80 columns have no room, and what is not."""
+"""The last screen of a sweep: texts that are cut at 80 columns, and texts that are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tooleval plan` says before anything is asked: GPUs, keys and judges that are missing."""
+"""Warnings of `tooleval plan` before any request: missing GPUs, keys and judges."""
 
 from __future__ import annotations
 

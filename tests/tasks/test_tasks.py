@@ -1,4 +1,4 @@
-"""Tasks go on after a failing data set, in OpenCompass's worker processes, and fail at their end."""
+"""Tasks continue after a failing data set, in OpenCompass's worker processes, and fail at their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published shapes: nothing is lost, and what is no such shape is named."""
+"""The published formats: nothing is lost, and other formats are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions by rule: what is kept, what is dropped, and that every real document gives valid ones."""
+"""Instructions by rule: their parts, and that every real document gives valid ones."""
 
 from __future__ import annotations
 

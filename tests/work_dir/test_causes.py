@@ -1,4 +1,4 @@
-"""What is said to fix a missing result, by what ended it: running the same again is right only where it can help."""
+"""Fixes of missing results, by their errors: to run again is suggested only if it can help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""work_dir/journal: what was answered survives a kill and odd characters."""
+"""work_dir/journal: answers survive a kill and unusual characters."""
 
 from __future__ import annotations
 

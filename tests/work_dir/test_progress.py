@@ -1,4 +1,4 @@
-"""work_dir/progress and work_dir/work_dir: journals, locks and logs as tasks write them, and what is read from them."""
+"""work_dir/progress and work_dir/work_dir: journals, locks and logs of tasks, and the status read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""work_dir/recorded: every shape of recorded answers, and what is wrong with a file."""
+"""work_dir/recorded: every format of recorded answers, and faults of files."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def folder(path: Path, items: dict[str, Any]) -> Path:
 )
 def test_by_id(tmp_path: Path, content: Any) -> None:
     recorded = load_recorded(write(tmp_path / 'answers.json', content))
-    assert recorded.by_id == {'a': 'one', 'b': 'two\u2028'}
+    assert recorded.by_id == {'a': Answer('one'), 'b': Answer('two\u2028')}
     assert recorded.by_position == {}
-    assert recorded.answer('a', 7) == 'one'
+    assert recorded.answer('a', 7) == Answer('one')
     recorded.check_complete(['a', 'b'])
 
 
@@ -69,7 +69,7 @@ PARTS = [{'type': 'text', 'text': 'one'}, {'type': 'output_text', 'text': ', two
     ],
 )
 def test_parts_of_a_message_are_one_text(tmp_path: Path, item: Any) -> None:
-    assert load_recorded(write(tmp_path / 'answers.json', {'a': item})).by_id == {'a': 'one, two'}
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': item})).by_id == {'a': Answer('one, two')}
 
 
 @pytest.mark.parametrize('part', [{'type': 'image_url', 'image_url': {}}, {'type': 'text', 'text': ['one']}])
@@ -83,18 +83,18 @@ def test_a_part_that_is_no_text_is_refused(tmp_path: Path, part: Any) -> None:
 
 def test_a_list_that_an_answer_holds_is_no_message(tmp_path: Path) -> None:
     steps = [{'id': 0, 'name': 'Map.route', 'args': {}}]
-    assert load_recorded(write(tmp_path / 'answers.json', {'a': steps})).by_id == {'a': str(steps)}
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': steps})).by_id == {'a': Answer(str(steps))}
 
 
 @pytest.mark.parametrize('lines', [ROWS, [{'id': 'b', 'output': 'two\u2028'}, {'id': 'a', 'output': 'one'}]])
 def test_json_lines_by_id(tmp_path: Path, lines: list[Any]) -> None:
     recorded = load_recorded(json_lines(tmp_path / 'answers.jsonl', lines))
-    assert recorded.by_id == {'a': 'one', 'b': 'two\u2028'}
+    assert recorded.by_id == {'a': Answer('one'), 'b': Answer('two\u2028')}
 
 
 def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
     path = folder(tmp_path / 'answers', {'b_1.2': {'prediction': 'two'}, 'a': {'prediction': 'one', 'meta': 3}})
-    assert load_recorded(path).by_id == {'a': 'one', 'b_1.2': 'two'}
+    assert load_recorded(path).by_id == {'a': Answer('one'), 'b_1.2': Answer('two')}
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
 def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     path = tmp_path / name
     recorded = load_recorded(json_lines(path, content) if name.endswith('l') else write(path, content))
-    assert recorded.by_position == {0: 'one', 1: 'two'}
+    assert recorded.by_position == {0: Answer('one'), 1: Answer('two')}
     assert recorded.by_id == {}
-    assert [recorded.answer(record, position) for position, record in enumerate('ab')] == ['one', 'two']
+    assert [recorded.answer(record, position).text for position, record in enumerate('ab')] == ['one', 'two']
     recorded.check_complete(['a', 'b'])
 
 
@@ -126,17 +126,14 @@ def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     ],
 )
 def test_text_of_an_answer(tmp_path: Path, value: Any, text: str) -> None:
-    assert load_recorded(write(tmp_path / 'x.json', {'a': {'prediction': value}})).answer('a', 0) == text
+    assert load_recorded(write(tmp_path / 'x.json', {'a': {'prediction': value}})).answer('a', 0) == Answer(text)
 
 
 def test_failures_keep_their_name(tmp_path: Path) -> None:
     rows = [{'id': 'a', 'prediction': '', 'infra': 'infra:timeout'}, {'id': 'b', 'prediction': '', 'infra': None}]
     recorded = load_recorded(write(tmp_path / 'x.json', rows))
     answers = [recorded.answer(record, 0) for record in 'ab']
-    assert [(type(answer), answer, answer.reason) for answer in answers] == [
-        (Answer, '', 'infra:timeout'),
-        (Answer, '', None),
-    ]
+    assert answers == [Answer('', 'infra:timeout'), Answer('')]
 
 
 @pytest.mark.parametrize(
@@ -236,14 +233,14 @@ def test_complete_means_that_no_answer_is_missing(tmp_path: Path) -> None:
 def test_blank_line_does_not_shift_positions(tmp_path: Path) -> None:
     path = tmp_path / 'x.jsonl'
     path.write_text('"one"\n\n"two"\n')
-    assert load_recorded(path).by_position == {0: 'one', 1: 'two'}
+    assert load_recorded(path).by_position == {0: Answer('one'), 1: Answer('two')}
 
 
 def test_record_ids_that_are_numbers_are_no_positions(tmp_path: Path) -> None:
     """T-Eval's own shape, ids to records, for data whose ids are numbers in an order of their own."""
     recorded = load_recorded(write(tmp_path / 'x.json', {'1': {'prediction': 'to 1'}, '0': {'prediction': 'to 0'}}))
     recorded.check_complete(['1', '0'])
-    assert [recorded.answer('1', 0), recorded.answer('0', 1)] == ['to 1', 'to 0']
+    assert [recorded.answer('1', 0).text, recorded.answer('0', 1).text] == ['to 1', 'to 0']
 
 
 def test_empty_files_answer_nothing(tmp_path: Path) -> None:
@@ -292,9 +289,9 @@ OPEN_ROW = {
 )
 def test_the_published_shape_of_a_row_travels_with_the_answer(tmp_path: Path, row: Any, shape: str | None) -> None:
     file = json_lines(tmp_path / 'first.json', [row, row])
-    assert load_recorded(file).by_position == {0: 'one', 1: 'one'}
+    assert load_recorded(file).by_position == dict.fromkeys((0, 1), Answer('one', recorded_shape=shape))
     (answer,) = ask(ReplayModel(str(file)), [conversation('r', 1, 'first')], max_out_len=10)
-    assert (answer, answer.recorded_shape) == ('one', shape)
+    assert (answer.text, answer.recorded_shape) == ('one', shape)
 
 
 @pytest.mark.parametrize('output', ['text', {}, {'init output': None}, None])

@@ -1,4 +1,4 @@
-"""Which subset the name of a file or of a data set says."""
+"""The subset in the name of a file or of a data set."""
 
 from __future__ import annotations
 

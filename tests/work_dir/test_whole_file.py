@@ -1,4 +1,4 @@
-"""Files are there whole or not at all; what killed processes left goes, never what others write."""
+"""Files are complete or missing; leftovers of killed processes are removed, but never files of other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FuncQA as OpenCompass sees it: glue only."""
+"""Registered classes of FuncQA: glue only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.benchmarks.funcqa import VERSION
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.scoring import QuestionScore, breakdown, score_predictions
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
@@ -25,12 +26,12 @@ class ToolEvalFuncQADataset(ToolEvalDataset):
 
     @staticmethod
     def load(path: str, name: str, gold: str = 'official') -> Dataset:
-        """Loads it.
+        """Loads the subset.
 
         Args:
             path: Folder with ``funcqa_oh.json`` and ``funcqa_mh.json``, such as ``data/funcqa``.
             name: ``one_hop`` or ``multi_hop``.
-            gold: ``official``, or ``repaired``: wrong answers fixed, see docs/explanation/funcqa.md.
+            gold: ``official``, or ``repaired`` with wrong answers fixed (see docs/explanation/funcqa.md).
 
         Raises:
             DataError: The data is missing or damaged.
@@ -57,7 +58,7 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
     """Scores one subset of FuncQA from trajectories.
 
     Args:
-        name: As in :meth:`ToolEvalFuncQADataset.load`.
+        name: ``one_hop`` or ``multi_hop``.
     """
 
     def __init__(self, name: str) -> None:
@@ -68,7 +69,7 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         self._settings: dict[str, Any] = {}
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         return {
             'benchmark': 'funcqa',
             'subset': self.subset.name,
@@ -79,11 +80,11 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         }
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Returns further parts of the result beside its metrics."""
         return breakdown(cast(Sequence[QuestionScore], scores))
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores trajectories against records."""
         records = [parse_payload(reference) for reference in references]
         scores = score_predictions(records, answers)
         self._golds.update(record.gold for record in records)

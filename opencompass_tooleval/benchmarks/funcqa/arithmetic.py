@@ -1,7 +1,7 @@
-"""FuncQA's 13 tools as published, their rounding included; bounded whatever a model passes.
+"""FuncQA's 13 tools as published, with their rounding, within bounds.
 
-Each takes one list, ``{"input": [...]}``, works it out as Python's integers and floats do, and returns text. What the
-published functions raise on is an error here, under its name.
+Each takes one list, ``{"input": [...]}``, computes with Python's integers and floats, and returns text. An input for
+which the published functions raise is an error here, with a name.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ PARAMETER = 'input'
 DECIMALS = 2
 
 _MAX_WORK_BITS = 1_000_000
-"""Of a binomial or a number of arrangements before it is worked out. Those within a float need far less."""
+"""Maximum size of a binomial or a number of arrangements before it is computed. Floats need far less."""
 
 _SHOWN_DECIMALS = 10
-"""How far the published rounding looks for zeros after the point."""
+"""Number of decimals in which the published rounding looks for zeros."""
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call gave.
+    """The result of a call.
 
     Attributes:
-        text: What the model is told: the result, or what is wrong.
+        text: Text for the model: the result, or a description of the error.
         error: ``''``, or ``tool:...`` or ``args:...``.
     """
 
@@ -50,7 +50,7 @@ class ToolResult:
 
     @property
     def value(self) -> str | None:
-        """The result as the tool returns it; None if the call failed."""
+        """The tool's result; None if the call failed."""
         return None if self.error else self.text
 
 
@@ -70,7 +70,7 @@ def _need(values: Sequence[Any], count: int) -> None:
 
 
 def _real(value: Any) -> Number:
-    """A number; booleans are numbers, as in Python."""
+    """Returns a number; booleans are numbers, as in Python."""
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
@@ -96,7 +96,7 @@ def _bounded(value: Any) -> Number:
 
 
 def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real) -> _Tool:
-    """Left to right, bounded after each step; one number is returned as it is."""
+    """Folds a list from left to right, bounded after each step; a single number is returned unchanged."""
 
     def work(values: Sequence[Any]) -> Number:
         _need(values, 1)
@@ -107,7 +107,7 @@ def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real
 
 
 def _add(values: Sequence[Any]) -> Number:
-    # Not sum(): from Python 3.12 on it is more exact about floats than the published runs were.
+    # Not sum(): since Python 3.12 it is more exact for floats than the published runs were.
     return _fold(operator.add)([0, *values])
 
 
@@ -138,7 +138,7 @@ def _log(values: Sequence[Any]) -> Number:
 def _choose(values: Sequence[Any]) -> int:
     _need(values, 2)
     options, items = _whole(values[0]), _whole(values[1])
-    # To choose 999,998 out of a million is no more work than to choose 2.
+    # Choosing 999,998 out of a million takes as much work as choosing 2.
     _check_work(options, min(items, options - items))
     return math.comb(options, items)
 
@@ -182,27 +182,27 @@ _TOOLS: dict[str, _Tool] = {
 }
 
 TOOL_NAMES: tuple[str, ...] = tuple(_TOOLS)
-"""In the published order."""
+"""Names of the tools, in the published order."""
 
 
 def call_tool(name: Any, parameters: Any, rounded: bool = True) -> ToolResult:
-    """Calls a tool; whatever a model may pass, it returns soon and raises nothing.
+    """Calls a tool within bounds; never raises.
 
     Several numbers are taken from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the
-    base. ``remainder_`` has the sign of the divisor. Numbers that a tool does not use (``sqrt_`` of 9, 2) may be
-    anything.
+    base. ``remainder_`` has the sign of the divisor. Numbers that a tool does not use (``sqrt_`` of 9, 2) may be any
+    values.
 
     Args:
         name: One of :data:`TOOL_NAMES`.
-        parameters: ``{"input": [numbers]}``. Other keys are ignored; a key such as ``Input`` counts where ``input``
+        parameters: ``{"input": [numbers]}``. Other keys are ignored; a key such as ``Input`` is used if ``input``
             fails, as published.
-        rounded: Round the result as published; see :func:`result_text`.
+        rounded: True to round the result as published; see :func:`result_text`.
 
     Returns:
         The result, or an ``error``: ``tool:unknown_name``, or for parameters ``args:not_an_object``, ``args:missing``
         (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (no such number,
         such as the root of a negative one), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work``
-        (more than 10,000 bits on the way: the published functions go on, perhaps for ever).
+        (more than 10,000 bits in between: the published functions continue, perhaps forever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
         return ToolResult(f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}', UNKNOWN_NAME)
@@ -227,7 +227,7 @@ def _readings(parameters: Any) -> list[Mapping[Any, Any]]:
         return []
     if not all(isinstance(key, str) for key in parameters):
         return [parameters]
-    # The published run also tries '-' as '_' in the keys, which cannot make an 'input'.
+    # The published run also tries '-' as '_' in the keys, which never gives 'input'.
     lowered = {key.lower(): value for key, value in parameters.items()}
     return [parameters] if lowered == parameters else [parameters, lowered]
 
@@ -250,10 +250,10 @@ def _finite(value: Number) -> Number:
 
 
 def round_as_tools(value: Number) -> Number:
-    """Rounds as the published functions do.
+    """Rounds like the published functions.
 
-    From 0 to 0.1 to two significant digits (0.0567 is 0.057), all other numbers, negative ones too, to two decimals
-    (-0.0045 is -0.0). Zeros are looked for in the first ten decimals.
+    Numbers from 0 to 0.1 are rounded to two significant digits (0.0567 to 0.057), all others, also negative ones, to
+    two decimals (-0.0045 to -0.0). Zeros are counted in the first ten decimals.
     """
     if isinstance(value, int):
         return value
@@ -263,7 +263,7 @@ def round_as_tools(value: Number) -> Number:
 
 
 def result_text(value: Number) -> str:
-    """A result as the published functions write it.
+    """Formats a result like the published functions.
 
     Raises:
         OverflowError: It is beyond a float.
@@ -271,14 +271,14 @@ def result_text(value: Number) -> str:
     """
     mantissa, mark, exponent = str(round_as_tools(_finite(value))).partition('e')
     if '.' in mantissa:
-        # A fault of the published functions: zeros at the end are cut off before the exponent is read, so that
-        # 1.5e+20 is 150. 1e+20, without a point, is right.
+        # A bug of the published functions: they strip final zeros before they read the exponent, so that 1.5e+20
+        # becomes 150. 1e+20, without a point, is correct.
         exponent = exponent.rstrip('0')
     return _decimal(mantissa + mark + exponent)
 
 
 def plain(value: Number) -> str:
-    """A finite number in decimals, with neither an exponent nor zeros at the end."""
+    """Formats a finite number in decimals, without exponent and final zeros."""
     return _decimal(repr(value))
 
 

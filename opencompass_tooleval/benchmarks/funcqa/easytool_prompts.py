@@ -1,7 +1,7 @@
-"""What EasyTool's published FuncQA runs sent, byte for byte: the prompts of its code, not of its paper.
+"""Prompts of EasyTool's published FuncQA runs, byte for byte: those of its code, not of its paper.
 
-Each is a template of :meth:`str.format`; what is filled in is Python's ``str`` of lists and dicts. The misspellings are
-the published ones. What ToolBench's runs send too is in :mod:`opencompass_tooleval.agents.easytool_prompts`.
+Each is a template of :meth:`str.format`, filled with Python's ``str`` of lists and dicts. The misspellings are
+published. Prompts of ToolBench's runs too are in :mod:`opencompass_tooleval.agents.easytool_prompts`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TASK_DECOMPOSE = (
     "'''\n"
     'Output:'
 )
-"""``question``, ``Tool_list`` (a list of texts, a tool each)."""
+"""Fields: ``question``, ``Tool_list`` (a list of texts, a tool each)."""
 
 
 CHOOSE_TOOL = (
@@ -38,7 +38,7 @@ CHOOSE_TOOL = (
     "'''\n"
     'Output:'
 )
-"""``question`` (the task), ``Too_list`` (a list of ``ID`` and ``description``)."""
+"""Fields: ``question`` (the task), ``Too_list`` (a list of ``ID`` and ``description``)."""
 
 CHOOSE_PARAMETER = (
     "This is an API tool documentation. Given a user's question, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"
@@ -56,7 +56,7 @@ CHOOSE_PARAMETER = (
     "This is user's question: {question}\n"
     'Output:\n'
 )
-"""``question`` (the task), ``api_dic`` (``Usage`` of the instruction). One-hop."""
+"""One-hop. Fields: ``question`` (the task), ``api_dic`` (``Usage`` of the instruction)."""
 
 CHOOSE_PARAMETER_DEPEND = (
     "Given a user's question and a API tool documentation, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"
@@ -77,7 +77,7 @@ CHOOSE_PARAMETER_DEPEND = (
     'This is API tool documentation: {api_dic}\n'
     'Output:\n'
 )
-"""The same, and ``previous_log``. Multi-hop."""
+"""Multi-hop. Further field: ``previous_log``."""
 
 ANSWER_GENERATION = (
     'You should answer the question based on the response output by the API tool.Please note that:\n'
@@ -90,7 +90,7 @@ ANSWER_GENERATION = (
     ' {call_result}\n'
     'Output:'
 )
-"""``question`` (the task), ``call_result``. One-hop."""
+"""One-hop. Fields: ``question`` (the task), ``call_result``."""
 
 ANSWER_GENERATION_DEPEND = (
     'You should answer the question based on the response output by the API tool.Please note that:\n'
@@ -106,4 +106,4 @@ ANSWER_GENERATION_DEPEND = (
     "We will not show the API response to the user, thus you need to make full use of the response and give the information in the response that can satisfy the user's question in as much detail as possible.\n"
     'Output:'
 )
-"""The same, and ``previous_log``. Multi-hop."""
+"""Multi-hop. Further field: ``previous_log``."""

@@ -1,19 +1,19 @@
-"""What is wrong with FuncQA's published answers and calculations, each checked by hand against its question.
+"""Faults of FuncQA's published answers and calculations, each checked by hand against its question.
 
 Fixed by ``gold='repaired'``:
 
 * ``arithmetic``: the answer does not follow from its own calculation.
-* ``rounded``: it does, but was rounded so far that the exact number is more than 0.1% away from it.
-* ``question``: the calculation answers another question: it has other numbers, leaves out a condition or the last step.
+* ``rounded``: it does, but its rounding is more than 0.1% away from the exact number.
+* ``question``: the calculation is for another question: it has other numbers, lacks a condition or the last step.
 
 Listed only:
 
-* ``calculation``: the answer is right and the calculation is not.
-* ``doubtful``: the question can be read in several ways, or in none.
+* ``calculation``: the answer is correct and the calculation is not.
+* ``doubtful``: the question has several readings, or none.
 
-Working out the calculations alone makes wrong answers of 3724 = lcm(38, 49, 17) and 18 = gcd(144, 126, 112) in
-one-hop, and of 47 = gcd(564, 987, 987) in multi-hop. But the questions say 28, 108 and 611, and a model is asked the
-questions: these answers are right, and stay.
+The calculations alone would make these answers wrong: 3724 = lcm(38, 49, 17) and 18 = gcd(144, 126, 112) in one-hop,
+and 47 = gcd(564, 987, 987) in multi-hop. But the questions have 28, 108 and 611, and a model is asked the questions:
+these answers are correct, and stay.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Erratum:
     Attributes:
         subset: ``one_hop`` or ``multi_hop``.
         record: Id of the record in the published file.
-        digest: :func:`digest` of its question, which is what it is known by: other files have other records there.
+        digest: :func:`digest` of its question, which identifies it: other files have other records with this id.
         kind: One of ``KINDS``.
         published: The published answer.
-        repaired: The right one; the published one where nothing is fixed.
-        why: What is wrong.
+        repaired: The correct answer; the published one if nothing is fixed.
+        why: Description of the fault.
     """
 
     subset: str
@@ -49,7 +49,7 @@ class Erratum:
 
 
 def digest(question: str) -> str:
-    """16 hex digits that stand for a question."""
+    """Returns 16 hex digits that identify a question."""
     return hashlib.blake2b(question.strip().encode('utf-8', 'replace'), digest_size=8).hexdigest()
 
 
@@ -243,12 +243,12 @@ ERRATA: tuple[Erratum, ...] = (
         'millimetres and decimetres are mixed: 121 * 3.14 * 0.538^2 * 10.8 cubic centimetres',
     ),
 )
-"""In the order of the files."""
+"""Errata, in the order of the files."""
 
 _REPAIRED = {(erratum.subset, erratum.digest): erratum for erratum in ERRATA if erratum.kind in REPAIRED}
 
 
 def repair(subset: str, question: str, answer: int | float) -> int | float:
-    """The right answer, if ``answer`` is one that is known to be wrong; else ``answer``."""
+    """Returns the correct answer if ``answer`` is known to be wrong; else ``answer``."""
     erratum = _REPAIRED.get((subset, digest(question)))
     return erratum.repaired if erratum and erratum.published == answer else answer

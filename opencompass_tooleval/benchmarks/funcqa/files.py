@@ -1,4 +1,4 @@
-"""FuncQA's files: where they are, and how they are verified and counted."""
+"""FuncQA's files: finds, verifies and counts them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _read_instructions(files: Sequence[Path]) -> Content:
 
 
 def configured(subset: str, *, method: str = 'easytool', instructions: str | None = None) -> ConfiguredDataset:
-    """Where our configs have a subset.
+    """Returns the place of a subset in the configs.
 
     Raises:
-        ValueError: No such subset.
+        ValueError: There is no such subset.
     """
     file = Path(find_subset(subset).file)
     config = 'fc_gen' if method == 'function_calling' else 'gen'

@@ -1,9 +1,9 @@
-"""The logs that EasyTool's published FuncQA runs left behind -> trajectories and labels.
+"""Converts logs of EasyTool's published FuncQA runs to trajectories and labels.
 
 A log is a JSON list (or JSON lines) with an object per question: ``question``, ``final_answer``, ``execute_log``
-(``api_result_ls``: the calls per task; ``call_result_ls``: what came of them), ``answer_subtask``, ``answer_wrong``
-(tries that were discarded), ``check_index`` and ``check``, a label. The runs write ``check`` as 0 everywhere; whoever
-labels a log puts the ones in.
+(``api_result_ls``: the calls per task; ``call_result_ls``: their results), ``answer_subtask``, ``answer_wrong``
+(discarded tries), ``check_index`` and ``check``, a label. The runs write ``check`` as 0 everywhere; the ones are added
+by people who label a log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.work_dir.data_files import read_json
 
 _OLD_PARAMETER = 'args'
-"""What the parameter is called in some calls of the published logs."""
+"""Name of the parameter in some calls of the published logs."""
 
 _MARKS = {'question', 'final_answer', 'execute_log'}
 
@@ -31,9 +31,9 @@ class LoggedQuestion:
     """One question of a log.
 
     Attributes:
-        trajectory: Its calls, called again, and its final answer.
-        label: Whether the authors call the answer right, 1 or 0; None in a log without labels.
-        differing: Calls of tasks whose logged result is not what the tools give.
+        trajectory: Its calls, computed again, and its final answer.
+        label: The authors' label of the answer, 1 for correct or 0; None in a log without labels.
+        differing: Number of calls whose logged result differs from the tools' result.
     """
 
     trajectory: Trajectory
@@ -42,18 +42,18 @@ class LoggedQuestion:
 
     @property
     def discarded(self) -> int:
-        """Tries that gave nothing; the log does not say what was called, nor why it was discarded."""
+        """Number of discarded tries; the log has neither their calls nor the reasons."""
         return sum(not task['done'] for task in self.trajectory.tasks)
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What the labels of a log say.
+    """The labels of a log.
 
     Attributes:
-        right: How many answers they call right.
-        questions: Of how many.
-        agreeing: For how many questions the rule of ``accuracy`` says the same.
+        right: Number of answers with the label 1.
+        questions: Number of questions.
+        agreeing: Number of questions for which ``accuracy`` equals the label.
     """
 
     right: int
@@ -61,13 +61,13 @@ class Labels:
     agreeing: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, with ``accuracy``, 0-100: the number that the paper reports."""
+        """Converts to JSON values, with ``accuracy``, 0-100: the number that the paper reports."""
         accuracy = 100 * self.right / self.questions
         return {'right': self.right, 'questions': self.questions, 'accuracy': accuracy, 'agreeing': self.agreeing}
 
 
 def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | None:
-    """Reads a log, joined by question: published logs have another order than the data.
+    """Reads a log and matches it with the records by question: published logs have another order than the data.
 
     Args:
         file: Any file of predictions.
@@ -77,7 +77,7 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
         An entry per record, in the records' order; None if the file is no log.
 
     Raises:
-        DataError: It is a log and damaged, or it answers other questions or one twice.
+        DataError: It is a damaged log, or it answers other questions or one twice.
     """
     entries = _entries(file)
     if entries is None:
@@ -101,7 +101,7 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
 
 
 def _entries(file: Path) -> list[Any] | None:
-    """The entries; None if the file is no log, or cannot be read at all, which is for others to say."""
+    """Returns the entries; None if the file is no log, or is unreadable, which other readers report."""
     try:
         value = read_json(file)
     except DataError:
@@ -135,7 +135,7 @@ def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
 
 
 def _calls(made: Any) -> Iterator[ToolCall]:
-    """The calls of one task, called again; a task without a call has a text in their place."""
+    """Yields the calls of one task, computed again; a task without a call has a text instead."""
     for call in made if isinstance(made, list) else []:
         if not isinstance(call, dict):
             raise Fault('a call is no object')
@@ -172,7 +172,7 @@ def _list(entry: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def count_labels(logged: Sequence[LoggedQuestion], right: Sequence[bool]) -> Labels | None:
-    """What the labels say, and how often ``right``, in the same order, agrees; None without labels."""
+    """Counts the labels, and those that equal ``right``, in the same order; None without labels."""
     labels = [question.label for question in logged]
     if None in labels:
         return None

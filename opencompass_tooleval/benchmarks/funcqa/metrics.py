@@ -14,8 +14,8 @@ from opencompass_tooleval.core.metrics import (
 )
 
 _COLUMNS = (
-    Metric('one_hop', 'One-hop', 'share of right answers to questions of one calculation', rank=2),
-    Metric('multi_hop', 'Multi-hop', 'share of right answers to questions of several calculations', rank=2),
+    Metric('one_hop', 'One-hop', 'share of correct answers to questions of one calculation', rank=2),
+    Metric('multi_hop', 'Multi-hop', 'share of correct answers to questions of several calculations', rank=2),
 )
 _ERRORS = (TOOL_ERROR_RATE, TOOL_NAME_ERROR_RATE, PARAMETER_ERROR_RATE)
 

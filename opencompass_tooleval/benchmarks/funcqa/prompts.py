@@ -1,6 +1,6 @@
-"""What the methods without tools ask, and the one whose tools are offered natively (EasyTool, Section 5.3).
+"""Prompts of the methods without tools, and of the one with native tools (EasyTool, Section 5.3).
 
-The paper names them and shows no prompts, and its code has none: these are ours.
+The paper names these methods, but neither it nor its code has prompts: these are ours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Prompts of the method ReAct. They are our own: those of Hao et al. (2023) are not part of the published data.
+"""Prompts of the method ReAct. They are ours: those of Hao et al. (2023) are not part of the published data.
 
-As EasyTool, Section 5.3, describes that setting: the documentation is name and calling form only, and four examples show
-five calls of tools. The format is that of lagent's ``ReActProtocol``.
+As in EasyTool, Section 5.3, the documentation is name and calling form only, and four examples show five calls of
+tools. The format is that of lagent's ``ReActProtocol``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Once you know the answer, reply in this format:
 QUESTION = 'Question: {question}'
 
 STOP_WORDS = ('\nQuestion:',)
-"""Where an answer ends: what follows is a question that the model made up."""
+"""Text that ends an answer: a question that the model invents follows."""
 
 CALLING_FORMS: dict[str, str] = {
     'add_': 'add_({"input": [a, b, ...]})',
@@ -44,7 +44,7 @@ CALLING_FORMS: dict[str, str] = {
     'choose_': 'choose_({"input": [n, r]})',
     'permutate_': 'permutate_({"input": [n, r]})',
 }
-"""Tool -> how it is called."""
+"""Tool -> form of its call."""
 
 DEMONSTRATIONS: tuple[tuple[str, str], ...] = (
     (

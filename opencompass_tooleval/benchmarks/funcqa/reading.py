@@ -1,4 +1,4 @@
-"""What a model said -> an object, or the number that it ends with."""
+"""Reads the number at the end of an answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUMBER = re.compile(
 
 _FIGURES = re.compile(r'-?[0-9][0-9,]*(?:\.[0-9]+)?')
 _MAX_FLOAT_DIGITS = 300
-"""Longer numbers are compared with nothing: no answer is as large, and a float holds none of 310 digits."""
+"""Maximum number of digits of a number that is compared; no answer is as large, and a float holds up to 309."""
 
 _FRACTION = re.compile(r'\\[dt]?frac\s?\{([0-9.]{1,400})\}\s?\{([0-9.]{1,400})\}')
 _POWER = re.compile(r'(?<=10)[\u207b\u207a]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}')
@@ -39,7 +39,7 @@ _PLAIN = str.maketrans('\u207b\u207a\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u
 
 
 def _plain(text: str) -> str:
-    """Fractions, powers of ten, minus signs and grouped digits of typesetting as a keyboard writes them."""
+    """Replaces typeset fractions, powers of ten, minus signs and grouped digits by plain text."""
     text = _GROUPING.sub('', text.replace('\u2212', '-'))
     text = _POWER.sub(lambda match: '^' + match[0].translate(_PLAIN), text)
     return _FRACTION.sub(r'\1/\2', text)
@@ -47,12 +47,12 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Number:
-    """The number that an answer ends with.
+    """The number at the end of an answer.
 
     Attributes:
-        value: It; None if there is none.
-        percent: Whether a percent sign follows.
-        reason: ``''``, or why there is none, as ``answer:code``.
+        value: The number; None if there is none.
+        percent: True if a percent sign follows.
+        reason: The reason for a missing number, as ``answer:code``, or ``''``.
     """
 
     value: Fraction | None
@@ -63,13 +63,14 @@ class Number:
 def read_number(text: str) -> Number:
     """Reads the final answer: the last number of the first line with one after the last ``answer:`` or ``answer is``.
 
-    Without that mark, or with no number behind it, the last number of the text. Read are signs, thousands separators,
-    ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, LaTeX's too) and a percent sign; exponents (``cm^2``)
-    and digits in words (``x1``) are not.
+    Without that mark, or a number after it, it is the last number of the text. Signs, thousands separators, ``$``,
+    ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, also in LaTeX) and a percent sign are read; exponents
+    (``cm^2``) and digits in words (``x1``) are skipped.
     """
-    answer = strip_reasoning(text)
+    visible = strip_reasoning(text)
+    answer = visible.text
     if not answer.strip():
-        return Number(None, reason=answer.reason or EMPTY)
+        return Number(None, reason=visible.reason or EMPTY)
     if len(answer) > MAX_CHARS:
         return Number(None, reason=TOO_LONG)
     plain = _plain(answer)
@@ -83,8 +84,8 @@ def read_number(text: str) -> Number:
 
 
 def read_numbers(text: str) -> list[Fraction]:
-    """All numbers of an answer, each once: ``-3.5`` and ``1,234``, as FuncQA's published labels take them."""
-    answer = strip_reasoning(text)
+    """Returns the distinct numbers of an answer: ``-3.5`` and ``1,234``, as in FuncQA's published labels."""
+    answer = strip_reasoning(text).text
     if len(answer) > MAX_CHARS:
         return []
     texts = dict.fromkeys(figures.replace(',', '') for figures in _FIGURES.findall(answer))

@@ -1,4 +1,4 @@
-"""Stored trajectories of FuncQA, and the logs of EasyTool's authors, as ``tooleval score`` takes them."""
+"""Scores stored trajectories of FuncQA, and logs of EasyTool's authors, for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
 _PUBLISHED_ERROR = 2.34
-"""Table 6, ChatGPT with EasyTool, over both subsets."""
+"""Published error rate in Table 6, for ChatGPT with EasyTool, over both subsets."""
 
 
 def _about_log(log: Mapping[str, Any], labels: Mapping[str, Any] | None) -> Iterator[str]:
@@ -71,11 +71,11 @@ def score(
         Literal['official', 'repaired'], 'repaired fixes the wrong answers of the published data.'
     ] = 'official',
 ) -> ScoredAnswers:
-    """Scores trajectories: a predictions file, other recorded answers that hold their JSON, or a log of the authors.
+    """Scores trajectories: a predictions file, other recorded answers with their JSON, or a log of the authors.
 
     Raises:
         DataError: A file is missing or damaged, they do not belong together, or a prediction is no trajectory.
-        ValueError: No such subset.
+        ValueError: There is no such subset.
     """
     row = find_subset(subset)
     records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', FIX), subset, gold)

@@ -1,8 +1,8 @@
-"""FuncQA's files -> typed records. Every quirk of the data ends here.
+"""Converts FuncQA's files to typed records. Every quirk of the data ends here.
 
-A file is a JSON list of ``question``, ``answer`` (a number, or a text that holds one) and the calculation: one step
-in ``func`` (one-hop), or several in ``calculation`` (multi-hop), such as ``<power>(0.89, 8)=0.3936``. Rows have no id:
-their number is it, from 0.
+A file is a JSON list of ``question``, ``answer`` (a number, or a text that holds one) and the calculation: one step in
+``func`` (one-hop), or several in ``calculation`` (multi-hop), such as ``<power>(0.89, 8)=0.3936``. The id of a row is
+its number, from 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GOLDS = ('official', 'repaired')
 
 _STEP = re.compile(r'(?P<minus>-?)<(?P<name>[a-z]+)>\((?P<numbers>[^()]*)\)+=(?P<result>[^=]+)')
 _SPLIT = re.compile(r'[,*]')
-"""One step writes its two numbers as a product, ``(12*2.0933)``."""
+"""One step has its two numbers as a product, ``(12*2.0933)``."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Step:
 
     Attributes:
         tool: One of :data:`~opencompass_tooleval.benchmarks.funcqa.arithmetic.TOOL_NAMES`.
-        numbers: What it is called with; ``4/3`` in the file is 1.3333333333333333.
-        result: The published result, as rounded as it is.
-        minus: Whether ``result`` is the negative of what the tool gives, ``-<log>(...)``.
+        numbers: Its arguments; ``4/3`` in the file is 1.3333333333333333.
+        result: The published result, with its rounding.
+        minus: True if ``result`` is the negative of the tool's result, ``-<log>(...)``.
     """
 
     tool: str
@@ -63,7 +63,7 @@ class Step:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a perfect model passes."""
+        """Parameters of a perfect model's call."""
         return {PARAMETER: list(self.numbers)}
 
 
@@ -74,10 +74,10 @@ class Record:
     Attributes:
         id: Its row number in the file, from 0.
         subset: ``one_hop`` or ``multi_hop``.
-        question: As the file has it, blanks at its ends included: so it was asked.
-        answer: The gold answer that counts.
-        published: The gold answer as the file has it.
-        gold: Which of the two counts: one of ``GOLDS``.
+        question: The question in the file, with blanks at its ends, which are part of the prompt.
+        answer: The gold answer that is scored.
+        published: The gold answer in the file.
+        gold: The one that is scored: one of ``GOLDS``.
         steps: The published calculation; it may lack the last step, such as rounding.
     """
 
@@ -91,11 +91,11 @@ class Record:
 
     @property
     def gold_answer(self) -> str:
-        """What a perfect model ends with."""
+        """A perfect model's final answer."""
         return f'Answer: {plain(self.answer)}'
 
     def to_payload(self) -> str:
-        """The record as JSON text; :func:`parse_payload` gives it back."""
+        """Converts the record to JSON text for :func:`parse_payload`."""
         return json.dumps(asdict(self))
 
 
@@ -105,14 +105,14 @@ find_subset = TABLE.find
 
 
 def parse_payload(payload: str) -> Record:
-    """Gives back the record of :meth:`Record.to_payload`."""
+    """Reads the text of :meth:`Record.to_payload`."""
     raw = json.loads(payload)
     steps = (Step(**{**step, 'numbers': tuple(step['numbers'])}) for step in raw.pop('steps'))
     return Record(steps=tuple(steps), **raw)
 
 
 def _number(value: Any) -> int | float:
-    """A number, or a text such as ``1,385.5`` or ``4/3``."""
+    """Reads a number, or a text such as ``1,385.5`` or ``4/3``."""
     if isinstance(value, str):
         above, _, below = value.replace(',', '').strip().partition('/')
         try:
@@ -156,15 +156,15 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
     Args:
         file: Path of ``funcqa_oh.json`` or ``funcqa_mh.json``.
         subset: Name of the row in the table.
-        gold: ``official``: the answers as published. ``repaired``: those fixed that
-            :mod:`~opencompass_tooleval.benchmarks.funcqa.errata` lists.
+        gold: ``official``: the published answers. ``repaired``: with the fixes of
+            :mod:`~opencompass_tooleval.benchmarks.funcqa.errata`.
 
     Returns:
-        One record per row, in the file's order. Another count than the published one is logged.
+        One record per row, in the file's order. A count that differs from the published one is logged.
 
     Raises:
         DataError: The file is missing or damaged; the message names the row.
-        ValueError: No such subset or gold.
+        ValueError: There is no such subset or gold.
     """
     row = find_subset(subset)
     if gold not in GOLDS:

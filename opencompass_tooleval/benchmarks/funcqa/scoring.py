@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.funcqa.trajectory import (
     Trajectory,
     parse_trajectory,
 )
-from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, strip_reasoning
+from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
 from opencompass_tooleval.core.result import OK, SampleScore
 
 ACCURACY = 'accuracy'
@@ -33,29 +33,29 @@ ANOTHER_NUMBER = 'answer:another_number'
 NO_RESULT = 'step:no_result'
 
 TOLERANCE = Fraction(1, 1000)
-"""Of the gold answer (Section 5.3); as it is where the gold answer is 0."""
+"""Relative tolerance (Section 5.3); absolute if the gold answer is 0."""
 
 
 @dataclass(frozen=True)
 class QuestionScore(SampleScore):
-    """The score of one question; ``parsed`` is the number that its answer ends with.
+    """The score of one question; ``parsed`` is the number at the end of its answer.
 
     Attributes:
-        trajectory: All that was done; None where no answer came.
+        trajectory: The trajectory; None without an answer.
     """
 
     trajectory: Trajectory | None = None
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`."""
+        """Returns the detail of the sample."""
         return {**super().to_detail(), 'trajectory': self.trajectory.to_dict() if self.trajectory else None}
 
 
 def is_right(number: Number, gold: int | float) -> bool:
-    """Whether a number is within 0.1% of the gold answer; a percentage may also stand for a hundredth of its number."""
+    """Tests if a number is within 0.1% of the gold answer; a percentage may also be a hundredth of its number."""
     if number.value is None:
         return False
-    # Fraction(0.1) is not 1/10; repr has what the file says.
+    # Fraction(0.1) is not 1/10; repr has the text of the file.
     expected = Fraction(repr(gold))
     tolerance = TOLERANCE * (abs(expected) or 1)
     values = (number.value, number.value / 100) if number.percent else (number.value,)
@@ -63,11 +63,11 @@ def is_right(number: Number, gold: int | float) -> bool:
 
 
 def find_right(text: str, gold: int | float) -> Fraction | None:
-    """The number of an answer that makes it right by FuncQA's published labels; None if none does.
+    """Returns the number that makes an answer correct by FuncQA's published labels; None if there is none.
 
-    Any number of the answer may be within 0.1% of the gold answer, or equal to it once both are rounded as the tools
-    round. It agrees with 58 of ChatGPT's 60 published labels in one-hop and 63 of 68 in multi-hop. An answer that lists
-    many numbers is often right by it: it is for the method and the logs it was made for.
+    Any number of the answer may be within 0.1% of the gold answer, or equal to it after both are rounded like results
+    of tools. The rule agrees with 58 of ChatGPT's 60 published labels in one-hop and 63 of 68 in multi-hop. It often
+    accepts an answer with many numbers, so it is used only for the method and the logs of these labels.
     """
     numbers = read_numbers(text)
     nearest = min(numbers, key=lambda value: abs(value - Fraction(repr(gold))), default=None)
@@ -78,14 +78,14 @@ def find_right(text: str, gold: int | float) -> Fraction | None:
 
 
 def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
-    """Scores what was done on one question.
+    """Scores the trajectory of one question.
 
     Returns:
-        ``strict_accuracy``: whether the final number is within 0.1% of the gold answer. ``accuracy``: the same, and
-        for the method EasyTool also what its published labels accept (:func:`find_right`). ``tool_error_rate``: 1 if at
-        least one call of a tool failed (Table 6), and the same for calls that failed by the tool's name and by the
+        ``strict_accuracy``: 1 if the final number is within 0.1% of the gold answer. ``accuracy``: the same, for the
+        method EasyTool also 1 if the published labels accept it (:func:`find_right`). ``tool_error_rate``: 1 if at
+        least one call of a tool failed (Table 6), with rates for calls that failed by the tool's name and by the
         parameters. Lower is better; None for methods without tools. The reason of a question is its first tool-related
-        error, also where the answer is right.
+        error, even if the answer is correct.
     """
     number = read_number(trajectory.answer)
     strict = is_right(number, record.answer)
@@ -126,7 +126,7 @@ def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: 
 
 
 def _ends_in_thoughts(trajectory: Trajectory) -> bool:
-    """Whether the last that the model said is thoughts without an end; the answer of a trajectory is cut from it."""
+    """Tests if the model's last text is unfinished thoughts, of which the answer of a trajectory is cut."""
     last_reply = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
     return isinstance(last_reply, str) and strip_reasoning(last_reply).reason == TRUNCATED_REASONING
 
@@ -148,28 +148,27 @@ def _error_values(errors: Sequence[str], has_tools: bool) -> dict[str, float | N
     return {metric: float(any(error.startswith(area) for error in errors)) for metric, area in areas.items()}
 
 
-def score_predictions(records: Sequence[Record], predictions: Sequence[str]) -> list[QuestionScore]:
+def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) -> list[QuestionScore]:
     """Scores a subset: one score per record, in the same order.
 
     Args:
         records: The records.
-        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
-            reason is a question that was not answered, and counts as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a question without an answer, and
+            counts as wrong.
 
     Raises:
-        ValueError: There are more records than predictions or fewer, or a prediction is no trajectory.
+        ValueError: The numbers of records and predictions differ, or a prediction is no trajectory.
     """
     if len(records) != len(predictions):
         raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')
-    failures = [getattr(prediction, 'reason', None) for prediction in predictions]
     done = [
-        None if failure else _parse(record, prediction)
-        for record, prediction, failure in zip(records, predictions, failures, strict=True)
+        None if prediction.reason else _parse(record, prediction.text)
+        for record, prediction in zip(records, predictions, strict=True)
     ]
     has_tools = any(trajectory.method not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
     return [
-        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(failure), has_tools)
-        for record, trajectory, failure in zip(records, done, failures, strict=True)
+        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(prediction.reason), has_tools)
+        for record, trajectory, prediction in zip(records, done, predictions, strict=True)
     ]
 
 
@@ -186,12 +185,12 @@ def _unanswered(record: Record, reason: str, has_tools: bool) -> QuestionScore:
 
 
 def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
-    """What a result says beside its metrics.
+    """Returns further parts of a result beside its metrics.
 
     Returns:
-        ``methods`` (method -> questions), ``tool_calls`` (all of them, and those that failed), ``tool_errors`` (code ->
-        calls), ``tools`` (name -> calls), ``rounds`` (all answers of the model), ``stopped`` (why -> questions),
-        ``checks`` (what the method EasyTool's model says of its own answer -> questions).
+        ``methods`` (method -> questions), ``tool_calls`` (number of all calls, and of failed ones), ``tool_errors``
+        (code -> calls), ``tools`` (name -> calls), ``rounds`` (number of the model's answers), ``stopped`` (reason ->
+        questions), ``checks`` (check by the method EasyTool's model -> questions).
     """
     trajectories = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]

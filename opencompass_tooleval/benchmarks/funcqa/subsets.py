@@ -12,4 +12,4 @@ SUBSETS = (
 )
 
 METHODS = ('zero_shot', 'cot', 'react', 'easytool')
-"""In the order of Table 6."""
+"""Methods, in the order of Table 6."""

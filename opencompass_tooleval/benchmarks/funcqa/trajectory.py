@@ -1,4 +1,4 @@
-"""What a method did on one question: what the predictions file keeps, whole."""
+"""The run of a method on one question, as the predictions file stores it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TOO_MANY_STEPS = 'step:too_many'
 NAME_ERRORS = 'tool:'
 PARAMETER_ERRORS = 'args:'
 EASYTOOL = 'easytool'
-"""The method whose ``accuracy`` is that of the published labels."""
+"""The method whose ``accuracy`` follows the published labels."""
 
 WITHOUT_TOOLS = ('zero_shot', 'cot')
-"""Methods that cannot call a tool, and so make no tool-related error."""
+"""Methods that cannot call a tool, and so have no tool-related errors."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class ToolCall:
     """One call of a tool.
 
     Attributes:
-        name: The name that the model gave; ``''`` where none could be read.
-        parameters: What it passed, as JSON values; the text where that could not be read.
-        result: What the tool returned, a number as text; None if the call failed.
+        name: The name that the model gave; ``''`` if none could be read.
+        parameters: Its parameters, as JSON values; the text if they could not be read.
+        result: The tool's result, a number as text; None if the call failed.
         error: ``''``, or ``tool:...`` or ``args:...`` (see :mod:`~opencompass_tooleval.benchmarks.funcqa.arithmetic`).
     """
 
@@ -38,25 +38,25 @@ class ToolCall:
 
     @classmethod
     def of(cls, name: Any, parameters: Any, result: ToolResult) -> ToolCall:
-        """What a model passed, whatever it is, and what came of it."""
+        """Creates the record of a call from any name and parameters, and its result."""
         called = name if isinstance(name, str) else json.dumps(to_jsonable(name))
         return cls(str(to_jsonable(called)), to_jsonable(parameters), result.value, result.error)
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One question from beginning to end.
+    """The run of one question.
 
     Attributes:
-        method: Name in :data:`~opencompass_tooleval.benchmarks.funcqa.methods.METHODS`.
+        method: Name in :data:`~opencompass_tooleval.agents.funcqa.METHODS`.
         calls: The calls of tools, in order.
         answer: The text that holds the final answer; ``''`` if there is none.
-        rounds: ``{'asked': the last message, 'answer': what the model said}`` of each round.
-        stopped: ``''``, or why the method ended before it had an answer, as ``area:code``.
-        settings: What it depends on: :meth:`~opencompass_tooleval.benchmarks.funcqa.dialogue.Options.settings`.
-        tasks: EasyTool: ``{'task', 'answer', 'done': whether a call gave something, 'tries'}`` of each, in order.
-        check: EasyTool: whether the model calls its answer right: ``yes``, ``no`` or ``unreadable``; it decides
-            nothing. ``''`` where it was not asked.
+        rounds: ``{'asked': the last message, 'answer': the model's answer}`` of each round.
+        stopped: The reason for which the method ended without an answer, as ``area:code``, or ``''``.
+        settings: Options of the method that the numbers depend on.
+        tasks: EasyTool: ``{'task', 'answer', 'done': True if a call had a result, 'tries'}`` of each, in order.
+        check: EasyTool: the model's check of its answer: ``yes``, ``no`` or ``unreadable``; it has no effect. ``''``
+            if it was not requested.
     """
 
     method: str
@@ -70,23 +70,23 @@ class Trajectory:
 
     @property
     def tool_errors(self) -> tuple[str, ...]:
-        """The tool-related errors in order: what went wrong with a tool that the model named.
+        """The tool-related errors in order: errors of calls with a name.
 
-        An answer that names none calls none, whatever the method; that it could not be read shows in its reason.
+        A call without a readable name is none of them, for any method; the reason of the answer reports it.
         """
         return tuple(call.error for call in self.calls if call.error and call.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Converts to JSON values."""
         return dict(to_jsonable(asdict(self)))
 
     def to_json(self) -> str:
-        """As JSON text; :func:`parse_trajectory` gives it back."""
+        """Converts to JSON text for :func:`parse_trajectory`."""
         return json.dumps(self.to_dict())
 
 
 def parse_trajectory(text: str) -> Trajectory:
-    """Reads :meth:`Trajectory.to_json`.
+    """Reads the text of :meth:`Trajectory.to_json`.
 
     Raises:
         ValueError: It is no such text.

@@ -1,4 +1,4 @@
-"""RestBench as OpenCompass sees it: glue only."""
+"""Registered classes of RestBench: glue only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from opencompass_tooleval.benchmarks.restbench.records import (
 from opencompass_tooleval.benchmarks.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
 from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
@@ -38,11 +38,11 @@ from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
-"""Method -> what the name of recorded answers ends in."""
+"""Method -> ending of the name of recorded answers."""
 
 
 def _row(tools: Toolbox, record: Record, method: str, offered: str) -> dict[str, str]:
-    """What differs with the method: what is asked, and what a perfect model answers."""
+    """Returns the columns that depend on the method: the prompt, and a perfect model's answer."""
     if method == 'function_calling':
         gold = write_answer('', gold_calls(record, tools.functions))
         messages = function_calling_prompt(record.query)
@@ -64,16 +64,16 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
     def load(
         path: str, name: str, gold: str = 'official', instructions: str | None = None, method: str = 'names'
     ) -> Dataset:
-        """Loads it.
+        """Loads the service.
 
         Args:
             path: Folder with ``tmdb.json``, ``spotify.json`` and ``specs``, such as ``data/restbench``.
             name: Row of the table: ``tmdb`` or ``spotify``.
-            gold: ``official`` (as published) or ``repaired``; what is asked is the same.
-            instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
-            method: ``names``: our prompt, answered with tools' names. ``easytool``: EasyTool's own, answered with
-                their numbers; for instructions only. ``function_calling``: the tools are offered natively, as they are
-                documented, and called.
+            gold: ``official`` (as published) or ``repaired``; the prompts are the same.
+            instructions: A file of EasyTool instructions, which replaces the documentation in prompts.
+            method: ``names``: our prompt, answered with names of tools. ``easytool``: EasyTool's prompt, answered with
+                their numbers; for instructions only. ``function_calling``: the documented tools are offered natively,
+                and called.
 
         Raises:
             DataError: A file is missing or damaged, or a tool has no instruction.
@@ -100,18 +100,18 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
 
 
 class RestBenchDialogues(LiteralDialogues):
-    """See :class:`LiteralDialogues`; what stands before the first blank line is read."""
+    """Reads the text before the first blank line; see :class:`LiteralDialogues`."""
 
     cut = staticmethod(first_block)
 
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
-    """Scores one service of RestBench; the records say by which gold.
+    """Scores one service of RestBench; the records have the gold.
 
     Args:
-        name: As in :meth:`ToolEvalRestBenchDataset.load`.
-        pred_postprocessor: As :class:`BaseEvaluator`.
+        name: Row of the table, as in :meth:`ToolEvalRestBenchDataset.load`.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
     """
 
     def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
@@ -120,16 +120,16 @@ class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
         self._golds: set[str] = set()
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         gold = ', '.join(sorted(self._golds))
         return {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Returns further parts of the result beside its metrics."""
         return breakdown(cast(Sequence[PathScore], scores))
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores answers against records."""
         return list(score_answers(self._records(references), answers))
 
     def _records(self, references: Sequence[str]) -> list[Record]:
@@ -140,7 +140,7 @@ class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchEvaluator):
-    """Scores the native calls of one service of RestBench; the arguments are those of the other evaluator."""
+    """Scores the native calls of one service of RestBench, with the arguments of the other evaluator."""
 
     def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
         super().__init__(name, pred_postprocessor)
@@ -155,11 +155,10 @@ class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchE
         calls: Sequence[Any],
         test_set: Dataset,
     ) -> list[SampleScore]:
-        """As :meth:`ToolEvalCallsEvaluator.score`, with the data set, whose rows all offer the same tools."""
+        """Scores one run, with the data set: all its rows offer the same tools."""
         self._tools = ToolSet.of_text(test_set[0][TOOLS]).tools
         return super().score(predictions, references, record_id, infra, calls)
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
-        called = [as_answer(answer) for answer in answers]
-        return list(score_all_calls(self._records(references), called, self._tools))
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores native calls against records."""
+        return list(score_all_calls(self._records(references), answers, self._tools))

@@ -1,4 +1,4 @@
-"""The path in an answer: read as data, whatever the text holds, and bounded."""
+"""Reads the path in an answer, as data and within bounds."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import normalise
-from opencompass_tooleval.core.answer import Answer, unfence, visible_text
+from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.function_calling import why_no_call
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
 
 MAX_STEPS = 100
-"""The longest gold path has four steps; an answer that repeats the whole list of tools is not a path."""
+"""Maximum number of steps: the longest gold path has four; an answer that repeats the whole list is no path."""
 
 MAX_LISTS = 32
-"""So many opening brackets in prose are tried."""
+"""Number of opening brackets in prose that are tried."""
 
 _BULLET = re.compile(r'(?:[-*•]|\(?\d{1,3}[.):]|step \d{1,3}[.):])\s+', re.IGNORECASE)
 _ARROW = re.compile(r'->|→|=>')
 
 
 def _whole(text: str) -> Parsed:
-    """The answer is the list, as Python literal or JSON; it may stand in a code fence."""
+    """Reads an answer that is a list, as Python literal or JSON, perhaps in a code fence."""
     inside = tidy(unfence(text))
     parsed = read_either(inside, parse_literal)
     if parsed.ok and inside != text:
@@ -32,7 +32,7 @@ def _whole(text: str) -> Parsed:
 
 
 def _prose(text: str) -> Parsed:
-    """The last list of texts that stands in prose; failing that, what is between the first bracket and the last."""
+    """Reads the last list of texts in prose; without one, the text from the first bracket to the last."""
     lists = json_values(text, '[', MAX_LISTS)
     paths = [value for value in lists if value and all(isinstance(item, str) for item in value)]
     if paths:
@@ -43,7 +43,7 @@ def _prose(text: str) -> Parsed:
 
 
 def _arrows(text: str) -> Parsed:
-    """The last line such as ``GET /a -> GET /b``."""
+    """Reads the last line such as ``GET /a -> GET /b``."""
     for line in reversed(text.splitlines()):
         steps = [step.strip() for step in _ARROW.split(line)]
         if len(steps) > 1 and normalise(steps[-1]).path:
@@ -58,7 +58,7 @@ def _unbulleted(line: str) -> str:
 
 
 def _lines(text: str) -> Parsed:
-    """Lines that begin with a step, behind a number or a bullet or not; other lines are passed over."""
+    """Reads lines that begin with a step, perhaps after a number or a bullet; skips other lines."""
     steps = [line for line in map(_unbulleted, text.splitlines()) if normalise(line).path]
     return Parsed(steps, 'lines') if steps else unread('parse:no_list')
 
@@ -67,7 +67,7 @@ _PARSE_METHODS: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, 
 
 
 def _as_path(parsed: Parsed) -> Parsed:
-    """Holds what was read against what a path may be."""
+    """Checks the value read against the form of a path."""
     if not isinstance(parsed.value, list):
         return unread('parse:not_a_list')
     if len(parsed.value) > MAX_STEPS:
@@ -78,37 +78,36 @@ def _as_path(parsed: Parsed) -> Parsed:
 
 
 def read_calls(answer: Answer) -> Parsed:
-    """The names of the tools that an answer calls natively, in the order of the calls: parse method ``calls``.
+    """Returns the names of an answer's native calls, in order: parse method ``calls``. Its text is not read.
 
-    Reasons: ``call:none``, ``parse:too_many_steps``, ``answer:truncated_reasoning``, and what an ``infra:`` failure
-    says. Its text is not read.
+    Reasons: ``call:none``, ``parse:too_many_steps``, ``answer:truncated_reasoning``, and that of an ``infra:`` failure.
     """
     names = [call.name for call in answer.calls]
     return _as_path(Parsed(names, 'calls')) if names else unread(why_no_call(answer))
 
 
 def read_path(answer: Any) -> Parsed:
-    """Reads the ordered list of tools in an answer; never raises, whatever it holds.
+    """Reads the ordered list of tools in an answer; never raises.
 
     Args:
-        answer: Its text; a list that has been read already is taken as it is (parse method ``value``).
+        answer: Its text; a list that was already read is used unchanged (parse method ``value``).
 
     Returns:
         The list of texts, not yet normalised. Parse methods: ``literal``, ``json``, ``quotes`` (see
         :func:`~opencompass_tooleval.core.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
         full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
         ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
-        ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
+        ``parse:too_many_steps``, ``parse:too_deep``, and that of an ``infra:`` failure.
     """
-    if not isinstance(answer, str):
+    if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')
         return _as_path(parsed) if parsed.ok else parsed
-    text = visible_text(answer)
-    if text.reason:
-        return unread(text.reason)
+    visible = visible_text(as_answer(answer))
+    if visible.reason:
+        return unread(visible.reason)
     why = ''
     for read in _PARSE_METHODS:
-        parsed = read(tidy(text))
+        parsed = read(tidy(visible.text))
         if isinstance(parsed.value, list):
             return _as_path(parsed)
         reason = 'parse:not_a_list' if parsed.ok else parsed.reason

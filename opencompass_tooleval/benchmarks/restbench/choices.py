@@ -1,8 +1,8 @@
-"""The path in an answer that chooses tools by number, read as EasyTool's own script reads it.
+"""Reads the path in an answer that chooses tools by number, as EasyTool's script does.
 
 The answer is a list of ``{"Task": text, "ID": number}``. The script takes the text before the first blank line, which
-has to be a Python literal; else it asks again. What then stops the script is a wrong answer here: it has a reason, and
-no path.
+must be a Python literal; otherwise it repeats the request. An answer that then stops the script is wrong here: it has a
+reason, and no path.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_SHOWN = 200
 
 @dataclass(frozen=True)
 class ChosenPath:
-    """What an answer chooses.
+    """The choices of an answer.
 
     Attributes:
-        path: Names of the tools, in order; empty where ``reason`` says why there is no path.
-        unknown: Numbers of no tool, as text; -1 outside of lists means that no tool is needed, and is none.
+        path: Names of the tools, in order; empty if there is a ``reason``.
+        unknown: Numbers of no tool, as text; -1 outside of lists means that no tool is needed, and is not among them.
         rules: ``no_tool`` (a step of -1), ``list`` (several tools in one step), ``skipped`` (an unknown number).
         parse_method: ``literal``, or ``none``.
-        reason: ``''``, or why the answer has no path.
+        reason: The reason for a missing path, or ``''``.
     """
 
     path: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class ChosenPath:
 
 
 class _Stop(ValueError):
-    """What stops the published script: a reason, and the number that is to blame if it is of no tool."""
+    """An error that stops the published script: a reason, and the unknown number that caused it, if any."""
 
     def __init__(self, reason: str, unknown: str = '') -> None:
         super().__init__(reason)
@@ -56,7 +56,7 @@ class _Stop(ValueError):
 
 
 def _whole(value: Any) -> int | None:
-    """What Python's ``int`` makes of it: 15 of ``15``, ``15.0``, ``'15'``, ``True`` is 1; None where it raises."""
+    """Converts with Python's ``int``: 15 from ``15``, ``15.0``, ``'15'``, 1 from ``True``; None if it raises."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
@@ -68,10 +68,10 @@ def _shown(value: Any) -> str:
 
 
 def _listed(number: Any, tools: Mapping[int, str]) -> str:
-    """The tool of a number in a list: it has to be a key as it stands."""
+    """Returns the tool of a number in a list, which has to be a key without conversion."""
     if isinstance(number, (int, float)) and number in tools:
         return tools[int(number)]
-    # '15' is no key where 15 is one: the published script stops here.
+    # '15' is no key if 15 is one: the published script stops here.
     if _whole(number) in tools:
         raise _Stop(QUOTED)
     raise _Stop(UNKNOWN_IN_LIST, _shown(number))

@@ -1,7 +1,7 @@
-"""Steps of the published gold paths that name no tool of the service's own document, and what they mean.
+"""Steps of the published gold paths that name no tool of the service's OpenAPI document, and their corrections.
 
 * ``blank``: blanks around the step (TMDB, 4).
-* ``placeholder``: the placeholder is called otherwise (TMDB, 1: ``GET /person/{movie_id}/movie_credits``).
+* ``placeholder``: the placeholder has another name (TMDB, 1: ``GET /person/{movie_id}/movie_credits``).
 * ``unlisted``: the document has no such path (Spotify, 1: ``GET /track/{id}``, which is ``GET /tracks/{id}``).
 """
 
@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
 KINDS = ('blank', 'placeholder', 'unlisted')
 
 UNLISTED = {'GET /track/{id}': 'GET /tracks/{id}'}
-"""What no rule can fix: the path in the gold -> the tool that is meant."""
+"""Corrections that follow no rule: the path in the gold -> the intended tool."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Erratum:
 
     Attributes:
         record: Id of its record.
-        step: Its place in the path, from 0.
+        step: Its index in the path, from 0.
         published: The step in the file.
-        repaired: The tool that is meant.
+        repaired: The intended tool.
         kind: One of ``KINDS``.
     """
 
@@ -38,7 +38,7 @@ class Erratum:
 
 
 def _repaired(published: str, inventory: Inventory) -> tuple[str, str] | None:
-    """The tool that is meant and the kind of the fault; None if neither is known."""
+    """Returns the intended tool and the kind of the fault; None if unknown."""
     step = normalise(published)
     if step.name in inventory:
         return (step.name, 'blank') if set(step.rules) == {'blank'} else None
@@ -52,10 +52,10 @@ def _repaired(published: str, inventory: Inventory) -> tuple[str, str] | None:
 
 
 def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -> list[Erratum]:
-    """Holds one published gold path against the service's tools.
+    """Checks one published gold path against the service's tools.
 
     Raises:
-        ValueError: A step names no tool, and which one it means is not known.
+        ValueError: A step names no tool, and the intended tool is unknown.
     """
     errata = []
     for place, published in enumerate(solution):
@@ -69,6 +69,6 @@ def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -
 
 
 def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...]:
-    """The path with its own errata fixed; nothing is added, left out or moved."""
+    """Fixes the errata of a path; adds, removes and moves no step."""
     repaired = {erratum.step: erratum.repaired for erratum in errata}
     return tuple(repaired.get(place, published) for place, published in enumerate(solution))

@@ -1,7 +1,7 @@
-"""RestBench's files: where they are, and how they are verified and counted.
+"""RestBench's files: finds, verifies and counts them.
 
-Each service has its records and its OpenAPI document. Its tools' instructions, published or generated, lie with
-EasyTool's.
+Each service has its records and its OpenAPI document. Instructions of its tools, published or generated, are in
+EasyTool's folder.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def _read(subset: str, files: Sequence[Path]) -> Content:
 
 
 def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
-    """Where our configs have a service.
+    """Returns the place of a service in the configs.
 
     Raises:
-        ValueError: No such service or method.
+        ValueError: There is no such service or method.
     """
     variants = {None: '_easytool' if instructions else '', 'easytool': '_easytool_ids', 'function_calling': '_fc'}
     if method not in variants:

@@ -1,4 +1,4 @@
-"""A service's tools as they are offered natively, and the calls of a perfect model."""
+"""Native tools of a service, and a perfect model's calls."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 
 
 def offered_tools(functions: Sequence[FunctionDoc]) -> ToolSet:
-    """The operations of an OpenAPI document, each by its name, ``GET /movie/{movie_id}``, with the parameters of path,
-    query and body; several may be called in one answer."""
+    """Returns the operations of an OpenAPI document, each named ``GET /movie/{movie_id}``, with the parameters of path,
+    query and body; an answer may call several."""
     return ToolSet([function_tool(function, has_defaults=False) for function in functions], parallel=True)
 
 
 def gold_calls(record: Record, functions: Sequence[FunctionDoc]) -> list[ToolCall]:
-    """The gold path as calls, with documented or made-up values for what they require: RestBench has none.
+    """Returns the gold path as calls; required arguments have documented or invented values, since RestBench has none.
 
-    A step is named as the gold that counts has it, also where that is a published fault; its values are those of the
-    tool that is meant.
+    The name of a step is that of the scored gold, even if it is a published fault; its values are those of the
+    intended tool.
     """
     required = {function.name: function.required for function in functions}
     return [

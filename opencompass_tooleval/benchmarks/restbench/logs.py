@@ -1,7 +1,7 @@
-"""EasyTool's own logs: JSON lines of ``{"ID", "question", "task_path", "tool_choice_ls"}``, one per question.
+"""Logs of EasyTool's script: JSON lines of ``{"ID", "question", "task_path", "tool_choice_ls"}``, one per question.
 
-``task_path`` is what the model said, in some lines as plain text without numbers. ``tool_choice_ls`` is the path that
-the script made of it, and what counts.
+``task_path`` is the model's answer, in some lines plain text without numbers. ``tool_choice_ls`` is the path that the
+script read from it, which is scored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATH_KEY, QUESTION_KEY = 'tool_choice_ls', 'question'
 
 
 def is_log(rows: Any) -> bool:
-    """Whether the value of a file is such a log, by its first line."""
+    """Tests by its first line if the value of a file is such a log."""
     return isinstance(rows, list) and bool(rows) and isinstance(rows[0], dict) and PATH_KEY in rows[0]
 
 
@@ -36,7 +36,7 @@ def _path(file: Path, line: int, row: Any) -> tuple[str, list[str]]:
 
 
 def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> list[list[str]]:
-    """The logged path of every record; lines belong to records by their question.
+    """Returns the logged path of every record; lines are matched to records by their question.
 
     Args:
         file: The log, for messages.
@@ -44,7 +44,7 @@ def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> 
         records: The records, in the data's order.
 
     Raises:
-        DataError: A line is no such line, its question is none of the data's or occurs twice, or a record has no line.
+        DataError: A line has another format, its question is not in the data or occurs twice, or a record has no line.
     """
     questions = {record.query for record in records}
     paths: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> 
 
 
 def read_log(file: Path) -> list[Any] | None:
-    """The lines of a log; None if the file is something else, or cannot be read as JSON at all."""
+    """Returns the lines of a log; None if the file is something else, or is no JSON."""
     try:
         rows = read_json(file)
     except DataError:

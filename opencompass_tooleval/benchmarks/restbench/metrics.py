@@ -8,7 +8,7 @@ METRICS = (
     Metric(
         'correct_path_rate',
         'Correct path',
-        'share of answers in which the gold calls stand in order',
+        'share of answers that contain the gold calls in order',
         binary=True,
         rank=2,
     ),

@@ -1,6 +1,6 @@
-"""Steps such as ``GET /movie/{movie_id}/keywords``: read, compared, and looked up among a service's tools.
+"""Reads and compares steps such as ``GET /movie/{movie_id}/keywords``, and finds them among a service's tools.
 
-Everything here takes time linear in the text, and reads no more than ``MAX_STEP_CHARS`` of it.
+All functions take time linear in the text, and read at most ``MAX_STEP_CHARS`` of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from opencompass_tooleval.tool_docs.rest import METHODS
 
 MAX_STEP_CHARS = 2_000
-"""A longer text names no tool."""
+"""Maximum number of characters of a tool's name."""
 
 _MARKS = '`"\'*'
 _STOPS = '.,;:'
@@ -19,14 +19,14 @@ _STOPS = '.,;:'
 
 @dataclass(frozen=True)
 class Step:
-    """A step as it was read.
+    """A step read from a text.
 
     Attributes:
         method: In capitals; ``''`` if the text has none.
         path: Without query string and closing slash; ``''`` if the text has none.
-        rules: What had to be done to read it: ``blank`` (blanks around it), ``marks`` (quotes, stars or a full stop
-            around it), ``method_case`` (``get``), ``no_method``, ``words`` (more behind the path, such as ``to find the
-            id``), ``query`` (a query string), ``slash`` (a closing slash); ``too_long``.
+        rules: Corrections that were needed to read it: ``blank`` (blanks around it), ``marks`` (quotes, stars or a full
+            stop around it), ``method_case`` (``get``), ``no_method``, ``words`` (further text after the path, such as
+            ``to find the id``), ``query`` (a query string), ``slash`` (a closing slash); ``too_long``.
     """
 
     method: str
@@ -35,7 +35,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """``GET /movie/456``; without a method the path alone."""
+        """``GET /movie/456``; without a method only the path."""
         return f'{self.method} {self.path}' if self.method else self.path
 
     @property
@@ -45,12 +45,12 @@ class Step:
 
 
 def is_placeholder(segment: str) -> bool:
-    """Whether a segment of a path is ``{param}``."""
+    """Tests if a segment of a path is ``{param}``."""
     return len(segment) > 2 and segment[0] == '{' and segment[-1] == '}'
 
 
 def normalise(text: str) -> Step:
-    """Reads a step, of a template or with ids in it. Case and spelling of the path stay."""
+    """Reads a step, of a template or with ids in it. Case and spelling of the path do not change."""
     if len(text) > MAX_STEP_CHARS:
         return Step('', '', ('too_long',))
     rules = []
@@ -82,7 +82,7 @@ def normalise(text: str) -> Step:
 
 
 def _fits(template: list[str], segments: list[str]) -> bool:
-    """Whether ids stand where the template has placeholders, and all else is the same."""
+    """Tests if ids replace the placeholders of the template, and all other segments are equal."""
     return len(template) == len(segments) and all(
         expected == other or (is_placeholder(expected) and other != '')
         for expected, other in zip(template, segments, strict=True)
@@ -90,13 +90,13 @@ def _fits(template: list[str], segments: list[str]) -> bool:
 
 
 def matches(template: str, concrete: str) -> bool:
-    """Whether ``concrete`` is a call of ``template``.
+    """Tests if ``concrete`` is a call of ``template``.
 
     Args:
         template: ``GET /movie/{movie_id}/keywords``.
-        concrete: ``GET /movie/456/keywords?page=2``. Whatever stands in a placeholder's place is taken for an id,
-            another placeholder too; a literal part of the template must be there as it is. Where one of the two has no
-            method (rule ``no_method``), any will do.
+        concrete: ``GET /movie/456/keywords?page=2``. Any text in the place of a placeholder counts as an id, also
+            another placeholder; a literal part of the template must be equal. If one of the two has no method (rule
+            ``no_method``), any method matches.
     """
     expected, other = normalise(template), normalise(concrete)
     if not expected.path or not other.path or (expected.method and other.method and expected.method != other.method):
@@ -108,10 +108,10 @@ class Inventory:
     """The tools of a service, by name.
 
     Args:
-        names: Such as ``GET /movie/{movie_id}``, in the documentation's order.
+        names: Names such as ``GET /movie/{movie_id}``, in the documentation's order.
 
     Raises:
-        ValueError: A name is no method and path, or stands there twice.
+        ValueError: A name is not a method and a path, or occurs twice.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -131,14 +131,14 @@ class Inventory:
         return name in self._known
 
     def find(self, step: Step) -> str | None:
-        """Which tool a step calls.
+        """Finds the tool that a step calls.
 
-        Where several templates fit, the one with the earliest literal part wins: ``GET /movie/popular`` is the tool of
-        that name and no call of ``GET /movie/{movie_id}``. A step without a method calls a tool only if no other
-        method goes with that path.
+        If several templates fit, the one with the earliest literal part has priority: ``GET /movie/popular`` is the
+        tool of that name and no call of ``GET /movie/{movie_id}``. A step without a method calls a tool only if the
+        path has no other method.
 
         Returns:
-            The tool's name, or None: a name that is not in the inventory (EasyTool, Section 5.1).
+            The tool's name; None for a name that is not in the inventory (EasyTool, Section 5.1).
         """
         if not step.path or step.name in self._known:
             return step.name or None

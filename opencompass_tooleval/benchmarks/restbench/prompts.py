@@ -1,8 +1,8 @@
-"""The prompts: the tools, by their documentation or by their EasyTool instructions, and the request.
+"""Builds prompts: the tools, by their documentation or by their EasyTool instructions, and the request.
 
-``FRAME`` is ours, and the same for documentation and instructions; ``FUNCTION_CALLING`` is ours too, and says nothing of
-tools or of how they are called. ``PUBLISHED`` is what EasyTool's own runs asked with,
-word for word: ``spotify`` for either service, and one example where two are announced.
+``FRAME`` is ours, the same for documentation and instructions. ``FUNCTION_CALLING`` is ours, and mentions neither tools
+nor calls. ``PUBLISHED`` is the prompt of EasyTool's runs, word for word, including ``spotify`` for both services, and
+one example where two are announced.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Output:"""
 
 
 def _parameter(parameter: Parameter, required: bool) -> str:
-    """``query (string, required): What to look for.``"""
+    """Formats a parameter: ``query (string, required): What to look for.``"""
     kind = ', '.join(filter(None, (parameter.type, 'required' if required else 'optional')))
     default = '' if parameter.default is ABSENT else f' E.g. {json.dumps(parameter.default, ensure_ascii=False)}.'
     description = ' '.join(parameter.description.split())
@@ -57,25 +57,25 @@ def _parameters(required: Iterable[Parameter], optional: Iterable[Parameter]) ->
 
 
 def documentation_text(function: FunctionDoc) -> str:
-    """One tool as its OpenAPI document has it: name, whole description, parameters; no responses."""
+    """Formats one tool of an OpenAPI document: name, complete description, parameters; no responses."""
     description = function.description.strip()
     lines = [function.name, *([f'Description: {description}'] if description else [])]
     return '\n'.join([*lines, *_parameters(function.required, function.optional)])
 
 
 def build_prompt(tools: Iterable[str], query: str) -> str:
-    """Writes the prompt of one request; the gold path is not looked at.
+    """Builds the prompt of one request, without its gold path.
 
     Args:
-        tools: What :func:`documentation_text` or :func:`~opencompass_tooleval.tool_docs.render.render_instruction` says of
-            each tool.
+        tools: Texts of the tools, from :func:`documentation_text` or
+            :func:`~opencompass_tooleval.tool_docs.render.render_instruction`.
         query: The request, as published.
     """
     return FRAME.format(tools='\n\n'.join(tools), query=query)
 
 
 def function_calling_prompt(query: str) -> tuple[Message, ...]:
-    """Writes the prompt of one request where the tools are offered natively.
+    """Builds the prompt of one request with native tools.
 
     Args:
         query: The request, as published.
@@ -84,10 +84,10 @@ def function_calling_prompt(query: str) -> tuple[Message, ...]:
 
 
 def published_prompt(tools: Sequence[Mapping[str, Any]], query: str) -> tuple[Message, ...]:
-    """Writes the prompt of EasyTool's own runs.
+    """Builds the prompt of EasyTool's runs.
 
     Args:
-        tools: The entries of ``tmdb_tool.json``, whole: the prompt has their list as Python writes it.
+        tools: The complete entries of ``tmdb_tool.json``; the prompt has them as Python formats a list.
         query: The request, as published.
     """
     text = PUBLISHED.format(tools=[dict(tool) for tool in tools], query=query)

@@ -1,4 +1,4 @@
-"""Recorded answers to RestBench, and the logs of EasyTool's own script, as ``tooleval score`` takes them."""
+"""Scores recorded answers to RestBench, and logs of EasyTool's script, for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def score(
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
 ) -> ScoredAnswers:
-    """Scores recorded answers, or a log, which has names whatever the method.
+    """Scores recorded answers, or a log, which has names for every method.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
-        ValueError: No such subset.
+        ValueError: There is no such subset.
     """
     row = find_subset(subset)
     specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', FIX)

@@ -1,6 +1,6 @@
-"""RestBench's files -> typed records. Every quirk of the data ends here.
+"""Converts RestBench's files to typed records. Every quirk of the data ends here.
 
-A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. Rows have no id: their number is it, from 0.
+A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. The id of a row is its number, from 0.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Subset(SubsetRow):
 
 @dataclass(frozen=True)
 class Record:
-    """One request and the path that fulfils it.
+    """One request and its gold path.
 
     Attributes:
         id: Its row number in the file, from 0.
         query: The request.
-        published: The gold path as the file has it.
+        published: The gold path in the file.
         repaired: The gold path with its errata fixed.
-        gold: Which of the two counts: one of ``GOLDS``.
+        gold: The one that is scored: one of ``GOLDS``.
         tools: Names of all tools of the service, in the document's order.
-        ids: The number of each of ``tools``, where answers choose tools by number; else empty.
+        ids: The number of each of ``tools``, if answers choose tools by number; else empty.
     """
 
     id: str
@@ -62,11 +62,11 @@ class Record:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The gold path that counts."""
+        """The gold path that is scored."""
         return self.repaired if self.gold == 'repaired' else self.published
 
     def to_payload(self) -> str:
-        """The record as JSON text; :func:`parse_payload` gives it back."""
+        """Converts the record to JSON text for :func:`parse_payload`."""
         return json.dumps(asdict(self))
 
 
@@ -76,7 +76,7 @@ find_subset = TABLE.find
 
 
 def parse_payload(payload: str) -> Record:
-    """Gives back the record of :meth:`Record.to_payload`."""
+    """Reads the text of :meth:`Record.to_payload`."""
     raw: dict[str, Any] = json.loads(payload)
     return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools', 'ids')}})
 
@@ -101,15 +101,15 @@ def load_records(
         subset: Name of the row in the table.
         inventory: The service's tools.
         gold: ``official``: the gold paths as published. ``repaired``: with their errata fixed.
-        ids: The tools' numbers, where answers choose by number.
+        ids: The tools' numbers, if answers choose by number.
 
     Returns:
-        One record per row, in the file's order, and the errata of all their published paths. Other counts than the
-        published ones are logged.
+        One record per row, in the file's order, and the errata of all their published paths. Counts that differ from
+        the published ones are logged.
 
     Raises:
-        DataError: The file is missing or damaged, or a gold step names no tool and it is not known which one it means.
-        ValueError: No such subset or gold.
+        DataError: The file is missing or damaged, or a gold step names no tool and the intended tool is unknown.
+        ValueError: There is no such subset or gold.
     """
     row = find_subset(subset)
     if gold not in GOLDS:
@@ -132,11 +132,11 @@ def load_records(
 
 
 def gold_answer(path: Sequence[str]) -> str:
-    """What a perfect model answers: a JSON list."""
+    """Returns a perfect model's answer: a JSON list."""
     return json.dumps(list(path), ensure_ascii=False)
 
 
 def gold_choices(record: Record) -> str:
-    """What a perfect model answers where tools are chosen by number: the tools that are meant, errata fixed."""
+    """Returns a perfect model's answer with numbers of tools: the intended tools, with errata fixed."""
     number = dict(zip(record.tools, record.ids, strict=True))
     return json.dumps([{'Task': step, 'ID': number[step]} for step in record.repaired], ensure_ascii=False)

@@ -26,13 +26,13 @@ ERRATUM = 'gold:erratum'
 
 @dataclass(frozen=True)
 class PathScore(SampleScore):
-    """The score of one answer; ``parsed`` is the path in tools' names, unknown ones as they were said.
+    """The score of one answer; ``parsed`` is the path in names of tools, with unknown ones unchanged.
 
     Attributes:
-        as_written: The steps as the answer has them, one for each of ``parsed``.
-        unknown: Those that no tool is meant by.
-        rules: What had to be done to read the steps (:class:`~.paths.Step`, :class:`~.choices.ChosenPath`), in order
-            of first use.
+        as_written: The steps in the answer, one for each of ``parsed``.
+        unknown: Steps that name no tool.
+        rules: Corrections that were needed to read the steps (:class:`~.paths.Step`, :class:`~.choices.ChosenPath`), in
+            order of first use.
     """
 
     as_written: tuple[str, ...] = ()
@@ -40,19 +40,19 @@ class PathScore(SampleScore):
     rules: tuple[str, ...] = ()
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`."""
+        """Returns the detail of the sample."""
         more = {'as_written': list(self.as_written), 'unknown_tools': list(self.unknown), 'rules': list(self.rules)}
         return {**super().to_detail(), **to_jsonable(more)}
 
 
 def is_subsequence(gold: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether all of ``gold`` stands in ``path``, in this order; between and around may be more."""
+    """Tests if ``gold`` is a subsequence of ``path``."""
     rest = iter(path)
     return all(any(step == other for other in rest) for step in gold)
 
 
 def _score_choices(record: Record, answer: Any) -> PathScore:
-    """Scores an answer that chooses tools by number (EasyTool's own prompt)."""
+    """Scores an answer that chooses tools by number (EasyTool's prompt)."""
     chosen = read_choices(answer, dict(zip(record.ids, record.tools, strict=True)))
     right = not chosen.reason and is_subsequence(record.path, chosen.path)
     reason = chosen.reason or (UNKNOWN_TOOL if chosen.unknown else '')
@@ -81,13 +81,13 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
     Args:
         record: Its record.
         answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
-            list that has been read already.
-        inventory: Of ``record.tools``, if it is at hand.
+            list that was already read.
+        inventory: Inventory of ``record.tools``, if available.
 
     Returns:
         ``correct_path_rate``: 1 if the gold path is a subsequence of the answered one. ``tool_name_error_rate``: 1 if
-        at least one step names no tool (lower is better). An answer that cannot be read has neither. Where the record
-        has ``ids``, steps are numbers.
+        at least one step names no tool (lower is better). An unreadable answer has neither. If the record has ``ids``,
+        steps are numbers.
     """
     if record.ids:
         return _score_choices(record, answer)
@@ -99,7 +99,7 @@ def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore
     steps_as_written: tuple[str, ...] = tuple(read.value or ())
     steps = [normalise(text) for text in steps_as_written]
     tools = [inventory.find(step) for step in steps]
-    # A gold step as published may name no tool (see errata): then only the same text is the same step.
+    # A gold step as published may name no tool (see errata): then only an equal text is the same step.
     path = [text if text in record.path else tool or text for text, tool in zip(steps_as_written, tools, strict=True)]
     unknown = tuple(text for text, tool in zip(steps_as_written, tools, strict=True) if tool is None)
     right = read.ok and is_subsequence(record.path, path)
@@ -125,17 +125,17 @@ def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore
 def score_calls(
     record: Record, answer: Answer, tools: Sequence[ToolSchema], inventory: Inventory | None = None
 ) -> PathScore:
-    """Scores the path of an answer's native calls, as :func:`score_answer` scores one that is written.
+    """Scores the path of an answer's native calls like a written path in :func:`score_answer`.
 
     Args:
         record: Its record.
-        answer: With its calls; its text is not read.
-        tools: What was offered.
-        inventory: Of ``record.tools``, if it is at hand.
+        answer: The answer with its calls; its text is not read.
+        tools: The offered tools.
+        inventory: Inventory of ``record.tools``, if available.
 
     Returns:
-        A path is of names: arguments lose nothing, and the reason of a right path tells if those of a call are no JSON
-        or break the schema.
+        Only names are scored. The reason of a correct path reports arguments of a call that are no JSON or break the
+        schema.
     """
     score = _score_path(record, read_calls(answer), inventory or Inventory(record.tools))
     if score.unknown:
@@ -143,7 +143,7 @@ def score_calls(
     if score.reason != OK:
         return score
     schemas = {tool.name: tool.parameters for tool in tools}
-    # A gold step as published is the tool's name but for a blank or so, and none of those that are offered.
+    # A published gold step equals the tool's name except for blanks, and is not among the offered names.
     faults = (call_fault(call, schemas) for call in answer.calls if call.name in schemas)
     return replace(score, reason=next(filter(None, faults), OK))
 
@@ -152,7 +152,7 @@ def score_answers(records: Sequence[Record], answers: Sequence[Any]) -> list[Pat
     """Scores a subset: one score per record, in the same order.
 
     Raises:
-        ValueError: There are more records than answers or fewer.
+        ValueError: The numbers of records and answers differ.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
@@ -165,10 +165,10 @@ def score_answers(records: Sequence[Record], answers: Sequence[Any]) -> list[Pat
 def score_all_calls(
     records: Sequence[Record], answers: Sequence[Answer], tools: Sequence[ToolSchema]
 ) -> list[PathScore]:
-    """Scores a subset by its native calls: one score per record, in the same order.
+    """Scores the native calls of a subset: one score per record, in the same order.
 
     Raises:
-        ValueError: There are more records than answers or fewer.
+        ValueError: The numbers of records and answers differ.
     """
     inventories = {names: Inventory(names) for names in {record.tools for record in records}}
     return [
@@ -178,13 +178,12 @@ def score_all_calls(
 
 
 def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
-    """What a result says beside its metrics, as JSON values.
+    """Returns further parts of a result beside its metrics, as JSON values.
 
     Returns:
-        ``steps`` (of all gold and of all answered paths), ``exact_paths`` (samples whose path is the gold one, with
-        nothing more), ``unknown_tools`` (steps that name no tool), ``parse_methods`` (way of reading -> samples),
-        ``rules`` (what had to be done to read steps -> samples), ``lengths`` (steps of the gold path -> ``samples`` and
-        ``correct_path_rate``).
+        ``steps`` (of all gold and of all answered paths), ``exact_paths`` (samples whose path equals the gold one),
+        ``unknown_tools`` (steps that name no tool), ``parse_methods`` (parse method -> samples), ``rules`` (correction
+        -> samples), ``lengths`` (steps of the gold path -> ``samples`` and ``correct_path_rate``).
     """
     lengths: dict[str, dict[str, Any]] = {}
     for length in sorted({len(score.gold) for score in scores}):

@@ -1,4 +1,4 @@
-"""What a model is shown of a service's tools: their documentation, or their EasyTool instructions."""
+"""Tools of a service in prompts: by their documentation, or by their EasyTool instructions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Toolbox:
 
     Attributes:
         inventory: Their names, in the document's order.
-        texts: What the prompt says of them, in the same order.
+        texts: Their texts in the prompt, in the same order.
         shown: ``tools`` (``documentation`` or ``instructions``), and names and SHA-256 of the files, for provenance.
         functions: Their documentation, in the same order.
-        entries: The instructions whole, as EasyTool's own prompt lists them, in their file's order; only where tools
-            are chosen by number.
+        entries: The complete instructions for EasyTool's prompt, in their file's order; only if tools are chosen by
+            number.
     """
 
     inventory: Inventory
@@ -40,7 +40,7 @@ class Toolbox:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The number of each tool of the inventory; empty where tools are not chosen by number."""
+        """The number of each tool of the inventory; empty if tools are not chosen by number."""
         number = {entry['tool_usage']: int(entry['ID']) for entry in self.entries}
         return tuple(number[name] for name in self.inventory.names) if number else ()
 
@@ -55,14 +55,14 @@ def load_functions(document: Path) -> tuple[FunctionDoc, ...]:
 
 
 def match_instructions(file: Path, inventory: Inventory, fix: str = '') -> list[ToolInstruction]:
-    """Reads instructions and puts them into the inventory's order.
+    """Reads instructions in the inventory's order.
 
     Returns:
-        One instruction per tool as the file has them; one of a tool with several functions covers them all.
+        One instruction per tool in the file; one of a tool with several functions covers them all.
 
     Raises:
-        DataError: A tool has no instruction, or an instruction is of no tool of the document, or of one that has
-            another already; the message lists them.
+        DataError: A tool has no instruction or two, or an instruction is of no tool of the document; the message lists
+            them.
     """
     tool_of: dict[str, ToolInstruction] = {}
     doubled = []
@@ -83,7 +83,7 @@ def match_instructions(file: Path, inventory: Inventory, fix: str = '') -> list[
 
 
 def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
-    """The entries of a file of instructions, in its order, with their ``ID``; a file without any is counted from 1."""
+    """Returns the entries of a file of instructions, in its order, with their ``ID``; without any, counted from 1."""
     tools = list(load_instructions(file).values())
     bare = all(tool.id is None for tool in tools)
     entries: list[Mapping[str, Any]] = []
@@ -100,11 +100,11 @@ def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
 
 
 METHODS = ('names', 'easytool', 'function_calling')
-"""How a path is answered: by the tools' names (our prompt), by their numbers (EasyTool's own), or by native calls."""
+"""Kinds of answers: names of tools (our prompt), their numbers (EasyTool's prompt), or native calls."""
 
 
 def open_toolbox(document: Path, instructions: Path | None = None, method: str = 'names') -> Toolbox:
-    """Reads a service's OpenAPI document, and the instructions that stand in for it if there are any.
+    """Reads a service's OpenAPI document, and the instructions that replace it, if any.
 
     Args:
         document: Its path.

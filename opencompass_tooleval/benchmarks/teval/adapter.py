@@ -1,4 +1,4 @@
-"""T-Eval as OpenCompass sees it: glue only."""
+"""Registered classes of T-Eval: glue only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from opencompass_tooleval.models.gpus import ToolEvalDataset
 
 
 def _rules(name: str, protocol: str | None, scoring: str, encoder: str | None) -> tuple[Protocol, EncoderFiles | None]:
-    """The protocol for a data set, and its encoder if one is needed (located, not loaded)."""
+    """Returns the protocol of a data set, and its encoder if one is needed (located, not loaded)."""
     subset, version, language = split_stem(name)
     rules = Protocol(protocol or protocol_of_version(version), scoring)
     needed = rules.needs_encoder(find_subset(subset))
@@ -55,7 +55,7 @@ def _rules(name: str, protocol: str | None, scoring: str, encoder: str | None) -
 def _samples(
     path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool
 ) -> tuple[Path, list[Sample]]:
-    """A data file and its samples, once it is known that they can be scored."""
+    """Returns a data file and its samples, after a check that they can be scored."""
     subset, version, _ = split_stem(name)
     if check_encoder:
         _rules(name, protocol, 'official', encoder)
@@ -74,18 +74,18 @@ class ToolEvalTEvalDataset(ToolEvalDataset):
     def load(
         path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
     ) -> Dataset:
-        """Loads it.
+        """Loads the subset.
 
         Args:
             path: Folder, such as ``data/teval/EN`` (below ``$COMPASS_DATA_CACHE``) or ``tooleval:demo/teval/EN``.
             name: File name without ``.json``, such as ``plan_json_v2_zh``.
-            encoder: What the evaluator will use; looked for here, so that a missing one is known before inference.
-            protocol: What the evaluator will use.
-            check_encoder: Whether to look for the encoder; what is asked does not depend on it.
+            encoder: The evaluator's encoder, located here, so that a missing one is found before inference.
+            protocol: The evaluator's protocol.
+            check_encoder: True to locate the encoder; prompts do not depend on it.
 
         Raises:
             DataError: The data is missing or damaged.
-            EncoderMissingError: The evaluator will need an encoder that is not on this machine.
+            EncoderMissingError: The evaluator needs an encoder that is not on this machine.
         """
         _, samples = _samples(path, name, encoder, protocol, check_encoder)
         return as_dataset(
@@ -107,12 +107,12 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
     """Scores one subset of T-Eval.
 
     Args:
-        name: As in :meth:`ToolEvalTEvalDataset.load`.
-        protocol: ``v1`` or ``v2``; by default that of the data version.
+        name: File name without ``.json``, as in :meth:`ToolEvalTEvalDataset.load`.
+        protocol: ``v1`` or ``v2``; default that of the data version.
         scoring: ``official`` or ``strict`` (see docs/explanation/teval.md).
-        encoder: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the official one.
-        instructions: The file of instructions that the data set was run with, for the result to name.
-        pred_postprocessor: As :class:`BaseEvaluator`.
+        encoder: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the official one.
+        instructions: The file of instructions of the data set, for the provenance.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
 
     Raises:
         EncoderMissingError: An encoder is needed and is not on this machine.
@@ -134,7 +134,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
         self.instructions = instructions
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         return {
             'benchmark': 'teval',
             'subset': self.subset.name,
@@ -147,8 +147,8 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
             **instructions_provenance(self.instructions),
         }
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores answers against records."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
         return score_answers(records, answers, self.rules, self._similarity())
 
@@ -158,18 +158,18 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
 
 @LOAD_DATASET.register_module()
 class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
-    """A subset of T-Eval that asks for calls, with native function calling."""
+    """A subset of T-Eval whose answers are calls, with native function calling."""
 
     @staticmethod
     def load(
         path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
     ) -> Dataset:
-        """Loads it; see :meth:`ToolEvalTEvalDataset.load`.
+        """Loads the subset, with the arguments of :meth:`ToolEvalTEvalDataset.load`.
 
         Raises:
-            DataError: As there; or a record's prompt describes no APIs.
-            EncoderMissingError: As there.
-            ValueError: The subset asks for no calls.
+            DataError: The data is missing or damaged, or a record's prompt describes no APIs.
+            EncoderMissingError: The evaluator needs an encoder that is not on this machine.
+            ValueError: The answers of the subset are no calls.
         """
         subset, _, language = split_stem(name)
         native_subset(subset)
@@ -191,35 +191,35 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEvalEvaluator):
-    """Scores native calls of one subset of T-Eval; arguments as :class:`ToolEvalTEvalEvaluator`."""
+    """Scores native calls of one subset of T-Eval, with the arguments of :class:`ToolEvalTEvalEvaluator`."""
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         super().__init__(name, **kwargs)
         self.subset = native_subset(self.subset.name)
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         return {**super().provenance(), 'method': METHOD}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores native calls against records."""
         records = [parse_native_payload(reference, self.subset.name) for reference in references]
         return score_native_answers(records, answers, self.rules, self._similarity())
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
-def tooleval_teval_v1(text: str) -> Answer:
-    """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
-    return postprocess_v1(text)
+def tooleval_teval_v1(text: str) -> str:
+    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
+    return postprocess_v1(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
-def tooleval_teval_v2(text: str) -> Answer:
-    """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
-    return postprocess_v2(text)
+def tooleval_teval_v2(text: str) -> str:
+    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
+    return postprocess_v2(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
-def tooleval_teval_clean(text: str) -> Answer:
-    """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
-    return postprocess_clean(text)
+def tooleval_teval_clean(text: str) -> str:
+    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
+    return postprocess_clean(Answer(text)).text

@@ -1,4 +1,4 @@
-"""What of a model's output is scored: T-Eval's postprocessors."""
+"""T-Eval's postprocessors: extract the scored part of a model's output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from opencompass_tooleval.core.answer import Answer, clean, cut_at, unfence
 
 V1_MARKS = ('<eoa>', '<TOKENS_UNUSED_1>', '<|im_end|>', '\nuser', '\nUSER', '[INST]')
-"""Where OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""
+"""Marks at which OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""
 
 V2_MARKS = (
     '<eoa>',
@@ -19,7 +19,7 @@ V2_MARKS = (
     '[INST]',
     '<|user|>',
 )
-"""Where the authors' later test script cuts."""
+"""Marks at which the authors' later test script cuts."""
 
 
 def _official(text: str, marks: tuple[str, ...]) -> str:
@@ -40,24 +40,24 @@ def _clean(text: str) -> str:
     return unfence(cut_at(text, V2_MARKS)).strip()
 
 
-def _postprocess(text: object, cut: Callable[[str], str]) -> Answer:
-    answer = clean(text if isinstance(text, str) else str(text))
-    return Answer(cut(answer), answer.reason)
+def _postprocess(answer: Answer, cut: Callable[[str], str]) -> Answer:
+    visible = clean(answer)
+    return Answer(cut(visible.text), visible.reason)
 
 
-def postprocess_v1(text: object) -> Answer:
-    """As OpenCompass's ``teval``: cuts at end marks, strips fences, and takes one of two braces off."""
-    return _postprocess(text, _v1)
+def postprocess_v1(answer: Answer) -> Answer:
+    """Postprocesses like OpenCompass's ``teval``: cuts at end marks, strips fences, and removes one of two braces."""
+    return _postprocess(answer, _v1)
 
 
-def postprocess_v2(text: object) -> Answer:
-    """As the authors' later test script: cuts at more marks, leaves braces alone."""
-    return _postprocess(text, _v2)
+def postprocess_v2(answer: Answer) -> Answer:
+    """Postprocesses like the authors' later test script: cuts at more marks, and keeps braces."""
+    return _postprocess(answer, _v2)
 
 
-def postprocess_clean(text: object) -> Answer:
-    """The inside of the first fenced block if there is one: for models that explain themselves around it."""
-    return _postprocess(text, _clean)
+def postprocess_clean(answer: Answer) -> Answer:
+    """Returns the content of the first fenced block, if any: for models that add explanations around it."""
+    return _postprocess(answer, _clean)
 
 
 POSTPROCESSORS = {'v1': postprocess_v1, 'v2': postprocess_v2, 'clean': postprocess_clean}

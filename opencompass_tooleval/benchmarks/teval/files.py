@@ -1,4 +1,4 @@
-"""T-Eval's files: where they are, and how they are verified and counted."""
+"""T-Eval's files: finds, verifies and counts them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ REPOSITORY = 'lovesnowbest/T-Eval'
 
 
 def download() -> Path:
-    """Fetches T-Eval's files from Hugging Face; what is there already is not fetched again.
+    """Downloads T-Eval's files from Hugging Face; existing files are not downloaded again.
 
     Raises:
-        OSError: It did not work.
+        OSError: The download failed.
     """
     from huggingface_hub import snapshot_download
 
     try:
         return Path(snapshot_download(REPOSITORY, repo_type='dataset', allow_patterns=['*.json', '**/*.json']))
-    except Exception as error:  # the hub has many ways to fail, and one remedy
+    except Exception as error:  # the hub has many errors, with one fix
         raise OSError(
             f'cannot fetch {REPOSITORY} from Hugging Face ({type(error).__name__}: {error}). '
             'Download it elsewhere and run: tooleval prepare teval --from DIR'
@@ -55,11 +55,11 @@ def configured(
     instructions: str | None = None,
     method: str | None = None,
 ) -> ConfiguredDataset:
-    """Where our configs have a subset; a data file's name says version and language.
+    """Returns the place of a subset in the configs; the name of a data file gives version and language.
 
     Raises:
-        DataError: ``data`` is another subset's, by its name.
-        ValueError: No such subset, version, language or method.
+        DataError: ``data`` belongs to another subset, by its name.
+        ValueError: There is no such subset, version, language or method.
     """
     if data and data.endswith('.json'):
         file_subset, file_version, file_language = split_stem(Path(data).stem)

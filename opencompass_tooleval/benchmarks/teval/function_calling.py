@@ -1,7 +1,7 @@
-"""T-Eval with native function calling: tools beside the prompt, and calls that are scored as the written ones are.
+"""T-Eval with native function calling: native tools, and calls that are scored like written ones.
 
-Two subsets ask for calls: ``instruct`` and ``reason_retrieve_understand_json``. Name and arguments are those of the
-call, the thought is the text beside it.
+The answers of two subsets are calls: ``instruct`` and ``reason_retrieve_understand_json``. Name and arguments are those
+of the call, the thought is the text beside it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from opencompass_tooleval.benchmarks.teval.records import (
     parse_record,
 )
 from opencompass_tooleval.benchmarks.teval.scoring import score_readings
-from opencompass_tooleval.core.answer import TRUNCATED_REASONING, as_answer, clean, why_unread
+from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, clean, why_unread
 from opencompass_tooleval.core.errors import Fault, naming_record
 from opencompass_tooleval.core.function_calling import BREAKS_SCHEMA, OneCall, one_call
 from opencompass_tooleval.core.messages import TOOL, Message
@@ -49,18 +49,18 @@ _JSON_TYPES = {
 }
 _NO_PARAMETERS = {'type': 'object', 'properties': {}}
 _TOOLS = 'tools'
-"""Key of a payload."""
+"""Key of the payload."""
 _FORMAT_METRICS = ('json_format_metric', 'parse_rate')
-"""Full for exactly one call of an offered tool, whose arguments are an object."""
+"""Metrics that are 1 for exactly one call of an offered tool, whose arguments are an object."""
 
 
 @dataclass(frozen=True)
 class NativeRecord:
-    """What scoring needs to know of one sample.
+    """Data of one sample for scoring.
 
     Attributes:
-        record: As with prompts; its metrics are those that native calls have.
-        schemas: The tools that were offered: name -> JSON Schema of the arguments.
+        record: The record of the sample with prompts; its metrics are those of native calls.
+        schemas: The offered tools: name -> JSON Schema of the arguments.
     """
 
     record: Record
@@ -69,12 +69,12 @@ class NativeRecord:
 
 @dataclass(frozen=True)
 class NativeSample:
-    """A record with what a model is asked.
+    """A record with its request.
 
     Attributes:
-        messages: The request and the steps so far, as native calls and their answers.
-        tools: What is offered.
-        gold_answer: What a perfect model answers, as :func:`~opencompass_tooleval.core.tool_calls.write_answer` has it.
+        messages: The request and the steps so far, as native calls and their observations.
+        tools: The offered tools.
+        gold_answer: A perfect model's answer, from :func:`~opencompass_tooleval.core.tool_calls.write_answer`.
         sample: The sample of the data file.
     """
 
@@ -85,17 +85,17 @@ class NativeSample:
 
     @property
     def record(self) -> NativeRecord:
-        """What scoring needs."""
+        """The record for scoring."""
         return _native_record(self.sample.record, self.tools)
 
     @property
     def payload(self) -> str:
-        """The raw record and its tools as JSON text; :func:`parse_native_payload` gives :attr:`record` back."""
+        """The raw record and its tools as JSON text; :func:`parse_native_payload` returns :attr:`record`."""
         return json.dumps([self.sample.record.id, {**self.sample.raw, _TOOLS: self.tools.to_text()}])
 
 
 def tool_schema(api: Mapping[str, Any]) -> ToolSchema:
-    """An API as a prompt describes it: parameters as JSON Schema, and what it returns as part of the description."""
+    """Converts an API in a prompt: parameters to JSON Schema; its return values become a part of the description."""
     required = [parameter['name'] for parameter in api.get('required_parameters', [])]
     parameters = [*api.get('required_parameters', []), *api.get('optional_parameters', [])]
     properties = {parameter['name']: _parameter_schema(parameter) for parameter in parameters}
@@ -111,10 +111,10 @@ def _parameter_schema(parameter: Mapping[str, Any]) -> dict[str, str]:
 
 
 def native_sample(sample: Sample, language: str) -> NativeSample:
-    """A sample of a data file, to be asked with native calls.
+    """Converts a sample of a data file for native calls.
 
     Args:
-        sample: As :func:`~opencompass_tooleval.benchmarks.teval.records.load_samples` reads it.
+        sample: A sample from :func:`~opencompass_tooleval.benchmarks.teval.records.load_samples`.
         language: ``EN`` or ``ZH``.
 
     Raises:
@@ -139,7 +139,7 @@ def native_sample(sample: Sample, language: str) -> NativeSample:
 
 
 def _as_calls(messages: Sequence[Message]) -> Iterator[Message]:
-    """The steps so far as native calls; what is no call that was answered stays text."""
+    """Yields the steps so far as native calls; other messages stay text."""
     number = 0
     pending = ''
     for message, following in zip(messages, [*messages[1:], None], strict=True):
@@ -167,10 +167,10 @@ def _gold_answer(record: Record) -> str:
 
 
 def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Iterator[NativeSample]:
-    """All samples of a data file; see :func:`native_sample`.
+    """Yields all samples of a data file for native calls; see :func:`native_sample`.
 
     Raises:
-        DataError: One cannot be asked so.
+        DataError: A sample cannot be converted.
     """
     for sample in samples:
         with naming_record(file, sample.record.id, FIX):
@@ -179,25 +179,25 @@ def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Itera
 
 
 def parse_native_payload(payload: str, subset: str) -> NativeRecord:
-    """Gives back the record that :class:`NativeSample` carries as text."""
+    """Returns the record in the text of :attr:`NativeSample.payload`."""
     record_id, raw = json.loads(payload)
     return _native_record(parse_record(record_id, raw, find_subset(subset)), ToolSet.of_text(raw[_TOOLS]))
 
 
 def _native_record(record: Record, tools: ToolSet) -> NativeRecord:
-    # A native call is JSON, whatever format the prompt asks for in its place.
+    # A native call is JSON, independent of the format in the prompt.
     native = replace(record, format='json', subset=native_subset(record.subset.name))
     return NativeRecord(native, {tool.name: tool.parameters for tool in tools.tools})
 
 
-def _read(record: Record, answer: str, one: OneCall) -> Parsed:
-    """The first call in the shape that the scorers take; of nothing but text, why there is none."""
+def _read(record: Record, answer: Answer, one: OneCall) -> Parsed:
+    """Returns the first call in the scorers' format, or the reason for a missing one."""
     visible = clean(answer)
     if one.call is None:
         reason = why_unread(visible)
         return unread(reason if reason.startswith(INFRA) or reason == TRUNCATED_REASONING else one.reason)
     arguments = one.call.arguments if isinstance(one.call.arguments, dict) else {}
-    thought = str(visible).strip()
+    thought = visible.text.strip()
     if record.subset.kind == 'instruct':
         return Parsed({'thought': thought, 'action': one.call.name, 'args': arguments}, 'call')
     return Parsed({'thought': thought, 'name': one.call.name, 'args': arguments}, 'call')
@@ -205,7 +205,7 @@ def _read(record: Record, answer: str, one: OneCall) -> Parsed:
 
 def score_native_answers(
     records: Sequence[NativeRecord],
-    answers: Sequence[str],
+    answers: Sequence[Answer],
     protocol: Protocol,
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
@@ -214,16 +214,16 @@ def score_native_answers(
 
     Args:
         records: The records, all of one subset.
-        answers: Theirs, with ``calls``, in the same order.
+        answers: Their answers with ``calls``, in the same order.
         protocol: The rules.
-        similarity: As :func:`~opencompass_tooleval.benchmarks.teval.scoring.score_answers`.
-        progress: As there.
+        similarity: The encoder, for :func:`~opencompass_tooleval.benchmarks.teval.scoring.score_answers`.
+        progress: Wraps the loop over the samples, for a progress bar.
 
     Returns:
-        One score per record, in the same order. Of several calls the first is scored; the metric of the format
-        (``json_format_metric``, ``parse_rate``) is full for exactly one call of an offered tool, with an object.
+        One score per record, in the same order. The first of several calls is scored; the metric of the format
+        (``json_format_metric``, ``parse_rate``) is 1 for exactly one call of an offered tool, with an object.
     """
-    ones = [one_call(as_answer(answer).calls, record.schemas) for record, answer in zip(records, answers, strict=True)]
+    ones = [one_call(answer.calls, record.schemas) for record, answer in zip(records, answers, strict=True)]
     plain = [record.record for record in records]
     readings = [_read(record, answer, one) for record, answer, one in zip(plain, answers, ones, strict=True)]
     scores = score_readings(plain, [''] * len(plain), readings, protocol, similarity, progress)
@@ -231,10 +231,10 @@ def score_native_answers(
 
 
 def _with_fault(score: SampleScore, one: OneCall) -> SampleScore:
-    """The score of the first call, where more is wrong with the answer than its parts."""
+    """Adds a fault of the answer that the parts of its first call do not show."""
     if one.call is None or not one.reason:
         return score
-    if one.reason == BREAKS_SCHEMA:  # the data's own gold breaks some: no point is lost by that alone
+    if one.reason == BREAKS_SCHEMA:  # the data's own gold breaks some schemas: this alone loses no point
         return replace(score, reason=one.reason) if score.reason.startswith('args:') else score
     is_unread = not isinstance(one.call.arguments, dict)
     values = {

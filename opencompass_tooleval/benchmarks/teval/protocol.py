@@ -1,4 +1,4 @@
-"""How an answer is scored: T-Eval's two protocols, and official or strict scoring."""
+"""Rules of scoring: T-Eval's two protocols, and official or strict scoring."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opencompass_tooleval.core.fullwidth import read_either
 from opencompass_tooleval.core.reading import Parsed
 
 PLAN_THRESHOLD = {'v1': 0.7, 'v2': 0.8}
-"""Steps match above this similarity. v1: arXiv 2312.14033 and OpenCompass 0.5.4; v2: the authors' later code."""
+"""Similarity above which steps match. v1: arXiv 2312.14033 and OpenCompass 0.5.4; v2: the authors' later code."""
 
 PROTOCOLS = ('v1', 'v2')
 SCORINGS = ('official', 'strict')
@@ -40,7 +40,7 @@ class Protocol:
 
     @property
     def strict(self) -> bool:
-        """Whether the quirks of the published code are fixed."""
+        """True if the quirks of the published code are fixed."""
         return self.scoring == 'strict'
 
     @property
@@ -49,14 +49,14 @@ class Protocol:
         return PLAN_THRESHOLD[self.name]
 
     def parse(self, text: str, read: Callable[[str], Parsed]) -> Parsed:
-        """What ``read`` makes of a text; strictly, full-width punctuation does no harm."""
+        """Parses a text with ``read``; strict scoring also accepts full-width punctuation."""
         return read_either(text, read) if self.strict else read(text)
 
     def needs_encoder(self, subset: Subset) -> bool:
-        """Whether scoring ``subset`` compares by embedding."""
+        """Tests if scoring ``subset`` compares by embedding."""
         return self.name in subset.encoder
 
 
 def protocol_of_version(version: str) -> str:
-    """The protocol that belongs to a data version: ``v2_subset`` -> ``v2``."""
+    """Returns the protocol of a data version: ``v2_subset`` -> ``v2``."""
     return version.partition('_')[0]

@@ -1,4 +1,4 @@
-"""Recorded answers to T-Eval, as ``tooleval score`` takes them."""
+"""Scores recorded answers to T-Eval for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def _version_and_language(data: Path, subset: str, protocol: str | None) -> tuple[str, str]:
-    """Data version and language from the file's name; where it does not say, the protocol's and EN, with a warning."""
+    """Returns data version and language from the file's name; else the protocol's version and EN, with a warning."""
     try:
         file_subset, version, language = split_stem(data.stem)
     except ValueError:
@@ -72,8 +72,8 @@ def score(
 
     Raises:
         DataError: Data or predictions are missing, damaged, or do not belong together.
-        EncoderMissingError: An encoder is needed and is not on this machine; the files are sound.
-        ValueError: No such subset.
+        EncoderMissingError: An encoder is needed and is not on this machine; the files are valid.
+        ValueError: There is no such subset.
     """
     row = find_subset(subset)
     version, language = _version_and_language(data, subset, protocol)
@@ -83,7 +83,7 @@ def score(
     recorded = load_recorded(predictions)
     recorded.check_complete([sample.record.id for sample in samples])
     is_named = check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
-    answers: list[str] = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
+    answers = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
     files = locate_encoder(choose_encoder(encoder, language)) if rules.needs_encoder(row) else None
     similarity = EncoderSimilarity(files, default_cache()) if files else None
     metrics = row.metrics

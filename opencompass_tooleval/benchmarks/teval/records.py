@@ -1,7 +1,7 @@
-"""T-Eval's files -> typed records. Every quirk of the data ends here.
+"""Converts T-Eval's files to typed records. Every quirk of the data ends here.
 
-A file is one JSON object, id -> record. ``origin_prompt`` is a list of messages or the same as JSON text, the gold
-answer of a call is a dict or its JSON or Python text, and the format stands in ``meta`` or in ``meta_data``.
+A file is one JSON object, id -> record. ``origin_prompt`` is a list of messages or its JSON text, the gold answer of a
+call is a dict or its JSON or Python text, and the format is in ``meta`` or in ``meta_data``.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Subset(SubsetRow):
 
     @property
     def format(self) -> str:
-        """``json`` or ``str``: how the model answers."""
+        """``json`` or ``str``: the format of answers."""
         return 'json' if self.name.endswith('json') else 'str'
 
 
 @dataclass(frozen=True)
 class InstructGold:
-    """The call to write down: API name and arguments."""
+    """The call to write: API name and arguments."""
 
     action: Any
     args: Mapping[str, Any]
@@ -80,7 +80,7 @@ class CallGold:
 
 @dataclass(frozen=True)
 class ReviewGold:
-    """The right choice, A to E."""
+    """The correct choice, A to E."""
 
     answer: str
 
@@ -90,13 +90,13 @@ Gold = InstructGold | tuple[Step, ...] | CallGold | ReviewGold
 
 @dataclass(frozen=True)
 class Record:
-    """What scoring needs to know of one sample.
+    """Data of one sample for scoring.
 
     Attributes:
         id: Its key in the file.
         subset: Its row in the table.
         gold: The gold answer, of the type that belongs to ``subset.kind``.
-        format: How the model was told to answer: ``json``, ``string`` (instruct) or ``str``.
+        format: The requested format of the answer: ``json``, ``string`` (instruct) or ``str``.
         template: instruct only: key names (json) or the marks around each part (string).
         apis: Plans only: the names that a plan in plain text may use, in the data's order.
     """
@@ -113,12 +113,12 @@ class Record:
 class Sample:
     """A record with its prompt.
 
-    A record is typed here, where a fault of the file is found, and once more where it is scored: OpenCompass scores in
-    another process, and hands over columns of Arrow, which cannot hold a gold answer whose type differs by row.
+    A record is parsed here, to find faults of the file, and again for scoring: OpenCompass scores in another process,
+    and passes columns of Arrow, which cannot hold a gold answer whose type differs by row.
 
     Attributes:
-        record: What scoring needs.
-        messages: What the model is asked; the gold answer is not in it.
+        record: The record for scoring.
+        messages: The prompt, without the gold answer.
         raw: The row of the file without its prompt.
     """
 
@@ -128,7 +128,7 @@ class Sample:
 
     @property
     def payload(self) -> str:
-        """The raw record as JSON text; :func:`parse_payload` gives ``record`` back."""
+        """The raw record as JSON text; :func:`parse_payload` returns ``record``."""
         return json.dumps([self.record.id, self.raw])
 
 
@@ -139,24 +139,24 @@ _ROWS = {row['name']: {**row, 'success': ()} for row in SUBSETS}
 _NATIVE = Table(Subset, ({**_ROWS[row['name']], **row} for row in FUNCTION_CALLING), 'T-Eval with function calling')
 
 SUFFIXES: dict[str, str] = {row['name']: row['suffix'] for row in LANGUAGES}
-"""Language -> what its file names end with."""
+"""Language -> ending of its file names."""
 find_subset = TABLE.find
 
 
 def native_subset(name: str) -> Subset:
-    """The row of a subset that asks for calls, as it is with native calls.
+    """Returns the row of a subset for native calls.
 
     Raises:
-        ValueError: It asks for none.
+        ValueError: The answers of the subset are no calls.
     """
     return _NATIVE.find(name)
 
 
 def file_stem(subset: str, version: str, language: str) -> str:
-    """``plan_json``, ``v2``, ``ZH`` -> ``plan_json_v2_zh``.
+    """Returns a file name: ``plan_json``, ``v2``, ``ZH`` -> ``plan_json_v2_zh``.
 
     Raises:
-        ValueError: No such version or language.
+        ValueError: There is no such version or language.
     """
     if version not in VERSIONS or language not in SUFFIXES:
         raise ValueError(f'T-Eval has versions {", ".join(VERSIONS)} and languages {", ".join(SUFFIXES)}')
@@ -164,10 +164,10 @@ def file_stem(subset: str, version: str, language: str) -> str:
 
 
 def split_stem(stem: str) -> tuple[str, str, str]:
-    """The inverse of :func:`file_stem`: ``plan_json_v2_zh`` -> ``('plan_json', 'v2', 'ZH')``.
+    """Splits a file name: ``plan_json_v2_zh`` -> ``('plan_json', 'v2', 'ZH')``.
 
     Raises:
-        ValueError: The name is none of T-Eval's.
+        ValueError: T-Eval has no such name.
     """
     for language in SUFFIXES:
         for version in VERSIONS:
@@ -208,7 +208,7 @@ def _instruct_gold(raw: Mapping[str, Any]) -> InstructGold:
 
 
 def parse_steps(value: Any) -> tuple[Step, ...] | None:
-    """Reads a list of ``{id, name, args}``; None if it is anything else."""
+    """Reads a list of ``{id, name, args}``; None for anything else."""
     if type(value) is not list:
         return None
     try:
@@ -239,7 +239,7 @@ def _call_gold(raw: Mapping[str, Any], needed: Sequence[str], as_text: bool) -> 
 
 
 CHOICES = ('A', 'B', 'C', 'D', 'E')
-"""Of review."""
+"""Choices of review."""
 
 
 def _review_gold(raw: Mapping[str, Any]) -> ReviewGold:
@@ -255,7 +255,7 @@ PARTS = {
     'understand': ('args',),
     'call': ('thought', 'name', 'args'),
 }
-"""Kind -> the parts of a call that its gold must have and its answer is asked for."""
+"""Kind -> the parts of a call in its gold and its answer."""
 
 
 def _stated_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
@@ -293,7 +293,7 @@ def _apis(raw: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
-    """Types a row of a file.
+    """Parses a row of a file.
 
     Raises:
         Fault: It lacks a field, or its gold answer cannot be read.
@@ -319,7 +319,7 @@ def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
 
 
 def parse_payload(payload: str, subset: str) -> Record:
-    """Gives back the record that :class:`Sample` carries as text."""
+    """Returns the record in the text of :attr:`Sample.payload`."""
     record_id, raw = json.loads(payload)
     return parse_record(record_id, raw, find_subset(subset))
 
@@ -329,7 +329,7 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise DataError(file, 'the file is missing', fix=FIX)
     try:
         raw, repeated = load_object(file.read_text(encoding='utf-8'))
-    except ValueError as error:  # json.JSONDecodeError and UnicodeDecodeError both are
+    except ValueError as error:  # the base of json.JSONDecodeError and UnicodeDecodeError
         raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
     if not isinstance(raw, dict) or not raw:
         raise DataError(file, 'the file is no JSON object of id -> record', fix=FIX)
@@ -350,8 +350,8 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
         One sample per record, in the file's order.
 
     Raises:
-        DataError: The file is missing, cut short or has an id twice, or a record lacks a field or has a gold answer
-            that cannot be read. The message names file, record and the command that fetches the data.
+        DataError: The file is missing, truncated or has an id twice, or a record lacks a field or has an unreadable
+            gold answer. The message names file, record and the command that fetches the data.
     """
     row = find_subset(subset)
     samples = []

@@ -17,12 +17,12 @@ from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 
 V2_EPSILON = 1e-5
-"""The authors divide by the number of gold arguments plus this: a perfect answer scores 99.999 or less."""
+"""The authors divide by the number of gold arguments plus this: a perfect answer scores at most 99.999."""
 
 SAME = 1 - 1e-6
-"""A cosine from here on is equality."""
+"""Minimum cosine of equal texts."""
 
-_DOTTED = re.compile(r'(?<!\w)\w+\.\w+')  # the official pattern, anchored: it is quadratic without
+_DOTTED = re.compile(r'(?<!\w)\w+\.\w+')  # the official pattern, anchored: without the anchor it is quadratic
 _AROUND_NAME = ' \t\r\n`\'"*.:'
 
 Values = dict[str, float | None]
@@ -33,7 +33,7 @@ def _parse_dict(text: str) -> Parsed:
 
 
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
-    """Reads an answer; the value is a dict with the parts that the subset asks for."""
+    """Reads an answer; the value is a dict with the requested parts of the subset."""
     if record.format == 'str':
         return Parsed({PARTS[record.subset.kind][0]: text}, 'text')
     parsed = protocol.parse(text, _parse_dict)
@@ -51,7 +51,7 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
 
 
 def _compared(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, tuple[str, str]]:
-    """The parts that are compared by embedding: part -> (predicted, gold)."""
+    """Returns the parts that are compared by embedding: part -> (predicted, gold)."""
     if not parsed.ok:
         return {}
     gold = cast(CallGold, record.gold)
@@ -68,16 +68,17 @@ def _compared(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, t
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """The strings that :func:`score` compares."""
+    """Yields the strings that :func:`score` compares."""
     for pair in _compared(record, parsed, protocol).values():
         yield from pair
 
 
 def retrieved(text: str, name: str, strict: bool) -> bool:
-    """Whether an answer in plain text names the API.
+    """Tests if an answer in plain text names the API.
 
-    Officially it does where ``name`` is part of it and every other ``a.b`` and ``FinishAction`` in it is ``name``
-    itself; strict wants the name alone, in quotes, backticks or a full stop at most.
+    Official: ``name`` is in the text, and every other ``a.b`` and ``FinishAction`` in it equals ``name``. Strict: the
+        text
+    is the name alone, at most with quotes, backticks or a full stop.
     """
     if strict:
         return text.strip(_AROUND_NAME) == name
@@ -86,7 +87,7 @@ def retrieved(text: str, name: str, strict: bool) -> bool:
 
 
 def _share(predicted: Mapping[Any, Any], gold: Mapping[str, Any], epsilon: float) -> float:
-    """Share of gold arguments that are there with an equal ``str()``."""
+    """Computes the share of gold arguments that are present with an equal ``str()``."""
     if not gold:
         return float(not predicted)
     equal = sum(key in predicted and str(predicted[key]) == str(value) for key, value in gold.items())
@@ -94,12 +95,12 @@ def _share(predicted: Mapping[Any, Any], gold: Mapping[str, Any], epsilon: float
 
 
 def equal_args(predicted: Any, gold: Any, strict: bool) -> float:
-    """Protocol v2: arguments by equality, 0-1.
+    """Compares arguments by equality (protocol v2), 0-1.
 
     Args:
         predicted: A dict, or text in the ``understand_str`` subset.
-        gold: The same kind.
-        strict: Divide by the number of arguments itself, and read text as a dict where it is one, so that
+        gold: A value of the same kind.
+        strict: True to divide by the exact number of arguments, and to read text as a dict if possible, so that
             ``{"a": 1}`` equals ``{'a': 1}``.
     """
     if isinstance(gold, dict):
@@ -128,14 +129,14 @@ def _reason(record: Record, parsed: Parsed, values: Values) -> str:
 
 
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """The metrics of the subset for one answer, 0-1, and the reason."""
+    """Computes the metrics of the subset for one answer, 0-1, and the reason."""
     values: Values = dict.fromkeys(record.subset.metrics, 0.0)
     if not parsed.ok:
         return values, parsed.reason
     gold = cast(CallGold, record.gold)
     values['parse_rate'] = 1.0
     for part, (predicted, expected) in _compared(record, parsed, protocol).items():
-        # Equal vectors may have a cosine of 1.0000001 in single precision.
+        # In single precision equal vectors may have a cosine of 1.0000001.
         values[part] = min(1.0, float(similarity.matrix([predicted], [expected])[0, 0]))
     if 'name' in parsed.value:
         name = parsed.value['name']
@@ -147,6 +148,6 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
 
 
 def show(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
-    """The parts that the subset asks for, answered and gold."""
+    """Returns the requested parts of the subset, answered and gold."""
     gold = cast(CallGold, record.gold)
     return call, {part: getattr(gold, part) for part in PARTS[record.subset.kind]}

@@ -1,4 +1,4 @@
-"""Instruct: write a given call in a given format (T-Eval, App. C.1)."""
+"""Scores instruct: write a given call in a given format (T-Eval, App. C.1)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def split_by_marks(text: str, marks: Mapping[str, str]) -> tuple[str, str, str] 
     """Splits ``text`` into thought, action and args by the six marks, in linear time.
 
     The result is that of the greedy pattern ``thought_start(.*)thought_end action_start(.*)action_end
-    args_start(.*)args_end`` over several lines: the first start, then each part as long as it can be.
+    args_start(.*)args_end`` over several lines: the first start, then each part as long as possible.
 
     Returns:
-        The three parts, or None where the marks do not occur in this order.
+        The three parts, or None if the marks do not occur in this order.
     """
     opening = marks['thought_start']
     to_action = marks['thought_end'] + marks['action_start']
@@ -61,7 +61,7 @@ def _read_string(text: str, marks: Mapping[str, str], protocol: Protocol) -> Par
     args = protocol.parse(args_text.strip(), parse_literal)
     readable = args.ok and (
         protocol.strict or args.parse_method == 'literal'
-    )  # officially JSON's true and null lose all arguments
+    )  # official scoring loses all arguments with JSON's true and null
     return Parsed(_call(thought, action.strip(), args.value if readable else {}), 'marks')
 
 
@@ -73,17 +73,17 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """Nothing is compared by embedding."""
+    """Yields nothing: no strings are compared by embedding."""
     return iter(())
 
 
 def _same(predicted: Any, gold: Any, strict: bool) -> bool:
-    """Equality; strict tells ``True`` from ``1``."""
+    """Tests equality; strict distinguishes ``True`` from ``1``."""
     return bool(predicted == gold) and not (strict and isinstance(predicted, bool) != isinstance(gold, bool))
 
 
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Format and arguments of one call, 0-1; the metrics of the other format are None."""
+    """Computes format and arguments of one call, 0-1; the metrics of the other format are None."""
     values: Values = dict.fromkeys(record.subset.metrics)
     form, exact = f'{record.format}_format_metric', f'{record.format}_args_em_metric'
     if not parsed.ok:
@@ -91,7 +91,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     gold, call = cast(InstructGold, record.gold), parsed.value
     named = bool(call['action'] == gold.action)
     absent = [key for key in gold.args if key not in call['args']]
-    # officially an absent argument is an empty string, and matches a gold value that is one
+    # officially a missing argument is an empty string, and equals an empty gold value
     equal = sum(
         _same(call['args'].get(key, None if protocol.strict else ''), value, protocol.strict)
         and not (protocol.strict and key in absent)
@@ -108,7 +108,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
 
 
 def show(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
-    """Action and arguments, answered and gold: a thought has to be there, whatever it says."""
+    """Returns action and arguments, answered and gold: the content of the thought is not scored."""
     gold = cast(InstructGold, record.gold)
     parts = ('action', 'args')
     return call and {part: call[part] for part in parts}, {part: getattr(gold, part) for part in parts}

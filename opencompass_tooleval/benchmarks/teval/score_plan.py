@@ -1,4 +1,4 @@
-"""Plans: match predicted with gold steps, count those in order (T-Eval, App. C.2)."""
+"""Scores plans: matches predicted with gold steps, and counts those in order (T-Eval, App. C.2)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NAME_WEIGHT = 0.75
 ARGS_WEIGHT = 0.25
 
 MAX_STEPS = 100
-"""Steps that are matched; the longest gold plan has 20. Precision counts all."""
+"""Maximum number of steps that are matched; the longest gold plan has 20. Precision counts all."""
 
 Plan = tuple[Step, ...]
 Values = dict[str, float | None]
 
 
 def _first_api(text: str, apis: Sequence[str], strict: bool) -> str | None:
-    """The API of ``apis`` that occurs first in ``text``.
+    """Returns the API of ``apis`` that occurs first in ``text``.
 
-    Of two that begin at the same place the official code takes the one that is listed first, even where it is only the
-    beginning of the other (``Map.get`` in ``Map.get_route``); strict takes the longer.
+    If two begin at the same place, the official code takes the one that is listed first, even if it is a prefix of the
+    other (``Map.get`` in ``Map.get_route``); strict takes the longer.
     """
     occurrences = [
         (place, -len(name) if strict else 0, order)
@@ -66,19 +66,19 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
 
 
 def _ordered(plan: Plan) -> Plan:
-    """Sorts by id and drops a ``FinishAction`` at the end."""
+    """Sorts by id and removes a final ``FinishAction``."""
     plan = tuple(sorted(plan, key=lambda step: step.id))
     return plan[:-1] if plan and plan[-1].name == FINISH else plan
 
 
 def _sides(record: Record, parsed: Parsed) -> tuple[Plan, Plan, int]:
-    """Predicted steps to match, gold steps, and how many steps were predicted."""
+    """Returns predicted steps to match, gold steps, and the number of predicted steps."""
     predicted, gold = _ordered(parsed.value), _ordered(cast(Plan, record.gold))
     return predicted[:MAX_STEPS], gold, len(predicted)
 
 
 def lists(record: Record, parsed: Parsed) -> tuple[list[str], list[str], list[str], list[str]] | None:
-    """Predicted names, gold names, predicted args and gold args; None where there is nothing to match."""
+    """Returns predicted names, gold names, predicted args and gold args; None if there is nothing to match."""
     if not parsed.ok:
         return None
     predicted, gold, _ = _sides(record, parsed)
@@ -90,7 +90,7 @@ def lists(record: Record, parsed: Parsed) -> tuple[list[str], list[str], list[st
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """The strings that :func:`score` compares."""
+    """Yields the strings that :func:`score` compares."""
     for strings in lists(record, parsed) or ():
         yield from strings
 
@@ -101,10 +101,10 @@ def _weights(strings: Sequence[list[str]], similarity: Similarity) -> NDArray[np
 
 
 def is_tied(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> bool:
-    """Whether the result hangs on rounding, so that :func:`score` needs the reference's own arithmetic.
+    """Tests if the result depends on rounding, so that :func:`score` needs the arithmetic of the reference.
 
-    The official code encodes the names and the arguments of each plan as one batch each. Two equal steps get vectors
-    that differ in the last bits, and those decide which of them is matched first. Nothing else reproduces that.
+    The official code encodes the names and the arguments of each plan as one batch each. The vectors of two equal steps
+    differ in the last bits, which decide the first match. Only the same batches reproduce that.
     """
     strings = None if protocol.strict else lists(record, parsed)
     return strings is not None and is_ambiguous(_weights(strings, similarity), protocol.plan_threshold)
@@ -123,10 +123,10 @@ def _reason(matched: int, in_order: int, predicted: int, gold: int) -> str:
 
 
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Precision, recall, F1 and parse rate of one plan, 0-1, and the reason.
+    """Computes precision, recall, F1 and parse rate of one plan, 0-1, and the reason.
 
-    A plan of nothing but ``FinishAction`` scores 0 (the official code crashes on it). Of a plan that :func:`is_tied`,
-    the similarity is to be a :class:`~opencompass_tooleval.core.similarity.Batchwise` one.
+    A plan with only ``FinishAction`` scores 0 (the official code crashes on it). For a plan with :func:`is_tied`,
+    ``similarity`` must be a :class:`~opencompass_tooleval.core.similarity.Batchwise`.
     """
     if not parsed.ok:
         return {'precision': 0.0, 'recall': 0.0, 'f1_score': 0.0, 'parse_rate': 0.0}, parsed.reason
@@ -144,7 +144,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
 
 
 def show(record: Record, plan: Any) -> tuple[Any, list[dict[str, str]]]:
-    """The steps that count, in their order, answered and gold: ids only say the order."""
+    """Returns the scored steps in order, answered and gold, without ids, which only give the order."""
     plans: tuple[Plan, Plan] = plan or (), cast(Plan, record.gold)
     shown, gold = ([{'name': step.name, 'args': step.args} for step in _ordered(steps)] for steps in plans)
     return shown if plan else None, gold

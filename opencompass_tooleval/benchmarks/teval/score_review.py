@@ -1,4 +1,4 @@
-"""Review: did the tool's response reach the goal? A choice out of five (T-Eval, App. C.6)."""
+"""Scores review: a choice out of five on whether the tool's response reached the goal (T-Eval, App. C.6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Values = dict[str, float | None]
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     """Reads the choice: the first character after the first colon, or of the text without one.
 
-    The official code knows the ASCII colon only, so that ``Answer：B`` reads as A, the first letter of ``Answer``, and
+    The official code knows only the ASCII colon, so that ``Answer：B`` reads as A, the first letter of ``Answer``, and
     takes any word for its first letter (``Because ...`` is B). Strict reads as a person would.
     """
     choice = strict_choice(text) if protocol.strict else text[text.find(':') + 1 :].strip()[:1]
@@ -26,12 +26,12 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """Nothing is compared by embedding."""
+    """Yields nothing: no strings are compared by embedding."""
     return iter(())
 
 
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Parse rate and whether the choice is right, 0-1, and the reason."""
+    """Computes parse rate and correctness of the choice, 0-1, and the reason."""
     if not parsed.ok:
         return {'parse_rate': 0.0, 'review_quality': 0.0}, parsed.reason
     right = parsed.value == cast(ReviewGold, record.gold).answer
@@ -39,5 +39,5 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
 
 
 def show(record: Record, choice: Any) -> tuple[Any, str]:
-    """Choice and right choice; the gold thought is not asked for."""
+    """Returns the choice and the correct choice; the gold thought is not requested."""
     return choice, cast(ReviewGold, record.gold).answer

@@ -1,7 +1,6 @@
 """Scores answers to T-Eval: one record and one answer in, one :class:`SampleScore` out.
 
-Three steps, so that a whole subset is encoded in one batch: read every answer, tell the encoder every string that will
-be compared, score.
+Three steps, so that a whole subset is encoded in one batch: read every answer, encode all compared strings, score.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval import score_call, score_instruct, score_plan, score_review
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record
-from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, why_unread
+from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, Answer, why_unread
 from opencompass_tooleval.core.fullwidth import tidy
 from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
@@ -26,7 +25,7 @@ class _Scorer:
     texts: Callable[[Record, Parsed, Protocol], Iterator[str]]
     score: Callable[[Record, Parsed, Protocol, Similarity], tuple[dict[str, float | None], str]]
     show: Callable[[Record, Any], tuple[Any, Any]]
-    """What was read from an answer (or None), and the gold answer in the same shape."""
+    """Returns the value read from an answer (or None), and the gold answer in the same format."""
 
 
 _CALL = _Scorer(score_call.read, score_call.texts, score_call.score, score_call.show)
@@ -41,12 +40,12 @@ _SCORERS = {
 }
 
 
-def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
-    """Reads a postprocessed answer; never raises, whatever it holds."""
+def read_answer(record: Record, answer: Answer, protocol: Protocol) -> Parsed:
+    """Reads a postprocessed answer; never raises."""
     reason = why_unread(answer)
     if reason.startswith(INFRA) or reason in (TRUNCATED_REASONING, TOO_LONG):
         return unread(reason)
-    text = tidy(str(answer)) if protocol.strict else str(answer)
+    text = tidy(answer.text) if protocol.strict else answer.text
     return _SCORERS[record.subset.kind].read(record, text, protocol)
 
 
@@ -59,14 +58,16 @@ def _score(record: Record, why: str, parsed: Parsed, protocol: Protocol, similar
     return SampleScore(record.id, values, reason, shown, parsed.parse_method, gold)
 
 
-def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:
+def score_answer(
+    record: Record, answer: Answer, protocol: Protocol, similarity: Similarity | None = None
+) -> SampleScore:
     """Scores one postprocessed answer (see :func:`score_answers`)."""
     return score_answers([record], [answer], protocol, similarity or ExactSimilarity())[0]
 
 
 def score_answers(
     records: Sequence[Record],
-    answers: Sequence[str],
+    answers: Sequence[Answer],
     protocol: Protocol,
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
@@ -75,17 +76,17 @@ def score_answers(
 
     Args:
         records: The records, all of one subset.
-        answers: Their postprocessed answers, in the same order. An answer may be an
-            :class:`~opencompass_tooleval.core.answer.Answer` with a reason: ``infra:...`` scores 0 in everything.
+        answers: Their postprocessed answers, in the same order. One with the reason ``infra:...`` scores 0 in
+            everything.
         protocol: The rules.
-        similarity: Needed where ``protocol.needs_encoder(subset)``.
+        similarity: Needed if ``protocol.needs_encoder(subset)``.
         progress: Wraps the loop over the samples, for a progress bar.
 
     Returns:
         One score per record, in the same order.
 
     Raises:
-        ValueError: There are more records than answers or fewer, or the encoder is missing.
+        ValueError: The numbers of records and answers differ, or the encoder is missing.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
@@ -101,15 +102,15 @@ def score_readings(
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
 ) -> list[SampleScore]:
-    """The same for answers that are read already, in the shape that :func:`read_answer` gives.
+    """Scores answers that were already read, in the format of :func:`read_answer`.
 
     Args:
-        records: As there.
-        whys: Why there was nothing to read, per answer, or '': the reason of a sample that is not right.
-        readings: Theirs.
-        protocol: As there.
-        similarity: As there.
-        progress: As there.
+        records: The records, all of one subset.
+        whys: Reason for an unreadable answer, or ``''``, per answer: the reason of a sample that is not correct.
+        readings: The values read, per answer.
+        protocol: The rules.
+        similarity: Needed if ``protocol.needs_encoder(subset)``.
+        progress: Wraps the loop over the samples, for a progress bar.
     """
     if similarity is None:
         subset = next((record.subset for record in records if protocol.needs_encoder(record.subset)), None)

@@ -21,6 +21,7 @@ from opencompass_tooleval.benchmarks.teval.step_prompts import (
     STEP_TEXT,
     SYSTEM,
 )
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.judging.judge_item import fill
@@ -36,7 +37,7 @@ _STRICT = Protocol('v2', 'strict')
 
 @dataclass(frozen=True)
 class Request:
-    """What the rows of a task have in common.
+    """Values that all rows of a task share.
 
     Attributes:
         query: The user's request.
@@ -169,7 +170,7 @@ def reaches_full_marks(name: str, row: Mapping[str, Any], subset: str) -> bool:
         record = parse_record(name, to_jsonable(dict(row)), find_subset(subset))
     except Fault:
         return False
-    answer = gold_answer(record)
+    answer = Answer(gold_answer(record))
     if record.subset.kind == 'plan':
         steps = read_answer(record, answer, _STRICT).value or ()
         return _names(steps) == _names(cast(tuple[Step, ...], record.gold))

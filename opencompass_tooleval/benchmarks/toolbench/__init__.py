@@ -1,4 +1,4 @@
-"""ToolBench (Qin et al., 2023) as EasyTool uses it, as far as it goes offline: retrieval, selection, calls, judging."""
+"""The offline part of ToolBench (Qin et al., 2023) in EasyTool: retrieval, selection, calls, judging."""
 
 VERSION = '3'
 """Raised when data, prompts, scoring or aggregation change."""

@@ -1,4 +1,4 @@
-"""ToolBench as OpenCompass sees it: glue only."""
+"""Registered classes of ToolBench: glue only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from opencompass_tooleval.benchmarks.toolbench.score_calls import (
 from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer, parse_choice, score_choices
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer, as_answer, clean
+from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
@@ -60,7 +60,7 @@ Row = dict[str, str]
 
 
 ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
-"""Method -> what the name of recorded answers ends in."""
+"""Method -> ending of the name of recorded answers."""
 
 
 def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
@@ -97,7 +97,7 @@ def _offered_rows(tools: Shown) -> Iterator[Row]:
 
 @LOAD_DATASET.register_module()
 class ToolEvalToolBenchDataset(ToolEvalDataset):
-    """Choosing a tool for a request, or calling its APIs."""
+    """Data set of choices of a tool for a request, or of calls of its APIs."""
 
     @staticmethod
     def load(
@@ -113,18 +113,18 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
         Args:
             path: Folder with the test files, such as ``data/toolbench``.
             name: Row of the table: ``selection_5``, ..., ``calls_g2``, ``calls_g3``.
-            instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
-            encoder: What finds the other candidates: ``offline``, a folder or a hub id; by default
-                ``$TOOLEVAL_ENCODER`` or T-Eval's. Not looked for where none are to be found.
-            seed: Decides in which order candidates are shown.
-            method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's own, answered
-                with a tool's number. ``function_calling``, for calls: the APIs are offered natively, as they are
-                documented, and called.
+            instructions: A file of EasyTool instructions, which replaces the documentation in prompts.
+            encoder: Sentence encoder that finds the other candidates: ``offline``, a folder or a hub id; default
+                ``$TOOLEVAL_ENCODER`` or T-Eval's. Not located if no candidates are needed.
+            seed: Seed of the order of candidates.
+            method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's prompt,
+                answered with a tool's number. ``function_calling``, for calls: the documented APIs are offered
+                natively, and called.
 
         Raises:
             DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
             EncoderMissingError: The encoder is not on this machine.
-            ValueError: The subset or the method is no such one, or takes no instructions.
+            ValueError: There is no such subset or method, or it takes no instructions.
         """
         subset = find_subset(name)
         if subset.kind == 'success':
@@ -155,24 +155,24 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
 
 
 class ToolBenchDialogues(LiteralDialogues):
-    """See :class:`LiteralDialogues`; of a choice what stands behind the last blank line is read."""
+    """Reads the text after the last blank line of a choice; see :class:`LiteralDialogues`."""
 
     cut = staticmethod(last_block)
 
 
 @LOAD_DATASET.register_module()
 class ToolEvalToolBenchTrajectories(ToolEvalDataset):
-    """Stored trajectories, to be judged: the oracle model answers what is stored."""
+    """Stored trajectories to judge: the oracle model's answer is the stored one."""
 
     @staticmethod
     def load(path: str, name: str = 'success', data: str | None = None) -> Dataset:
-        """Loads them.
+        """Loads the trajectories.
 
         Args:
             path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.success.load_final_answers`).
             name: Row of the table.
-            data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, for trajectories that do not
-                say their request.
+            data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, for trajectories without their
+                request.
 
         Raises:
             DataError: A file is missing or damaged.
@@ -192,8 +192,8 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
     """Scores choices or calls.
 
     Args:
-        name: As in :meth:`ToolEvalToolBenchDataset.load`.
-        pred_postprocessor: As :class:`BaseEvaluator`.
+        name: Row of the table, as in :meth:`ToolEvalToolBenchDataset.load`.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
     """
 
     def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
@@ -201,21 +201,21 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
         self.subset = find_subset(name)
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION}
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """See :class:`ToolEvalEvaluator`."""
+        """Aggregates samples; error rates of calls are over all calls."""
         if self.subset.kind == 'selection':
             return aggregate(scores, self.metrics)
         return total(cast(Sequence[CallsScore], scores), self.metrics)
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Returns further parts of the result beside its metrics."""
         return breakdown(cast(Sequence[CallsScore], scores)) if self.subset.kind == 'calls' else {}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores answers against records."""
         if self.subset.kind == 'selection':
             choices = [parse_choice(reference) for reference in references]
             return score_choices(choices, answers)
@@ -225,22 +225,22 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalToolBenchEvaluator):
-    """Scores native calls; the arguments are those of the other evaluator."""
+    """Scores native calls, with the arguments of the other evaluator."""
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores native calls against requests."""
         requests = [parse_request(reference) for reference in references]
-        return list(score_native_requests(requests, [as_answer(answer) for answer in answers]))
+        return list(score_native_requests(requests, answers))
 
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
-    """Has final answers judged; the rules are those of UltraTool's judge.
+    """Scores final answers with a judge, by the rules of UltraTool's judge.
 
     Args:
-        judge_cfg: As :class:`JudgedEvaluator`.
-        judgements: As there.
-        pred_postprocessor: As :class:`BaseEvaluator`.
+        judge_cfg: The judge, as for :class:`JudgedEvaluator`.
+        judgements: Replaces the judge, as for :class:`JudgedEvaluator`.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
 
     Raises:
         ValueError: There is no judge.
@@ -258,15 +258,15 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         self.need_judge('the success rate')
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         row = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
         return {**row, **self.judge_provenance(success.prompt_hash())}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores final answers with the judge."""
         stored = [success.parse_final_answer(reference) for reference in references]
         finals = [
-            clean(Answer('', one.infra) if one.infra and not answer else answer)
+            clean(Answer('', one.infra) if one.infra and not answer.text else answer)
             for one, answer in zip(stored, answers, strict=True)
         ]
         judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)

@@ -1,41 +1,42 @@
-"""The value in an answer: read as data, whatever the text holds, and bounded."""
+"""Reads the value in an answer, as data and within bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import unfence, visible_text
+from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
 
 MAX_VALUES = 64
-"""So many opening brackets in prose are tried."""
+"""Number of opening brackets in prose that are tried."""
 
 MAX_BACKTRACK = 20_000
-"""Of prose so many characters from the end are searched: what is answered comes last."""
+"""Number of characters at the end of prose that are searched: the answer comes last."""
 
 
 def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Parsed:
-    """Reads the value of an answer; never raises, whatever it holds.
+    """Reads the value of an answer; never raises.
 
     Args:
-        answer: Its text; a value that has been read already is taken as it is (parse method ``value``).
-        accept: Whether a value is of the kind that was asked for.
-        missing: The reason where there is none, as ``parse:code``.
+        answer: Its text; a value that was already read is used unchanged (parse method ``value``).
+        accept: Tests if a value is of the requested kind.
+        missing: The reason without such a value, as ``parse:code``.
 
     Returns:
-        The whole answer where it is such a value (parse methods of
-        :func:`~opencompass_tooleval.core.reading.parse_literal`, ``fullwidth`` or ``fence``), else the last one that
-        stands in its prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``,
-        ``parse:...``, and what an ``infra:`` failure says.
+        The complete answer if it is such a value (parse methods of
+        :func:`~opencompass_tooleval.core.reading.parse_literal`, ``fullwidth`` or ``fence``), else the last one in its
+        prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``,
+        ``parse:...``, and that of an ``infra:`` failure.
     """
-    if not isinstance(answer, str):
+    if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')
         return parsed if not parsed.ok or accept(answer) else unread(missing)
-    text = visible_text(answer)
-    if text.reason:
-        return unread(text.reason)
+    visible = visible_text(as_answer(answer))
+    if visible.reason:
+        return unread(visible.reason)
+    text = visible.text
     inside = tidy(unfence(text))
     whole = read_either(inside, parse_literal)
     if whole.ok and accept(whole.value):

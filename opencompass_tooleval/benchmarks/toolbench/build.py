@@ -1,4 +1,4 @@
-"""The data of a subset: a test file, its instructions if they stand in, and what is asked of it."""
+"""Builds the data of a subset from a test file, and the instructions that replace its documentation, if any."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 
 METHODS = {'selection': ('names', 'easytool'), 'calls': ('names', 'function_calling')}
-"""Kind of subset -> how answers name tools: by name (our prompts), by number (EasyTool's own), or by native calls."""
+"""Kind of subset -> kinds of answers: names (our prompts), numbers (EasyTool's prompt), or native calls."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A test file and what is shown of its tools.
+    """A test file and the texts of its tools.
 
     Attributes:
         file: The test file.
-        data: What it holds.
-        instructions: Name -> instruction; None where the documentation is shown.
-        provenance: What the texts are made of, for provenance.
+        data: Its content.
+        instructions: Name -> instruction; None if the documentation is shown.
+        provenance: Sources of the texts, for provenance.
     """
 
     file: Path
@@ -37,13 +37,13 @@ class Shown:
     provenance: Mapping[str, str]
 
     def described(self, name: str) -> str:
-        """The description of a tool, to choose it by."""
+        """Returns the description of a tool for choices."""
         if self.instructions is None:
             return tool_texts.documented_tool(self.data.tools[name])
         return tool_texts.instructed_tool(self.instructions[name])
 
     def numbered(self, choice: Choice) -> Choice:
-        """The choice, to be answered with a number: the instruction's ``ID``, or else the tool's place in the file."""
+        """Adds numbers to a choice: the instruction's ``ID``, or else the tool's index in the file."""
         if self.instructions is not None and all(tool.id is not None for tool in self.instructions.values()):
             ids: list[int | str | None] = [self.instructions[name].id for name in choice.candidates]
         else:
@@ -52,11 +52,11 @@ class Shown:
         return replace(choice, ids=tuple(number for number in ids if number is not None))
 
     def described_alone(self, name: str) -> str:
-        """The description of a tool as EasyTool's own prompt lists it: an instruction's without the name in front."""
+        """Returns the description of a tool in EasyTool's prompt: that of an instruction, without the tool's name."""
         return self.described(name) if self.instructions is None else self.instructions[name].description
 
     def callable(self, request: Request) -> Iterator[str]:
-        """What is shown of each tool of a request, to call its APIs by."""
+        """Yields the text of each tool of a request, for calls of its APIs."""
         apis: dict[str, list[str]] = {}
         for signature in request.inventory:
             apis.setdefault(signature.tool, []).append(signature.api)
@@ -68,7 +68,7 @@ class Shown:
 
 
 def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown:
-    """Reads a test file, and the instructions of its tools if they stand in for the documentation.
+    """Reads a test file, and the instructions of its tools if they replace the documentation.
 
     Args:
         file: Its path.
@@ -88,13 +88,13 @@ def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown
 
 
 def load_queries(file: Path) -> dict[str, str]:
-    """Record id -> request of a test file, which is one of the table's by its name, or else as large as any."""
+    """Returns record id -> request of a test file, identified by its name; another file may have any size."""
     name = next((row.name for row in FILE_TABLE if row.file == file.name), FILE_TABLE[0].name)
     return {record.id: record.query for record in load_data(file, name).records}
 
 
 def single_tool_requests(tools: Shown) -> list[Record]:
-    """The requests that a single tool fulfils, in the file's order.
+    """Returns the requests that need a single tool, in the file's order.
 
     Raises:
         DataError: There is none.
@@ -106,19 +106,19 @@ def single_tool_requests(tools: Shown) -> list[Record]:
 
 
 def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
-    """One choice among ``size`` tools for every request that a single tool fulfils, in the file's order.
+    """Builds one choice among ``size`` tools for every request that needs a single tool, in the file's order.
 
-    The other candidates are those whose documented descriptions are most like the request, also where instructions are
-    shown: both variants ask the same.
+    The other candidates are those whose documented descriptions are most similar to the request, also with
+    instructions: both variants have the same choices.
 
     Args:
         tools: The test file.
-        size: How many candidates.
-        seed: Decides in which order they are shown.
+        size: Number of candidates.
+        seed: Seed of the order of candidates.
         similarity: Cosine of sentence embeddings.
 
     Raises:
-        DataError: No request is fulfilled with a single tool, or there are too few tools.
+        DataError: No request needs a single tool, or there are too few tools.
     """
     records = single_tool_requests(tools)
     names = list(tools.data.tools)
@@ -135,5 +135,5 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
 
 
 def make_requests(tools: Shown) -> list[Request]:
-    """Every request with the APIs that it may be fulfilled with, in the file's order."""
+    """Builds every request with its APIs, in the file's order."""
     return [make_request(record, tools.data.tools) for record in tools.data.records]

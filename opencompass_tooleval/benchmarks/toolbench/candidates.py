@@ -1,4 +1,4 @@
-"""Which tools a request is to be fulfilled with one of (EasyTool, Section 5.1, Figure 3)."""
+"""Selects the candidate tools of a request (EasyTool, Section 5.1, Figure 3)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opencompass_tooleval.core.similarity import Similarity
 def rank_others(
     queries: Sequence[str], golds: Sequence[str], tools: Sequence[str], texts: Sequence[str], similarity: Similarity
 ) -> list[list[str]]:
-    """The other tools of each request, those first whose description is most like it.
+    """Ranks the other tools of each request by the similarity of their descriptions to it, best first.
 
     Args:
         queries: The requests.
         golds: The tool of each, one of ``tools``.
         tools: Names of all tools.
         texts: Their descriptions, one for each.
-        similarity: Cosine of sentence embeddings, in the paper.
+        similarity: Similarity of texts; in the paper the cosine of sentence embeddings.
 
     Returns:
-        For each request all of ``tools`` but its own. Equally similar ones stay in their order.
+        For each request all of ``tools`` but its own. Ties stay in their order.
     """
     similarity.prepare([*queries, *texts])
     scores = similarity.matrix(queries, texts)
@@ -33,13 +33,13 @@ def rank_others(
 
 
 def choose(gold: str, others: Sequence[str], size: int, seed: str) -> tuple[str, ...]:
-    """``size`` candidates: the right tool and the first of the others, so that smaller sets lie within larger ones.
+    """Returns ``size`` candidates: the gold tool and the first others; a larger set contains a smaller one.
 
     Args:
-        gold: The right tool.
-        others: As :func:`rank_others` gives them.
-        size: How many candidates.
-        seed: Decides in which order they are shown, so that the place of the right one says nothing.
+        gold: The gold tool.
+        others: The result of :func:`rank_others`.
+        size: Number of candidates.
+        seed: Seed of their order, so that the place of the gold tool carries no information.
 
     Raises:
         ValueError: There are too few tools.

@@ -1,12 +1,13 @@
 """Faults of ToolBench's test files. None changes a score: each is read in the one way that is written here.
 
-* ``relevant_twice``: an API stands twice among the relevant ones; it counts once.
-* ``query_twice``: the same request under two ids; both are asked, as published.
-* ``shared_name``: providers in several categories share a tool's name; they are one tool, since ``relevant APIs`` names
-  no category, and an API is as it is described first.
+* ``relevant_twice``: an API occurs twice among the relevant ones; it counts once.
+* ``query_twice``: two ids have the same request; both are used, as published.
+* ``shared_name``: providers in several categories share a tool's name; they are one tool, since ``relevant APIs`` has
+no
+  categories, and the first description of an API counts.
 * ``parameter_twice``: a parameter is documented twice, or as required and as optional; the first counts.
-* ``unfit_default``: a default that is no value of the documented type; it is shown as it is.
-* ``undescribed``: an API without description; it is known by its name.
+* ``unfit_default``: a default is not of the documented type; it is shown unchanged.
+* ``undescribed``: an API has no description; it has only its name.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Erratum:
 
     Attributes:
         where: Id of the record, or ``tool: API``.
-        what: What is doubled, missing or does not fit.
+        what: The repeated, missing or invalid part.
         kind: One of ``KINDS``.
     """
 

@@ -1,4 +1,4 @@
-"""ToolBench's test files: where they are, and how they are verified and counted."""
+"""ToolBench's test files: finds, verifies and counts them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _read(name: str, files: Sequence[Path]) -> Content:
 
 
 def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
-    """Where our configs have a subset.
+    """Returns the place of a subset in the configs.
 
     Raises:
-        ValueError: No such subset or method.
+        ValueError: There is no such subset or method.
     """
     row = find_subset(subset)
     configs = {

@@ -1,4 +1,4 @@
-"""The APIs of a request as they are offered natively, and the calls of a perfect model."""
+"""Native tools of a request's APIs, and a perfect model's calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 
 def tool_names(apis: Iterable[Api]) -> dict[str, Api]:
-    """What each API is called as a tool, ``Tool.Api``, in their order; where a name is taken, a number follows."""
+    """Returns names of APIs as tools, ``Tool.Api``, in their order; a repeated name has a number at its end."""
     names: dict[str, Api] = {}
     for tool, api in apis:
         # 'A.b' with API 'c' is not 'A' with API 'b.c'.
@@ -26,12 +26,12 @@ def tool_names(apis: Iterable[Api]) -> dict[str, Api]:
 
 
 def request_names(request: Request) -> dict[str, Api]:
-    """What the APIs of a request are called as tools."""
+    """Returns the names of a request's APIs as tools."""
     return tool_names((signature.tool, signature.api) for signature in request.inventory)
 
 
 def offered_tools(request: Request, tools: Mapping[str, ToolDoc]) -> ToolSet:
-    """A tool per API of a request, as documented; several may be called in one answer.
+    """Returns a tool per documented API of a request; an answer may call several.
 
     Args:
         request: The request.
@@ -43,6 +43,6 @@ def offered_tools(request: Request, tools: Mapping[str, ToolDoc]) -> ToolSet:
 
 
 def gold_calls(request: Request) -> list[ToolCall]:
-    """The gold answer of a request (``request.gold_answer``) as calls."""
+    """Converts the gold answer of a request (``request.gold_answer``) to calls."""
     called = {api: name for name, api in request_names(request).items()}
     return [ToolCall(called[api], gold_parameters(request, api)) for api in request.relevant]

@@ -13,11 +13,15 @@ from opencompass_tooleval.core.metrics import (
 METRICS = (
     ACCURACY,
     Metric(
-        'error_free_rate', 'Error-free', 'share of answers whose calls all fit the documentation', binary=True, rank=2
+        'error_free_rate',
+        'Error-free',
+        'share of answers in which all calls are valid by the documentation',
+        binary=True,
+        rank=2,
     ),
     TOOL_NAME_ERROR_RATE,
     PARAMETER_ERROR_RATE,
     SUCCESS_RATE,
-    Metric('ndcg@1', 'NDCG@1', 'how well the first place is filled with what is needed'),
-    Metric('ndcg@5', 'NDCG@5', 'how well the first five places are filled with what is needed'),
+    Metric('ndcg@1', 'NDCG@1', 'ranking of the needed tools on the first place (0 worst, 100 best)'),
+    Metric('ndcg@5', 'NDCG@5', 'ranking of the needed tools on the first five places (0 worst, 100 best)'),
 )

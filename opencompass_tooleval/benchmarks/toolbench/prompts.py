@@ -1,8 +1,8 @@
-"""The prompts, with documentation or with EasyTool instructions.
+"""Builds prompts with documentation or with EasyTool instructions.
 
-``SELECTION`` and ``CALLS`` are ours, and the same for both; ``FUNCTION_CALLING`` is ours too, and says nothing of tools or
-of how they are called. ``PUBLISHED_SELECTION`` is what EasyTool's own runs on
-ToolBench choose a tool with (``choose_tool``), word for word.
+``SELECTION`` and ``CALLS`` are ours, the same for both. ``FUNCTION_CALLING`` is ours, and mentions neither tools nor
+calls. ``PUBLISHED_SELECTION`` is the prompt with which EasyTool's runs on ToolBench choose a tool (``choose_tool``),
+word for word.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ Output:"""
 
 
 def selection_prompt(tools: Iterable[str], query: str) -> str:
-    """Writes the prompt of one choice.
+    """Builds the prompt of one choice.
 
     Args:
-        tools: Name and description of each candidate, in the order in which they are shown.
+        tools: Name and description of each candidate, in the order of the prompt.
         query: The request, as published.
     """
     shown = list(tools)
@@ -59,17 +59,17 @@ def selection_prompt(tools: Iterable[str], query: str) -> str:
 
 
 def calls_prompt(tools: Iterable[str], query: str) -> str:
-    """Writes the prompt of one request to be fulfilled with calls; the relevant APIs are not looked at.
+    """Builds the prompt of one request that needs calls, without its relevant APIs.
 
     Args:
-        tools: What is shown of each tool of the request.
+        tools: Texts of the tools of the request.
         query: The request, as published.
     """
     return CALLS.format(tools='\n\n'.join(tools), query=query)
 
 
 def function_calling_prompt(query: str) -> tuple[Message, ...]:
-    """Writes the prompt of one request where its APIs are offered natively.
+    """Builds the prompt of one request with native APIs.
 
     Args:
         query: The request, as published.
@@ -78,10 +78,10 @@ def function_calling_prompt(query: str) -> tuple[Message, ...]:
 
 
 def published_selection(tools: Iterable[tuple[int | str, str]], query: str) -> tuple[Message, ...]:
-    """Writes the prompt of one choice as EasyTool's own runs do.
+    """Builds the prompt of one choice in EasyTool's runs.
 
     Args:
-        tools: Number and description of each candidate, in the order in which they are shown.
+        tools: Number and description of each candidate, in the order of the prompt.
         query: The request, as published.
     """
     listed = '\n'.join(f'ID: {number}\n{description}' for number, description in tools)

@@ -1,4 +1,4 @@
-"""Recorded answers to ToolBench, or trajectories with or without judgements, as ``tooleval score`` takes them."""
+"""Scores recorded answers to ToolBench, or trajectories with or without judgements, for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
 TRAJECTORIES = 'trajectories'
-"""What stored runs say without a judge; no data set of OpenCompass."""
+"""Name for scores of stored runs without a judge; it is no data set of OpenCompass."""
 
 
 def _score_success(
@@ -129,8 +129,8 @@ def score(
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
         EncoderMissingError: The encoder is not on this machine.
-        UnjudgedError: More than 1% could not be judged.
-        ValueError: The options do not fit the subset, or name what does not exist.
+        UnjudgedError: More than 1% of the judgements are missing.
+        ValueError: The options conflict with the subset, or name something that does not exist.
     """
     if subset == TRAJECTORIES:
         if data is not None or judgements is not None:

@@ -1,7 +1,7 @@
-"""ToolBench's test files -> typed records. Every quirk of the data ends here.
+"""Converts ToolBench's test files to typed records. Every quirk of the data ends here.
 
 A file is a JSON list of ``{"query_id", "query", "api_list": [documentation of an API, ...], "relevant APIs": [[tool,
-API], ...]}``. Tools go by name, APIs by tool and name.
+API], ...]}``. Names identify tools; tool and name identify APIs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Record:
         id: Its ``query_id``.
         query: The request.
         apis: The APIs of its ``api_list``, in the file's order.
-        relevant: Those that are needed to fulfil it, in the file's order, each once.
+        relevant: The APIs that it needs, in the file's order, each once.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Record:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that are needed, in the order of ``relevant``."""
+        """The tools that it needs, in the order of ``relevant``."""
         return tuple(dict.fromkeys(tool for tool, _ in self.relevant))
 
 
@@ -78,7 +78,7 @@ class Data:
 
     Attributes:
         records: Its requests, in the file's order.
-        tools: Name -> documentation, put together from all of its ``api_list``, in the order of first occurrence.
+        tools: Name -> documentation, joined from all of its ``api_list``, in the order of first occurrence.
         errata: Its faults.
     """
 
@@ -107,7 +107,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _read_row(file: Path, number: int, raw: Any) -> Record:
-    """One row, checked; it is named by its id as soon as that is known."""
+    """Checks and reads one row; errors name it by its id as soon as that is known."""
     record_id = raw.get('query_id') if isinstance(raw, dict) else None
     if isinstance(record_id, bool) or not isinstance(record_id, (int, str)):
         raise DataError(file, "field 'query_id' is no number or text", f'row {number}', FIX)
@@ -132,7 +132,7 @@ def load_data(file: Path, name: str) -> Data:
 
     Args:
         file: Its path.
-        name: ``G1``, ``G2`` or ``G3``: other counts than that file's are logged.
+        name: ``G1``, ``G2`` or ``G3``; counts that differ from that file's are logged.
 
     Raises:
         DataError: It is missing or damaged; names the record.

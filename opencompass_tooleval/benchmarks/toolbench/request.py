@@ -1,4 +1,4 @@
-"""What the calls of a request may be: its APIs and their parameters, and calls that a perfect model could make."""
+"""The APIs and parameters that the calls of a request may use, and a perfect model's calls."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Signature:
 
     Attributes:
         tool: Name of its tool.
-        api: Its own.
+        api: Its name.
         required: Required parameters: name, type and default.
-        optional: Optional ones.
+        optional: Optional parameters.
     """
 
     tool: str
@@ -32,13 +32,13 @@ class Signature:
 
 @dataclass(frozen=True)
 class Request:
-    """One request and the APIs that it may be fulfilled with.
+    """One request and its APIs.
 
     Attributes:
         id: Record id.
         query: The request.
-        relevant: The APIs that are needed.
-        inventory: All that may be called.
+        relevant: The APIs that it needs.
+        inventory: All APIs that may be called.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Request:
     inventory: tuple[Signature, ...]
 
     def to_payload(self) -> str:
-        """The request as JSON text; :func:`parse_request` gives it back."""
+        """Converts the request to JSON text for :func:`parse_request`."""
         inventory = [
             [signature.tool, signature.api, [*map(_write, signature.required)], [*map(_write, signature.optional)]]
             for signature in self.inventory
@@ -56,12 +56,12 @@ class Request:
 
 
 def _bare(parameter: Parameter) -> Parameter:
-    """What a call is held against: no prose."""
+    """Removes the prose from a parameter: only the rest is checked."""
     return Parameter(parameter.name, parameter.type, default=parameter.default)
 
 
 def _write(parameter: Parameter) -> list[Any]:
-    """Name, type, and default if there is one."""
+    """Returns name, type, and default if there is one."""
     default = [] if parameter.default is ABSENT else [parameter.default]
     return [parameter.name, parameter.type, *default]
 
@@ -72,7 +72,7 @@ def _read(raw: list[Any]) -> Parameter:
 
 
 def parse_request(payload: str) -> Request:
-    """Gives back the request of :meth:`Request.to_payload`."""
+    """Reads the text of :meth:`Request.to_payload`."""
     record_id, query, relevant, inventory = json.loads(payload)
     signatures = tuple(
         Signature(tool, api, tuple(map(_read, required)), tuple(map(_read, optional)))
@@ -82,7 +82,7 @@ def parse_request(payload: str) -> Request:
 
 
 def make_request(record: Record, tools: Mapping[str, ToolDoc]) -> Request:
-    """The request of a record, with the parameters as they are documented."""
+    """Builds the request of a record, with the documented parameters."""
     functions = {(tool, f.name): f for tool, _ in record.apis for f in tools[tool].functions}
     inventory = tuple(
         Signature(
@@ -97,9 +97,9 @@ def make_request(record: Record, tools: Mapping[str, ToolDoc]) -> Request:
 
 
 def gold_answer(request: Request) -> str:
-    """Calls without fault: each relevant API with documented or made-up values for what it requires.
+    """Returns valid calls: each relevant API with documented or invented values for required parameters.
 
-    ToolBench publishes no calls. These say what an answer without errors is, and nothing about right values.
+    ToolBench publishes no calls. These show an answer without errors, and say nothing about correct values.
     """
     calls = [
         {'tool': tool, 'api': api, 'parameters': gold_parameters(request, (tool, api))}
@@ -109,6 +109,6 @@ def gold_answer(request: Request) -> str:
 
 
 def gold_parameters(request: Request, api: Api) -> dict[str, Any]:
-    """Documented or made-up values for what an API of a request requires."""
+    """Returns documented or invented values for the required parameters of an API of a request."""
     signature = next(signature for signature in request.inventory if (signature.tool, signature.api) == api)
     return {parameter.name: sample_value(parameter) for parameter in signature.required}

@@ -1,7 +1,7 @@
-"""What went wrong with a call, by what came back: the words of ToolBench's server, of RapidAPI and of the APIs.
+"""Classifies the error of a call by its response: the words of ToolBench's server, of RapidAPI and of the APIs.
 
-A response is looked at from its beginning, and no further than ``MAX_HEAD``: what an API says of an error comes first.
-The kinds are ours. An API that answers an error in other words counts as none.
+Only the first ``MAX_HEAD`` characters of a response are read, since an API reports errors first. The kinds are ours. An
+error in other words counts as none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EMPTY = 'empty'
 SERVER = 'server'
 
 _ENVELOPE = '{"error": "'
-"""ToolBench's server wraps what it got: ``{"error": TEXT, "response": TEXT}``, cut at its end where it is long."""
+"""ToolBench's server wraps responses: ``{"error": TEXT, "response": TEXT}``, truncated at the end if it is long."""
 
 KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('unknown_function', ('no such function name', 'no function named')),
@@ -30,7 +30,7 @@ KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (SERVER, ('status_code=500', 'api not working', 'internal server error', 'server returned non-200')),
     (SERVER, ('message error...', 'no respond due to error')),
 )
-"""Kind -> words of it; the first that fits. A kind may have several lines."""
+"""Kind -> its words; the first match counts. A kind may have several lines."""
 
 _STATUS = re.compile(r"""['"](?:code|status|statuscode)\\?['"]: ?['"]?([45]\d\d)\b""")
 _KIND_OF_STATUS = {
@@ -55,7 +55,7 @@ def _by_words(text: str) -> str:
 
 
 def _unwrapped(response: str) -> tuple[str, str]:
-    """The server's own error and the API's words, where a response is wrapped; else ``''`` and the response."""
+    """Returns the server's error and the API's text of a wrapped response; else ``''`` and the response."""
     if not response.startswith(_ENVELOPE):
         return '', response
     try:
@@ -67,10 +67,10 @@ def _unwrapped(response: str) -> tuple[str, str]:
 
 
 def error_kind(response: str) -> str:
-    """What went wrong, as one of ``KINDS`` or ``empty``; ``''`` if nothing is known to have.
+    """Returns the error of a call, as one of ``KINDS`` or ``empty``; ``''`` if none is known.
 
     Args:
-        response: What came back, of any length.
+        response: The response, of any length.
     """
     error, content = _unwrapped(response[: 40 * MAX_HEAD].strip())
     kind = _by_words(error) or (SERVER if error else _by_words(content))

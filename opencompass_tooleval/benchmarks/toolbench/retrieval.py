@@ -1,7 +1,7 @@
-"""How well tools are found by what is said of them: NDCG (EasyTool, Section 5.1, Table 5).
+"""Measures retrieval of tools by their texts: NDCG (EasyTool, Section 5.1, Table 5).
 
-A request is searched with as it stands. The paper searches with subtasks that a model makes of it, among the 16,000
-APIs of the whole of ToolBench; neither is published with the test files, so that its numbers do not compare.
+The query is the complete request. The paper searches with subtasks that a model makes from it, among the 16,000 APIs of
+all of ToolBench. Neither is published with the test files, so that its numbers are not comparable.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from opencompass_tooleval.tool_docs.render import render_doc, render_instruction
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 UNITS = ('api', 'tool')
-"""What is searched for: APIs, as ``relevant APIs`` names them, or their tools."""
+"""Units of retrieval: APIs, as in ``relevant APIs``, or their tools."""
 
 FIELDS = ('description', 'full')
-"""What is searched in: names and descriptions, or all that there is."""
+"""Searched texts: names and descriptions, or all of the documentation."""
 
 CUTS = (1, 5)
 METRICS = tuple(f'ndcg@{cut}' for cut in CUTS)
@@ -42,13 +42,13 @@ def ndcg(ranking_scores: ArrayLike, relevant: ArrayLike, k: int) -> float:
     """Normalised discounted cumulative gain of one ranking (Järvelin and Kekäläinen, 2002), with binary relevance.
 
     Args:
-        ranking_scores: Score of each document; the highest comes first. Equal ones share the mean gain of their places,
-            so that the order of the documents says nothing.
-        relevant: Whether each document is relevant, in the same order.
-        k: How many places count.
+        ranking_scores: Score of each document; the highest comes first. Equal scores share the mean gain of their
+            places, so that the order of the documents has no effect.
+        relevant: True for each relevant document, in the same order.
+        k: Number of places that count.
 
     Returns:
-        0-1: gains discounted by ``log2(place + 1)``, over those of a ranking with all relevant documents in front.
+        0-1: gains discounted by ``log2(place + 1)``, divided by those of a ranking with all relevant documents first.
 
     Raises:
         ValueError: The lengths differ, nothing is relevant, or ``k`` is less than 1.
@@ -66,11 +66,11 @@ def ndcg(ranking_scores: ArrayLike, relevant: ArrayLike, k: int) -> float:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is searched.
+    """The searched texts.
 
     Attributes:
         of: ``documentation`` or ``instructions``.
-        keys: What each text is of: ``(tool, API)``, or ``(tool,)``.
+        keys: API or tool of each text: ``(tool, API)``, or ``(tool,)``.
         texts: One for each, in the same order.
     """
 
@@ -81,31 +81,31 @@ class Corpus:
 
 @dataclass(frozen=True)
 class RetrievalScore(SampleScore):
-    """The score of one request; ``parsed`` are the names of the first five found.
+    """The score of one request; ``parsed`` has the names of the first five results.
 
     Attributes:
-        searched: What they were found in.
-        similarities: Theirs, the highest first.
+        searched: The searched texts.
+        similarities: Similarities of the results, the highest first.
     """
 
     searched: str = ''
     similarities: tuple[float, ...] = ()
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`."""
+        """Returns the detail of the sample."""
         return {**super().to_detail(), 'searched': self.searched, 'similarities': list(self.similarities)}
 
 
 def documented_corpus(tools: Mapping[str, ToolDoc], unit: str = 'api', fields: str = 'description') -> Corpus:
-    """The texts of the documentation.
+    """Builds the corpus of the documentation.
 
     Args:
-        tools: Those of the file's ``api_list``.
+        tools: The tools of the file's ``api_list``.
         unit: One of ``UNITS``.
         fields: One of ``FIELDS``.
 
     Raises:
-        ValueError: No such unit or fields.
+        ValueError: There is no such unit or fields.
     """
     _check(unit, fields)
     if unit == 'tool':
@@ -122,16 +122,16 @@ def instructed_corpus(
     unit: str = 'api',
     fields: str = 'description',
 ) -> Corpus:
-    """The texts of the instructions, of the same tools or APIs in the same order as :func:`documented_corpus`.
+    """Builds the corpus of the instructions, with the same keys as :func:`documented_corpus`.
 
     Args:
-        tools: Those of the file's ``api_list``.
-        instructions: Theirs, as ``tool_texts.match_instructions`` gives them.
+        tools: The tools of the file's ``api_list``.
+        instructions: Their instructions, from ``tool_texts.match_instructions``.
         unit: One of ``UNITS``.
         fields: One of ``FIELDS``.
 
     Raises:
-        ValueError: No such unit or fields.
+        ValueError: There is no such unit or fields.
     """
     _check(unit, fields)
     if unit == 'tool':
@@ -189,7 +189,7 @@ def retrieve(records: Sequence[Record], corpus: Corpus, similarity: Similarity) 
 
     Args:
         records: The requests.
-        corpus: What is searched.
+        corpus: The searched texts.
         similarity: Cosine of sentence embeddings.
 
     Returns:

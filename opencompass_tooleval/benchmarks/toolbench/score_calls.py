@@ -1,8 +1,8 @@
 """Scores calls: one request and one answer in, one :class:`CallsScore` out (EasyTool, Section 5.1, Figure 4).
 
 "Tool name error means models call non-existent tool functions that are not in the tool inventory, and parameter error
-means models pass invalid parameters"; the rates are relative to the number of all calls. The paper has people annotate
-what was executed; here nothing is executed, and calls are held against the documentation.
+means models pass invalid parameters"; the rates are relative to the number of all calls. In the paper people annotate
+executed calls; here no call is executed, and calls are checked against the documentation.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ WRONG_TYPE = 'args:wrong_type'
 PER_CALL = ('tool_name_error_rate', 'parameter_error_rate')
 
 _ERRORS = (('name:', UNKNOWN_NAME), ('args:', NOT_JSON))
-"""What is an error of each: those of calls that are written, and of native ones."""
+"""Error rate -> codes of its errors: of written calls, and of native ones."""
 
 MAX_CALLS = 100
-"""A request needs six at most."""
+"""Maximum number of calls of an answer; a request needs at most six."""
 
 _TOOL, _API, _PARAMETERS = ('tool', 'tool_name'), ('api', 'api_name'), ('parameters', 'arguments')
 
@@ -53,8 +53,8 @@ class Call:
     """One call, checked.
 
     Attributes:
-        raw: The call as the answer has it.
-        codes: What is wrong with it, in the order of the checks; empty if nothing is.
+        raw: The call in the answer.
+        codes: Its faults, in the order of the checks; empty for a valid call.
     """
 
     raw: Any
@@ -62,7 +62,7 @@ class Call:
 
     @property
     def values(self) -> dict[str, float]:
-        """1 for each of ``PER_CALL`` that it has, else 0."""
+        """Metric of ``PER_CALL`` -> 1 if the call has such an error, else 0."""
         return {
             metric: float(any(code.startswith(errors) for code in self.codes))
             for metric, errors in zip(PER_CALL, _ERRORS, strict=True)
@@ -73,13 +73,13 @@ class Call:
 class CallsScore(SampleScore):
     """The score of one answer; ``values`` are the means over its calls, None without any.
 
-    ``parsed`` are tool and API of its calls, ``gold`` those of the relevant APIs; parameters have no gold answer.
+    ``parsed`` has tool and API of its calls, ``gold`` those of the relevant APIs; parameters have no gold answer.
     """
 
     calls: tuple[Call, ...] = ()
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`; ``steps`` are the calls."""
+        """Returns the detail of the sample; ``steps`` are the calls."""
         steps = [
             {'values': call.values, 'codes': list(call.codes), 'call': to_jsonable(call.raw)} for call in self.calls
         ]
@@ -91,18 +91,18 @@ def _first(call: Mapping[str, Any], keys: Sequence[str], default: Any = None) ->
 
 
 def _is_calls(value: Any) -> bool:
-    """A list with an object that names an API or a tool, or such an object; an empty list is no call at all."""
+    """Tests for a list with an object that names an API or a tool, or such an object; an empty list is no call."""
     items = value if isinstance(value, list) else [value]
     named = (isinstance(item, dict) and _first(item, (*_API, *_TOOL)) is not None for item in items)
     return value == [] or any(named)
 
 
 def parameter_codes(signature: Signature, given: Any) -> list[str]:
-    """What is wrong with the parameters of a call, one code per parameter.
+    """Returns the faults of a call's parameters, one code per parameter.
 
     Args:
-        signature: The API's.
-        given: What was passed.
+        signature: Signature of the API.
+        given: The parameters of the call.
     """
     if not isinstance(given, dict):
         return [NO_OBJECT]
@@ -117,7 +117,7 @@ def parameter_codes(signature: Signature, given: Any) -> list[str]:
 
 
 def _is_default(parameter: Parameter, value: Any) -> bool:
-    """ToolBench's own default may be no value of its own type: whoever repeats it is not at fault."""
+    """Tests if a value is ToolBench's default, which may be of another type than documented: this is no error."""
     return type(value) is type(parameter.default) and value == parameter.default
 
 
@@ -126,12 +126,11 @@ def _is_finite(value: Any) -> bool:
 
 
 def check_call(request: Request, call: Any) -> Call:
-    """Holds one call against the request's APIs: its name, and if that is known its parameters.
+    """Checks one call against the request's APIs: its name, and for a known name its parameters.
 
     Args:
         request: The request.
-        call: ``{"tool": ..., "api": ..., "parameters": {...}}``, as the answer has it; without ``parameters`` it has
-            none.
+        call: ``{"tool": ..., "api": ..., "parameters": {...}}`` from the answer; without ``parameters`` there are none.
     """
     tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if not isinstance(tool, str) or not isinstance(api, str):
@@ -148,8 +147,8 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
 
     Returns:
         ``tool_name_error_rate`` and ``parameter_error_rate``: shares of its calls (lower is better), None without any.
-        ``error_free_rate``: 1 if there are calls and none has an error. It is ours, not the paper's: who answers
-        nothing that can be read makes no error in a call either, and this shows it.
+        ``error_free_rate``: 1 if there are calls and none has an error. It is not in the paper: an unreadable answer
+        has no errors in calls either, which this metric shows.
     """
     read = read_value(answer, _is_calls, NO_CALLS)
     items = read.value if isinstance(read.value, list) else [read.value] if read.ok else []
@@ -160,7 +159,7 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
 
 
 def score_native_calls(request: Request, answer: Answer) -> CallsScore:
-    """Scores the native calls of an answer, as :func:`score_calls` those that are written; its text is not read."""
+    """Scores the native calls of an answer like written ones in :func:`score_calls`; its text is not read."""
     if len(answer.calls) > MAX_CALLS:
         return _score(request, (), 'none', TOO_MANY)
     names = request_names(request)
@@ -169,16 +168,16 @@ def score_native_calls(request: Request, answer: Answer) -> CallsScore:
 
 
 def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]) -> Call:
-    """Holds one native call against the request's APIs.
+    """Checks one native call against the request's APIs.
 
     Args:
         request: The request.
         call: The call.
-        names: What the request's APIs are called as tools.
+        names: Names of the request's APIs as tools.
 
     Returns:
-        What :func:`check_call` says of it. A name that is none of a tool, which cannot be split into tool and API, is
-        ``call:unknown_name``, arguments that are no object ``call:not_json``.
+        The result of :func:`check_call`. A name of no tool, which cannot be split into tool and API, has the code
+        ``call:unknown_name``, arguments that are no object have ``call:not_json``.
     """
     if call.name not in names:
         return Call({'tool': call.name, 'parameters': call.arguments}, (UNKNOWN_NAME,))
@@ -188,7 +187,7 @@ def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]
 
 
 def _score(request: Request, checked: Sequence[Call], parse_method: str, reason: str) -> CallsScore:
-    """The score of calls, which may have been read or not."""
+    """Returns the score of the calls of an answer, readable or not."""
     calls = tuple(checked)
     codes = [code for call in calls for code in call.codes]
     values: dict[str, float | None] = {'error_free_rate': float(bool(calls) and not codes)}
@@ -206,7 +205,7 @@ def _score(request: Request, checked: Sequence[Call], parse_method: str, reason:
 
 
 def _pair(request: Request, call: Any) -> list[Any]:
-    """Tool and API that a call names, as the gold answer writes them where it has them."""
+    """Returns tool and API of a call, spelled as in the gold answer if it has them."""
     tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if isinstance(tool, str) and isinstance(api, str):
         for relevant in request.relevant:
@@ -219,16 +218,16 @@ def score_requests(requests: Sequence[Request], answers: Sequence[Any]) -> list[
     """Scores a subset: one score per request, in the same order.
 
     Raises:
-        ValueError: There are more requests than answers or fewer.
+        ValueError: The numbers of requests and answers differ.
     """
     return [score_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
 
 def score_native_requests(requests: Sequence[Request], answers: Sequence[Answer]) -> list[CallsScore]:
-    """Scores a subset by its native calls: one score per request, in the same order.
+    """Scores the native calls of a subset: one score per request, in the same order.
 
     Raises:
-        ValueError: There are more requests than answers or fewer.
+        ValueError: The numbers of requests and answers differ.
     """
     return [score_native_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
@@ -236,8 +235,8 @@ def score_native_requests(requests: Sequence[Request], answers: Sequence[Answer]
 def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
     """Aggregates answers: error rates over all calls, ``error_free_rate`` over all answers.
 
-    Calls of one answer hang together, so that their error is clustered. Without any call a rate is 0: OpenCompass's
-    summarizer stops where a model has no number that another has.
+    Calls of one answer are correlated, so that the error is clustered. Without any call a rate is 0, since
+    OpenCompass's summarizer stops if a model lacks a number that another has.
     """
     whole = over_steps(
         aggregate(scores, metrics),
@@ -248,11 +247,11 @@ def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
 
 
 def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
-    """What a result says beside its metrics, as JSON values.
+    """Returns further parts of a result beside its metrics, as JSON values.
 
     Returns:
-        ``calls`` (all that were read), ``without_calls`` (answers without any), ``codes`` (code -> calls that have it),
-        ``parse_methods`` (way of reading -> answers), ``relevant_called`` (share of the relevant APIs that were called,
+        ``calls`` (number of calls read), ``without_calls`` (answers without any), ``codes`` (code -> calls),
+        ``parse_methods`` (parse method -> answers), ``relevant_called`` (share of the relevant APIs that were called,
         %).
     """
     codes: Counter[str] = Counter(code for score in scores for call in score.calls for code in call.codes)
@@ -268,6 +267,6 @@ def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
 
 
 def _named(score: CallsScore) -> set[tuple[str, ...]]:
-    """Tool and API of those calls of an answer that name one of the inventory."""
+    """Returns tool and API of the calls of an answer that are in the inventory."""
     named = [call.raw for call in score.calls if not call.values['tool_name_error_rate']]
     return {tuple(plain(_first(call, keys)) for keys in (_TOOL, _API)) for call in named}

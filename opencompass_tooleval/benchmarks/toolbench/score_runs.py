@@ -1,7 +1,7 @@
-"""What stored runs say without a judge: how they end, whether calls are those of the tools, and what came back.
+"""Scores stored runs without a judge: by their end, the validity of their calls, and errors in responses.
 
-Name and parameter errors are those of Figure 4, held against the file's ``available_tools``; the paper has people
-annotate 100 requests. Where tools were retrieved, the file does not say which ones were chosen from: neither error is
+Name and parameter errors are those of Figure 4, checked against the file's ``available_tools``; in the paper people
+annotate 100 requests. If tools were retrieved, the file does not have the tools to choose from: neither error is
 scored.
 """
 
@@ -36,9 +36,9 @@ class CheckedCall:
 
     Attributes:
         call: The call.
-        values: Metric of ``PER_CALL`` -> 1 or 0; None where it cannot be said.
-        codes: What is wrong with name or parameters.
-        response: What is wrong with the response, a kind of :mod:`~.responses`; ``''`` if nothing is known to be.
+        values: Metric of ``PER_CALL`` -> 1 or 0; None if unknown.
+        codes: Faults of name or parameters.
+        response: The error in the response, a kind of :mod:`~.responses`; ``''`` if none is known.
     """
 
     call: StoredCall
@@ -53,14 +53,14 @@ class RunScore(SampleScore):
 
     Attributes:
         calls: Its calls.
-        total_steps: As the file has it.
+        total_steps: The number of steps in the file.
     """
 
     calls: tuple[CheckedCall, ...] = ()
     total_steps: int = 0
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`; ``steps`` are the calls."""
+        """Returns the detail of the sample; ``steps`` are the calls."""
         steps = [
             {
                 'values': checked.values,
@@ -83,7 +83,7 @@ def _codes(run: Run, call: StoredCall) -> tuple[str, ...]:
 
 
 def check_call(run: Run, call: StoredCall) -> CheckedCall:
-    """Holds one call against the run's tools, where these are known, and reads its response."""
+    """Checks one call against the run's tools, if they are known, and reads its response."""
     kind = error_kind(call.response)
     codes = () if run.is_retrieved else _codes(run, call)
     named = UNKNOWN_API in codes
@@ -99,8 +99,8 @@ def score_run(run: Run) -> RunScore:
     """Scores one run.
 
     Returns:
-        ``finish_rate``: 1 if its last step gives an answer, which is not empty. The others are shares of its calls
-        (lower is better), None without any.
+        ``finish_rate``: 1 if its last step gives an answer that is not empty. The others are shares of its calls (lower
+        is better), None without any.
     """
     if not run.ending:
         reason = UNFINISHED
@@ -130,7 +130,7 @@ def score_runs(runs: Sequence[Run]) -> list[RunScore]:
 
 
 def total(scores: Sequence[RunScore]) -> Aggregate:
-    """Aggregates runs: ``finish_rate`` over all runs, the others over all calls that they can be said of."""
+    """Aggregates runs: ``finish_rate`` over all runs, the others over all calls with a known value."""
 
     def groups(metric: str) -> Iterator[tuple[str, list[float]]]:
         for score in scores:
@@ -142,7 +142,7 @@ def total(scores: Sequence[RunScore]) -> Aggregate:
 
 
 def breakdown(scores: Sequence[RunScore]) -> dict[str, Any]:
-    """What a result says beside its metrics, as JSON values.
+    """Returns further parts of a result beside its metrics, as JSON values.
 
     Returns:
         ``calls``, ``without_calls`` (runs), ``unscored_calls`` (of retrieved tools), ``mean_calls`` and ``mean_steps``

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.answers import read_value
-from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning, unfence
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.literal_reply import last_block, read_literal
 from opencompass_tooleval.core.result import OK, SampleScore
@@ -23,19 +23,19 @@ _KEYS = ('tool', 'tool_name', 'name')
 _MARKS = '\'"`*. \n'
 
 MAX_NAME_CHARS = 500
-"""A longer text names no tool."""
+"""Maximum number of characters of a tool's name."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One request and the tools that it may be fulfilled with.
+    """One request and its candidate tools.
 
     Attributes:
         id: Record id.
         query: The request.
-        gold: The right tool.
-        candidates: Names of all candidates, in the order in which they are shown.
-        ids: Their numbers, where answers choose by number; else empty.
+        gold: The gold tool.
+        candidates: Names of all candidates, in the order of the prompt.
+        ids: Their numbers, if answers choose by number; else empty.
     """
 
     id: str
@@ -45,30 +45,30 @@ class Choice:
     ids: tuple[int | str, ...] = ()
 
     def to_payload(self) -> str:
-        """The choice as JSON text; :func:`parse_choice` gives it back."""
+        """Converts the choice to JSON text for :func:`parse_choice`."""
         return json.dumps(asdict(self))
 
 
 def parse_choice(payload: str) -> Choice:
-    """Gives back the choice of :meth:`Choice.to_payload`."""
+    """Reads the text of :meth:`Choice.to_payload`."""
     raw: dict[str, Any] = json.loads(payload)
     return Choice(**{**raw, 'candidates': tuple(raw['candidates']), 'ids': tuple(raw['ids'])})
 
 
 def gold_answer(choice: Choice) -> str:
-    """What a perfect model answers."""
+    """Returns a perfect model's answer."""
     if choice.ids:
         return json.dumps({'ID': choice.ids[choice.candidates.index(choice.gold)]}, ensure_ascii=False)
     return json.dumps({'tool': choice.gold}, ensure_ascii=False)
 
 
 def plain(name: str) -> str:
-    """A name without blanks around it and with single ones inside: some of ToolBench's have more."""
+    """Normalizes blanks in a name: none around it, single ones inside; some names in ToolBench have more."""
     return ' '.join(name.split())
 
 
 def _name(value: Any) -> str | None:
-    """The tool that a value names: a text, an object with one of ``_KEYS``, or a list with one of these."""
+    """Returns the tool that a value names: a text, an object with one of ``_KEYS``, or a list with one of these."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
@@ -77,24 +77,23 @@ def _name(value: Any) -> str | None:
 
 
 def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, str]:
-    """The name in an answer, its parse method, and the reason if there is none; the bare name of a candidate needs no
-    JSON.
+    """Returns the name in an answer, its parse method, and the reason for a missing one; a bare name of a candidate
+    needs no JSON.
     """
     read = read_value(answer, lambda value: _name(value) is not None, NO_TOOL)
     if read.ok:
         return _name(read.value), read.parse_method, ''
-    if read.reason == NO_TOOL and isinstance(answer, str):
-        bare = plain(unfence(strip_reasoning(answer)).strip(_MARKS))
+    if read.reason == NO_TOOL and isinstance(answer, (Answer, str)):
+        bare = plain(unfence(strip_reasoning(as_answer(answer).text).text).strip(_MARKS))
         if bare in candidates:
             return bare, 'bare', ''
     return None, 'none', read.reason
 
 
 def _chosen(answer: Any, numbers: Mapping[str, str]) -> tuple[str | None, str, str]:
-    """The tool that an answer chooses by number, or the number of no tool; its parse method, and the reason if there is
-    none.
+    """Returns the tool that an answer chooses by number, or an unknown number; its parse method, and the reason.
 
-    As EasyTool's own script reads it: behind the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
+    As EasyTool's script reads it: after the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
     """
     read = read_literal(answer, last_block)
     if not read.ok:
@@ -109,8 +108,8 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
     """Scores one answer.
 
     Returns:
-        ``accuracy``: 1 if it names the right tool. ``tool_name_error_rate``: 1 if it names none of the candidates
-        (lower is better). An answer that cannot be read has neither. Where the choice has ``ids``, it is a number.
+        ``accuracy``: 1 if it names the gold tool. ``tool_name_error_rate``: 1 if it names none of the candidates (lower
+        is better). An unreadable answer has neither. If the choice has ``ids``, the answer is a number.
     """
     tool_named = {plain(candidate): candidate for candidate in choice.candidates}
     if choice.ids:
@@ -135,6 +134,6 @@ def score_choices(choices: Sequence[Choice], answers: Sequence[Any]) -> list[Sam
     """Scores a subset: one score per choice, in the same order.
 
     Raises:
-        ValueError: There are more choices than answers or fewer.
+        ValueError: The numbers of choices and answers differ.
     """
     return [score_choice(choice, answer) for choice, answer in zip(choices, answers, strict=True)]

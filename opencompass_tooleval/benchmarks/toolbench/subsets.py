@@ -1,9 +1,9 @@
 """The files and subsets of ToolBench. Literals only: configs read this file inside ``read_base()``.
 
-``FILES``: ``records``, ``tools``, ``apis`` and ``errata`` are what the files hold: requests, distinct tools and APIs of
-their ``api_list``, and faults of the data. ``SUBSETS``: ``data`` is the file, ``candidates`` how many tools a model
-chooses from (Figure 3), ``instructions`` where the EasyTool instructions of the file's tools are looked for,
-``metrics`` are in fixed order.
+``FILES``: ``records``, ``tools``, ``apis`` and ``errata`` count the files: requests, distinct tools and APIs of their
+``api_list``, and faults of the data. ``SUBSETS``: ``data`` is the file, ``candidates`` the number of tools to choose
+from (Figure 3), ``instructions`` the path of the EasyTool instructions of the file's tools, ``metrics`` are in fixed
+order.
 """
 
 FILES = (

@@ -1,4 +1,4 @@
-"""Success rate: a judge says whether a final answer answers the request (EasyTool, Section 5.1 and Appendix B.1)."""
+"""Success rate: a judge decides if a final answer answers the request (EasyTool, Section 5.1 and Appendix B.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, stored_rows
-from opencompass_tooleval.core.answer import clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.answer import Answer, clean, strip_reasoning, unfence, why_unread
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault
@@ -51,13 +51,13 @@ _ANSWER_KEYS = ('final_answer', 'answer', 'answer_generation', 'prediction')
 
 @dataclass(frozen=True)
 class FinalAnswer:
-    """What an agent's run ended in.
+    """The final answer of an agent's run.
 
     Attributes:
         id: Record id.
         query: The request.
         answer: The final answer, ``''`` if there is none.
-        infra: Why there is none through no fault of the model (``infra:...``), or None.
+        infra: Reason for a missing answer that is no fault of the model (``infra:...``), or None.
     """
 
     id: str
@@ -66,17 +66,17 @@ class FinalAnswer:
     infra: str | None = None
 
     def to_payload(self) -> str:
-        """The same as JSON text; :func:`parse_final_answer` gives it back."""
+        """Converts to JSON text for :func:`parse_final_answer`."""
         return json.dumps(asdict(self))
 
 
 def parse_final_answer(payload: str) -> FinalAnswer:
-    """Gives back what :meth:`FinalAnswer.to_payload` wrote."""
+    """Reads the text of :meth:`FinalAnswer.to_payload`."""
     return FinalAnswer(**json.loads(payload))
 
 
 def prompt_hash() -> str:
-    """See :func:`~opencompass_tooleval.judging.judge_item.prompt_hash`."""
+    """Returns the hash of the judge's prompt; see :func:`~opencompass_tooleval.judging.judge_item.prompt_hash`."""
     return judge_item.prompt_hash(SUCCESS)
 
 
@@ -86,7 +86,7 @@ def judge_prompt(question: str, answer: str) -> str:
 
 
 def question_of(name: str, query: str, answer: str) -> JudgeItem:
-    """The question about a final answer; ``name`` is its id."""
+    """Builds the question about a final answer; ``name`` is its id."""
     return JudgeItem(name, judge_prompt(query, answer), read_reply)
 
 
@@ -99,12 +99,12 @@ def read_reply(reply: str) -> Opinion | Unread:
     """Reads a judge's reply; never raises.
 
     Returns:
-        What ``Choice`` says in the reply's JSON object, or in what was meant to be one where all of its choices agree,
-        or the reply itself where it is a bare yes or no. Why it says neither, if so: that is never taken for a no.
+        ``Choice`` in the reply's JSON object, or in invalid JSON if all of its choices agree, or the reply itself if
+        it is a bare yes or no. Otherwise the reason for a missing opinion: it never counts as a no.
     """
     if len(reply) > MAX_CHARS:
         return Unread('too_long')
-    text = unfence(strip_reasoning(reply)).strip()
+    text = unfence(strip_reasoning(reply).text).strip()
     bare = _decision(text)
     if bare:
         return Opinion(bare, NAME)
@@ -121,7 +121,7 @@ def read_reply(reply: str) -> Opinion | Unread:
 
 
 def _reason_before(text: str, end: int) -> str:
-    """What is called the reason in front of a choice, in what was meant to be JSON."""
+    """Returns the reason before a choice in invalid JSON."""
     label = _REASON.search(text, 0, end)
     return bounded_text(text[label.end() : end].strip(' \t\r\n,"\'')) if label else ''
 
@@ -134,7 +134,7 @@ def _first(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Name and value of every row: of a list by its number, of an object by its key."""
+    """Yields name and value of every row: in a list its number, in an object its key."""
     if holds_runs(file):
         yield from stored_rows(file)
         return
@@ -151,7 +151,7 @@ def _final_answer(file: Path, name: str, row: Any, queries: Mapping[str, str]) -
     stated_id = _first(row, _ID_KEYS)
     record_id = name if stated_id is None else str(stated_id)
     answer, query, infra = _first(row, _ANSWER_KEYS), _first(row, _QUERY_KEYS), row.get('infra')
-    if isinstance(answer, dict):  # ToolBench's own files: the steps, and what they end in
+    if isinstance(answer, dict):  # ToolBench's own files: the steps with the final answer
         query = query or _first(answer, _QUERY_KEYS)
         answer = answer.get('final_answer', '')
     query = query or queries.get(record_id)
@@ -172,13 +172,13 @@ def load_final_answers(file: Path, queries: Mapping[str, str] | None = None) -> 
     """Reads the final answers of stored trajectories.
 
     Args:
-        file: JSON lines or a JSON list with ``id``, ``query`` and ``final_answer`` (or ``answer``); ToolBench's own
-            result files (an object by query id, the answer an object with ``final_answer``); or a predictions file of
+        file: JSON lines or a JSON list with ``id``, ``query`` and ``final_answer`` (or ``answer``); ToolBench's result
+            files (an object by query id, the answer an object with ``final_answer``); or a predictions file of
             OpenCompass (``record_id``, ``prediction``), which has no queries.
-        queries: Record id -> request, for those that the file does not say.
+        queries: Record id -> request, for files without them.
 
     Raises:
-        DataError: It is missing, damaged or empty, a trajectory is not whole, or two have one id.
+        DataError: It is missing, damaged or empty, a trajectory is incomplete, or two have one id.
     """
     answers: dict[str, FinalAnswer] = {}
     for name, row in _rows(file):
@@ -198,7 +198,7 @@ _NEEDS = "'success' must be true or false where it is judged, and nowhere else"
 
 
 def _read_row(row: Mapping[str, Any]) -> Opinion | Unread:
-    """What a row of a file says the judge said."""
+    """Reads the judge's opinion in a row of a file."""
     if 'reply' in row:
         try:
             return read_reply(str(joined_text(row['reply'])))
@@ -217,39 +217,39 @@ def _read_judgement(name: str, row: Mapping[str, Any]) -> Judgement[Opinion]:
 
 
 def load_judgements(file: Path) -> list[Judgement[Opinion]]:
-    """Reads a file of judgements: with ``{"success", "why"}`` where it is judged, as a run writes it, or ``{"reply"}``.
+    """Reads a file of judgements: with ``{"success", "why"}``, as a run writes it, or ``{"reply"}``.
 
     Raises:
-        DataError: The file is missing or damaged, or judges one thing twice.
+        DataError: The file is missing or damaged, or judges one answer twice.
     """
     return read_judgements(file, _rows(file), _read_judgement)
 
 
 def to_row(judgement: Judgement[Opinion]) -> dict[str, Any]:
-    """The row of a file, which :func:`load_judgements` reads."""
+    """Converts a judgement to a row of a file for :func:`load_judgements`."""
     return judgement.to_row(lambda opinion: {'success': opinion.value == YES, 'why': opinion.why})
 
 
-def digests_of(record_id: str, answer: str) -> dict[str, str]:
-    """As :func:`~opencompass_tooleval.judging.judgement_files.completed` takes it."""
-    return {'': answer_digest(clean(answer))}
+def digests_of(record_id: str, answer: Answer) -> dict[str, str]:
+    """Returns the digest of an answer for :func:`~opencompass_tooleval.judging.judgement_files.completed`."""
+    return {'': answer_digest(clean(answer).text)}
 
 
 def questions(
-    stored: Sequence[FinalAnswer], answers: Sequence[str]
+    stored: Sequence[FinalAnswer], answers: Sequence[Answer]
 ) -> Iterator[tuple[Judgement[Opinion], JudgeItem | None]]:
-    """Of each answer its judgement without what the judge says, and the question; None where there is no answer.
+    """Yields the judgement of each answer without the judge's reply, and the question; None without an answer.
 
     Args:
         stored: The requests.
-        answers: The final answers, clean.
+        answers: The final answers, postprocessed.
     """
     for one, answer in zip(stored, answers, strict=True):
         if why_unread(answer):
             yield Judgement(one.id, status=MISSING), None
         else:
-            judgement: Judgement[Opinion] = Judgement(one.id, status=FAILED, answer_digest=answer_digest(answer))
-            yield judgement, question_of(one.id, one.query, answer)
+            judgement: Judgement[Opinion] = Judgement(one.id, status=FAILED, answer_digest=answer_digest(answer.text))
+            yield judgement, question_of(one.id, one.query, answer.text)
 
 
 # Scores
@@ -260,56 +260,56 @@ class SuccessScore(SampleScore):
     """The score of one final answer, which is ``parsed``; there is no gold answer.
 
     Attributes:
-        judgement: Of the answer.
+        judgement: The judgement of the answer.
     """
 
     judgement: Judgement[Opinion] = field(default_factory=lambda: Judgement('', status=MISSING))
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`."""
+        """Returns the detail of the sample."""
         found = self.judgement.found
         more = {'answer_digest': self.judgement.answer_digest, 'fault': self.judgement.fault}
         detail = {**super().to_detail(), 'why': to_jsonable(found.why if found else '')}
         return detail | {name: to_jsonable(text) for name, text in more.items() if text}
 
 
-def score_success(stored: FinalAnswer, answer: str, judgements: Sequence[Judgement[Opinion]]) -> SuccessScore:
+def score_success(stored: FinalAnswer, answer: Answer, judgements: Sequence[Judgement[Opinion]]) -> SuccessScore:
     """Scores one final answer.
 
     Args:
         stored: The request.
-        answer: The final answer, clean.
-        judgements: What was judged of this record, of which only that of this very answer counts
+        answer: The final answer, postprocessed.
+        judgements: Judgements of this record, of which only that of this answer counts
             (:func:`~opencompass_tooleval.judging.judgement.matched`).
 
     Returns:
-        ``success_rate``: 1 or 0 as the judge says, 0 without an answer, and None where there is no judgement: that is
-        never a score, and counted by its reason.
+        ``success_rate``: 1 or 0 by the judge, 0 without an answer, and None without a judgement, which is never a score
+        and is counted by its reason.
     """
     unread = why_unread(answer)
     if unread:
-        return SuccessScore(stored.id, {'success_rate': 0.0}, unread, str(answer), 'value')
-    judgement = matched(judgements, Judgement(stored.id, status=FAILED, answer_digest=answer_digest(answer)))
+        return SuccessScore(stored.id, {'success_rate': 0.0}, unread, answer.text, 'value')
+    judgement = matched(judgements, Judgement(stored.id, status=FAILED, answer_digest=answer_digest(answer.text)))
     said = judgement.found.value if judgement.found else ''
     values = {'success_rate': {YES: 1.0, NO: 0.0}.get(said)}
     reason = {YES: OK, NO: NOT_SUCCESSFUL}.get(said, UNJUDGED)
-    return SuccessScore(stored.id, values, reason, str(answer), 'value', judgement=judgement)
+    return SuccessScore(stored.id, values, reason, answer.text, 'value', judgement=judgement)
 
 
 def score_final_answers(
-    stored: Sequence[FinalAnswer], answers: Sequence[str], judgements: Sequence[Judgement[Opinion]], fix: str = ''
+    stored: Sequence[FinalAnswer], answers: Sequence[Answer], judgements: Sequence[Judgement[Opinion]], fix: str = ''
 ) -> list[SuccessScore]:
     """Scores final answers: one score each, in the same order.
 
     Args:
         stored: The requests.
-        answers: The final answers, clean.
-        judgements: What was judged.
-        fix: What to do where too much could not be judged.
+        answers: The final answers, postprocessed.
+        judgements: The judgements.
+        fix: Advice if too many judgements are missing.
 
     Raises:
         ValueError: A judgement is of none of them.
-        UnjudgedError: More than 1% of the answers could not be judged.
+        UnjudgedError: More than 1% of the judgements are missing.
     """
     of_record = by_record(judgements, [one.id for one in stored])
     scores = [score_success(one, answer, of_record[one.id]) for one, answer in zip(stored, answers, strict=True)]

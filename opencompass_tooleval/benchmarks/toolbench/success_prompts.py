@@ -1,4 +1,4 @@
-"""The judge's prompt (EasyTool, Appendix B.1, List 1), word for word, the stray quotation mark before "Example 2" too.
+"""The judge's prompt (EasyTool, Appendix B.1, List 1), word for word, with the stray quotation mark before "Example 2".
 
 Line breaks are ours: the listing breaks lines by width.
 """

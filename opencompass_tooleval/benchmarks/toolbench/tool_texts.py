@@ -1,4 +1,4 @@
-"""What a model, or an encoder, is shown of a tool: its documentation, or its EasyTool instruction."""
+"""Texts of a tool for a model or an encoder: its documentation, or its EasyTool instruction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> di
     """Reads the instructions of a test file's tools.
 
     Args:
-        file: In any published shape; it may hold other tools too.
+        file: A file in any published format; it may have other tools too.
         tools: The documented tools.
         fix: The command that makes the file.
 
@@ -28,7 +28,7 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> di
         Name -> instruction, for each of ``tools`` and in their order.
 
     Raises:
-        DataError: The file is damaged, or tools or functions have no instruction: it counts and names them.
+        DataError: The file is damaged, or tools or functions have no instruction: the message counts and names them.
     """
     instruction_of = load_instructions(file)
     missing = []
@@ -43,33 +43,33 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> di
 
 
 def documented_tool(doc: ToolDoc) -> str:
-    """The original description of a tool: its own if there is one, and those of its APIs, as documented.
+    """Returns the documented description of a tool: its own if there is one, and those of its APIs.
 
-    The test files have none for the tool as a whole.
+    The test files have none for a whole tool.
     """
     head = f'{doc.name}: {doc.description}' if doc.description else doc.name
     return '\n'.join([head, *(f'- {f.name}: {f.description}'.rstrip(': ') for f in doc.functions)])
 
 
 def instructed_tool(instruction: ToolInstruction) -> str:
-    """The description of a tool in its instruction, which names it and its functions (Table 8)."""
+    """Returns the description of a tool in its instruction, which names the tool and its functions (Table 8)."""
     return f'{instruction.name}: {instruction.description}'
 
 
 def documented_api(doc: ToolDoc, function: FunctionDoc) -> str:
-    """The original description of one API."""
+    """Returns the documented description of one API."""
     return f'{doc.name}: {function.name}: {function.description}'.rstrip(': ')
 
 
 def instructed_api(instruction: ToolInstruction, function: FunctionInstruction) -> str:
-    """What an instruction says of one function; the description of the tool where there is only one function."""
+    """Returns the description of one function in an instruction: that of the tool if it has only one function."""
     alone = len(instruction.functions) == 1 and not function.description
     description = instruction.description if alone else function.description
     return f'{instruction.name}: {function.name}: {description}'.rstrip(': ')
 
 
 def api_document(doc: ToolDoc, function: FunctionDoc) -> str:
-    """All that is documented of one API, as ToolBench's own retriever indexes it (Qin et al., 2023)."""
+    """Returns the complete documentation of one API, as ToolBench's retriever indexes it (Qin et al., 2023)."""
     raw: Mapping[str, Any] = function.raw if isinstance(function.raw, Mapping) else {}
     head: Mapping[str, Any] = doc.raw if isinstance(doc.raw, Mapping) else {}
     fields = {
@@ -82,14 +82,14 @@ def api_document(doc: ToolDoc, function: FunctionDoc) -> str:
 
 
 def guideline(instruction: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
-    """The guideline of one function: parameters and example (Table 8)."""
+    """Returns the guideline of one function: parameters and example (Table 8)."""
     alone = replace(instruction, description='', functions=(function,))
     guideline: dict[str, Any] = to_entry(alone, 'toolbench')['tool_guidelines'][function.name]
     return guideline
 
 
 def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
-    """The documentation of some of a tool's APIs as JSON: all that the data has but the shape of responses."""
+    """Returns the documentation of some of a tool's APIs as JSON: all of the data except the form of responses."""
     functions = [function for function in doc.functions if function.name in apis]
     raws = [function.raw for function in functions if isinstance(function.raw, Mapping)]
     shown_raws = [{key: value for key, value in raw.items() if key not in _OF_RESPONSES} for raw in raws]
@@ -98,9 +98,9 @@ def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
 
 
 def instructed_calls(instruction: ToolInstruction, apis: Collection[str]) -> str:
-    """The instruction of a tool, with the guidelines of some of its functions, without what is empty.
+    """Returns the instruction of a tool, with the guidelines of some of its functions, without empty members.
 
-    Its description lists all functions: where a request may use only some, it would make models call others, and it
+    Its description lists all functions. For a request that may use only some it would suggest calls of others, and it
     is left out.
     """
     entry = to_entry(instruction, 'toolbench')

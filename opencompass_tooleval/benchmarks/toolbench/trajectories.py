@@ -1,8 +1,8 @@
-"""Stored runs in ToolBench's format -> typed runs, with every call and response. Every quirk of the files ends here.
+"""Reads stored runs in ToolBench's format, with every call and response. Every quirk of the files ends here.
 
 A file is an object by query id, of ``{"query", "available_tools": [JSON schema of a function, ...], "answer":
 {"method", "total_steps", "final_answer", "answer_details": [node, ...]}}``. A node is ``{"role", "message", "next":
-[node, ...]}``; where its role is ``tool``, the message is ``{"name", "arguments", "response"}``.
+[node, ...]}``; the message of role ``tool`` is ``{"name", "arguments", "response"}``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FINISH = 'Finish'
 GIVE_ANSWER = 'give_answer'
 
 MAX_NODES = 10_000
-"""Of one run: ToolBench's agents ask a model 200 times at most."""
+"""Maximum number of nodes of one run: ToolBench's agents send at most 200 requests."""
 
 MAX_STEPS = 500
-"""Of one run, each below the one before: StableToolBench's own runs have 50 at most."""
+"""Maximum depth of one run in steps: StableToolBench's runs have at most 50."""
 
 _A_FILE = "object of runs by query id, as ToolBench's are"
 _ROOTS = 2
-"""Nodes above the steps: of roles ``system`` and ``user``."""
+"""Number of nodes above the steps: those of roles ``system`` and ``user``."""
 
 _MAX_HEAD = 200
 _MAX_STEPS = 1_000_000
@@ -46,9 +46,9 @@ class StoredCall:
     """One call of a tool.
 
     Attributes:
-        name: The function's name, as it was called.
-        arguments: What was passed: JSON values, or a text that is no JSON.
-        response: What came back, as text.
+        name: The function's name in the call.
+        arguments: JSON values, or a text that is no JSON.
+        response: The response, as text.
     """
 
     name: str
@@ -62,8 +62,8 @@ class Node:
 
     Attributes:
         role: ``system``, ``user``, ``assistant`` or ``tool``.
-        message: Text; of a tool ``{"name", "arguments", "response"}``.
-        parent: Place of the node that it follows, depth first; -1 for a root.
+        message: Text; for a tool ``{"name", "arguments", "response"}``.
+        parent: Index of the node that it follows, depth first; -1 for a root.
     """
 
     role: str
@@ -77,16 +77,16 @@ class Run:
 
     Attributes:
         id: Query id.
-        query: The request; ``''`` if the file does not say it.
-        method: How the file calls the method.
-        total_steps: How many steps the file says it took.
-        final_answer: What the user gets.
-        ending: ``give_answer``, ``give_up_and_restart`` or whatever else the last step passed to ``Finish``; ``''``
-            where the last step is another one.
-        calls: The calls of tools, ``Finish`` aside, in the order of the tree, depth first.
-        inventory: Name -> signature of the tools that the file says were there, ``Finish`` aside.
-        nodes: The whole tree, depth first; what a tool node's message has is checked.
-        tools: The tools as the file has them; what the inventory needs is checked.
+        query: The request; ``''`` if the file lacks it.
+        method: The method's name in the file.
+        total_steps: The number of steps in the file.
+        final_answer: The answer to the user.
+        ending: ``give_answer``, ``give_up_and_restart`` or another argument of ``Finish`` in the last step; ``''`` if
+            the last step is another one.
+        calls: The calls of tools, without ``Finish``, in the order of the tree, depth first.
+        inventory: Name -> signature of the available tools in the file, without ``Finish``.
+        nodes: The complete tree, depth first; the members of a tool node's message are checked.
+        tools: The tools in the file; the members that the inventory needs are checked.
     """
 
     id: str
@@ -102,7 +102,7 @@ class Run:
 
     @property
     def first_way(self) -> Iterator[Node]:
-        """The nodes to an end: of several that follow one the first, as ToolBench's evaluator takes it."""
+        """Yields the nodes to an end: of several children the first, as in ToolBench's evaluator."""
         for place, node in enumerate(self.nodes):
             if node.parent != place - 1:
                 return
@@ -110,7 +110,7 @@ class Run:
 
     @property
     def is_retrieved(self) -> bool:
-        """Whether the tools were retrieved: then those of ``inventory`` are not the ones that were chosen from."""
+        """True if the tools were retrieved: then ``inventory`` lacks the tools to choose from."""
         return 'retrieve' in self.method.casefold()
 
 
@@ -144,7 +144,7 @@ def _signature(tool: Any) -> Signature:
 
 
 def _nodes(details: list[Any]) -> tuple[Node, ...]:
-    """All nodes, depth first; without recursion, since a file may nest as it likes."""
+    """Returns all nodes, depth first; without recursion, since a file may be nested deeply."""
     nodes: list[Node] = []
     waiting = [(node, -1) for node in reversed(details)]
     while waiting:
@@ -160,7 +160,7 @@ def _nodes(details: list[Any]) -> tuple[Node, ...]:
 
 
 def read_passed(raw: Any) -> Any:
-    """What was passed; text is read as JSON where it is JSON."""
+    """Reads arguments; text is read as JSON if possible."""
     if not isinstance(raw, str):
         return raw
     try:
@@ -170,7 +170,7 @@ def read_passed(raw: Any) -> Any:
 
 
 def _ending(message: Mapping[str, Any]) -> str:
-    """What ``Finish`` was called with; the files write its arguments as text that need not be JSON (``\\{...\\}``)."""
+    """Reads the arguments of ``Finish``; the files have them as text that need not be JSON (``\\{...\\}``)."""
     arguments = message.get('arguments')
     if isinstance(arguments, dict):
         return str(arguments.get('return_type', ''))[:_MAX_HEAD]
@@ -211,7 +211,7 @@ def read_run(run_id: str, row: Any) -> Run:
 
 
 def _check_bounds(row: Any) -> None:
-    """Checks a run apart from its nesting, and the nodes of its tree level by level."""
+    """Checks a run without its nesting, and the nodes of its tree level by level."""
     answer = row.get('answer') if isinstance(row, dict) else None
     details = answer.get('answer_details') if isinstance(answer, dict) else None
     if not isinstance(answer, dict) or not isinstance(details, list):
@@ -237,12 +237,12 @@ def _check_part(value: Any) -> None:
 
 
 def stored_rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Query id and value of every run of a file, gzipped or not; one is held at a time.
+    """Yields query id and value of every run of a file, which may be gzipped; holds one at a time.
 
-    A run may have up to ``MAX_STEPS`` steps, each below the one before; what else is in it is bounded as all files are.
+    A run may have up to ``MAX_STEPS`` nested steps; its other content is bounded like that of all files.
 
     Raises:
-        DataError: The file is missing, damaged or of another format, has a query twice, or a run is beyond the bounds.
+        DataError: The file is missing, damaged or of another format, has a query twice, or a run exceeds the bounds.
     """
     seen: set[str] = set()
     for run_id, row in read_members(file, _A_FILE):
@@ -257,7 +257,7 @@ def stored_rows(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def holds_runs(file: Path) -> bool:
-    """Whether the first member of a file is a run.
+    """Tests if the first member of a file is a run.
 
     Raises:
         DataError: The first member is too long or nested too deeply.
@@ -272,10 +272,10 @@ def holds_runs(file: Path) -> bool:
 
 
 def read_runs(file: Path) -> Iterator[Run]:
-    """Reads a file of stored runs, gzipped or not; one run is held at a time.
+    """Reads a file of stored runs, which may be gzipped; holds one run at a time.
 
     Raises:
-        DataError: It is missing or damaged, or is of another format; names the run.
+        DataError: It is missing, damaged or of another format; names the run.
     """
     for run_id, row in stored_rows(file):
         with naming_record(file, run_id[:_MAX_HEAD]):
@@ -284,5 +284,5 @@ def read_runs(file: Path) -> Iterator[Run]:
 
 
 def load_runs(file: Path) -> list[Run]:
-    """All runs of a file, as :func:`read_runs` reads them."""
+    """Reads all runs of a file with :func:`read_runs`."""
     return list(read_runs(file))

@@ -1,4 +1,4 @@
-"""Whether a value fits a parameter of a REST API as ToolBench documents it."""
+"""Checks values of a REST API's parameters against ToolBench's documentation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from opencompass_tooleval.tool_docs.value_types import expected, from_text
 
 
 def unfit(parameter: Parameter, value: Any) -> str:
-    """What ``value`` should have been, in words; ``''`` if it fits.
+    """Returns the expected type of ``value`` in words; ``''`` for a valid value.
 
-    A number or a boolean may be written as text: it is sent as text, and ToolBench writes its own defaults so.
+    A number or a boolean may be text: it is sent as text, and ToolBench's defaults are texts.
     """
     if value is ABSENT:
         return ''

@@ -1,4 +1,4 @@
-"""UltraTool as OpenCompass sees it: glue only."""
+"""Registered classes of UltraTool: glue only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS,
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
 from opencompass_tooleval.core.aggregate import Aggregate
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
@@ -56,15 +56,15 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
         prompt_style: str = DEFAULT,
         example_language: str | None = None,
     ) -> Dataset:
-        """Loads it.
+        """Loads the task.
 
         Args:
             path: Folder with ``Chinese-dataset`` and ``English-dataset``, such as ``data/ultratool``.
             name: Row of the table, such as ``tool_usage``.
             language: ``zh`` or ``en``.
-            shots: 1 puts an example into the prompt, as the authors do; 0 does not.
+            shots: 1 for an example in the prompt, as published; 0 for none.
             prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
-            example_language: Language of the example, by default ``language``. The authors' runs of open models had the
+            example_language: Language of the example; default ``language``. The authors' runs of open models had the
                 English one in Chinese prompts.
 
         Raises:
@@ -97,22 +97,22 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
     """Scores one task of UltraTool.
 
     Args:
-        name: As in :meth:`ToolEvalUltraToolDataset.load`.
-        language: As there.
+        name: Row of the table, as in :meth:`ToolEvalUltraToolDataset.load`.
+        language: ``zh`` or ``en``.
         scoring: ``official`` or ``strict``.
-        list_choice: Which list counts in an answer with several: ``last``, ``span``, or ``auto``. By default the
-            prompt_style's, and where none is given ``auto``: what the authors do for the file that a replayed answer
-            was recorded in (``span`` for GPT's), and ``last`` for answers of a model.
-        prompt_style: ``gpt`` or ``open``, as the data set has it: it fixes ``list_choice``, and the result says it.
-            Without, the result says the one that a replayed answer was recorded with, or ``open``, or none if
-            ``list_choice`` is not its.
-        judge_cfg: Planning and tool creation: as :class:`JudgedEvaluator`.
-        judgements: As there.
-        instructions: The file of instructions that the data set was run with, for the result to name.
-        pred_postprocessor: As :class:`BaseEvaluator`.
+        list_choice: The list that is scored in an answer with several: ``last``, ``span``, or ``auto``. Default that of
+            ``prompt_style``, and without one ``auto``: the authors' choice for the file in which a replayed answer was
+            recorded (``span`` for GPT's), and ``last`` for answers of a model.
+        prompt_style: ``gpt`` or ``open``, the value of the data set: it sets ``list_choice``, and is in the result. By
+            default the result has the style of replayed answers, else ``open``, or none if ``list_choice`` is another
+            than that style's.
+        judge_cfg: Planning and tool creation: the judge, as for :class:`JudgedEvaluator`.
+        judgements: Planning and tool creation: replaces the judge, as for :class:`JudgedEvaluator`.
+        instructions: The file of instructions of the data set, for the provenance.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
 
     Raises:
-        ValueError: A judge is needed and there is none, or ``list_choice`` is not the prompt_style's.
+        ValueError: A judge is needed and there is none, or ``list_choice`` is not that of ``prompt_style``.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         self._golds: set[str] = set()
 
     def provenance(self) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Settings that the scores depend on."""
         judge = prompt_hash(self.subset.task, self.language) if self.subset.kind in JUDGED_KINDS else ''
         return {
             'benchmark': 'ultratool',
@@ -157,15 +157,15 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         }
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """See :class:`ToolEvalEvaluator`."""
+        """Aggregates samples; metrics over steps are means over all steps."""
         return aggregate_scores(cast(Sequence[StepsScore], scores), self.metrics)
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`."""
+        """Returns further parts of the result beside its metrics."""
         return breakdown(cast(Sequence[StepsScore], scores), self.metrics)
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`; the predictions beside the result say which files they were recorded in."""
+        """Scores all runs; the predictions beside the result name the files in which they were recorded."""
         place = ResultPlace.of(self)
         if self.by_shape and place:
             shapes = place.recorded_shapes()
@@ -173,12 +173,12 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
             self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
         return super().evaluate(k, n, original_dataset, **columns)
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """See :class:`ToolEvalEvaluator`."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores answers against records."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
         self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
         self._golds.update(record.gold for record in records)
-        answers = [clean(answer) for answer in answers]
+        answers = list(map(clean, answers))
         if self.subset.kind not in JUDGED_KINDS:
             return list(score_answers(records, answers, self.rules))
         by_id = {record.id: record for record in records}

@@ -1,4 +1,4 @@
-"""Annotated samples (``test.json``, ``dev.json``) -> typed samples that the tasks are built from."""
+"""Reads annotated samples (``test.json``, ``dev.json``), from which the tasks are built."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class PlanStep:
     """One step of a plan.
 
     Attributes:
-        text: With its number, such as ``1.2 Write the file``.
-        is_parent: It groups others, and no question about tools is asked of it.
-        call: The call that does it; None for a parent and for a step that needs no tool.
+        text: Its text with its number, such as ``1.2 Write the file``.
+        is_parent: True if it groups other steps; no question about tools is asked of it.
+        call: Its call; None for a parent and for a step that needs no tool.
     """
 
     text: str
@@ -45,7 +45,7 @@ class PlanSample:
     """One annotated sample (UltraTool, section 2: query, plan, toolset).
 
     Attributes:
-        row: Its place in the file, from 0; the official files have the same order.
+        row: Its index in the file, from 0; the official files have the same order.
         question: The user's query.
         steps: The plan.
         tools: The toolset, in the file's order.
@@ -64,12 +64,12 @@ class PlanSample:
         return {position: step.call for position, step in enumerate(self.steps) if step.call is not None}
 
     def tool(self, name: str) -> Tool:
-        """The tool called ``name``; that there is one was checked on reading."""
+        """Returns the tool called ``name``, which was checked on reading."""
         return next(tool for tool in self.tools if tool['name'] == name)
 
 
 def properties(tool: Tool) -> Mapping[str, Any]:
-    """Name -> schema of a tool's arguments; a tool without any may lack the key."""
+    """Returns name -> schema of a tool's arguments; a tool without arguments may lack the key."""
     schemas = tool.get('arguments', {}).get('properties', {})
     return schemas if isinstance(schemas, Mapping) else {}
 
@@ -126,8 +126,8 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     """Reads a file of annotated samples, one JSON object per line.
 
     Args:
-        file: ``test.json``, ``dev.json``, or one of the same shape.
-        skipped: Takes the fault of each damaged row, which is then left out; None lets the first one raise.
+        file: ``test.json``, ``dev.json``, or one of the same format.
+        skipped: Receives the fault of each damaged row, which is then left out; with None the first one is raised.
 
     Returns:
         The samples in the file's order; :attr:`PlanSample.row` counts the damaged ones too.

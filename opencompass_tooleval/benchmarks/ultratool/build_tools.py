@@ -1,15 +1,16 @@
-"""Distractor tools: drawn with a seed, and never one that could do the step.
+"""Draws distractor tools with a seed, but none that could do the step.
 
-The criterion (:func:`same_function`). Two tools are taken to serve the same step when one of these holds:
+The criterion (:func:`same_function`): two tools could do the same step if one of these holds:
 
-1. the same name, whatever its case, underscores and order of words;
-2. the same description, whatever its case and punctuation;
-3. names that say the same: their words, with synonyms folded (search, find, query, ...) and endings cut, are equal, or
-   those of one are among the other's (``balance_query``, ``account_balance_query``), or more than half are shared;
-4. descriptions that share more than half of their pairs of letters;
-5. the same arguments and the same results, by name, and none of the two empty.
+1. they have the same name, except for case, underscores and order of words;
+2. they have the same description, except for case and punctuation;
+3. their names are similar: their words, with synonyms merged (search, find, query, ...) and endings cut, are equal, or
+   those of one are a subset of the other's (``balance_query``, ``account_balance_query``), or more than half are
+   shared;
+4. their descriptions share more than half of their pairs of letters;
+5. they have the same arguments and the same results, by name, both not empty.
 
-It errs on the side of leaving a tool out: a distractor that is too easy costs little, a second right answer a point.
+In doubt a tool is left out: a distractor that is too easy costs little, a second correct answer costs a point.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ def _root(word: str) -> str:
 
 
 def name_words(name: str) -> frozenset[str]:
-    """``queryHotelBookings`` -> ``{'look', 'hotel', 'book'}``: what a name says, with synonyms folded."""
+    """Returns the words of a name, with synonyms merged: ``queryHotelBookings`` -> ``{'look', 'hotel', 'book'}``."""
     return frozenset(filter(None, (_root(word) for word in _WORD.findall(name))))
 
 
 @dataclass(frozen=True)
 class _Face:
-    """What the criterion looks at."""
+    """Properties of a tool for the criterion."""
 
     spelled: tuple[str, ...]
     words: frozenset[str]
@@ -98,7 +99,7 @@ def _alike(first: _Face, second: _Face) -> bool:
 
 
 def same_function(first: Tool, second: Tool) -> bool:
-    """Whether the two could do the same step; the criterion is at the top of this module."""
+    """Tests if two tools could do the same step, by the criterion of this module."""
     return _alike(_face(first), _face(second))
 
 
@@ -115,7 +116,7 @@ class ToolPool:
 
     @classmethod
     def of(cls, samples: Iterable[PlanSample]) -> ToolPool:
-        """The pool of all tools of ``samples``; a name that occurs again keeps its first definition."""
+        """Creates the pool of all tools of ``samples``; a repeated name keeps its first definition."""
         tools: dict[str, Tool] = {}
         for sample in samples:
             for tool in sample.tools:
@@ -123,19 +124,19 @@ class ToolPool:
         return cls(tools)
 
     def rivals(self, name: str) -> frozenset[str]:
-        """Names of all tools of the pool that could do what ``name`` does, ``name`` included."""
+        """Returns the names of all tools of the pool that could replace ``name``, with ``name``."""
         if name not in self._rivals:
             face = self._faces[name]
             self._rivals[name] = frozenset(other for other, seen in self._faces.items() if _alike(face, seen))
         return self._rivals[name]
 
     def draw(self, sample_tools: Collection[str], count: int, rng: random.Random) -> list[Tool]:
-        """Draws ``count`` tools, none of which could do what one of ``sample_tools`` does.
+        """Draws ``count`` tools, none of which could replace one of ``sample_tools``.
 
-        A smaller count gives the first of a larger one's: the toolsets of 8 lie within those of 32.
+        The first tools do not depend on ``count``: toolsets of 32 contain those of 8.
 
         Raises:
-            ValueError: Not enough tools are left; the message says how many there are.
+            ValueError: Not enough tools are left; the message has their number.
         """
         barred = frozenset().union(*(self.rivals(name) for name in sample_tools))
         names = sorted(self.tools)

@@ -1,8 +1,8 @@
-"""The tool annotation of a plan's step: ``null``, ``No tool required``, or a call ``name(arg='value', ...)``.
+"""Reads the tool annotation of a plan's step: ``null``, ``No tool required``, or a call ``name(arg='value', ...)``.
 
-The call is written by hand and by GPT-4 (UltraTool, section 2.3), not by a serialiser: values hold commas, quotes and
-equals signs as they come, so that no grammar reads it. What bounds an argument is known, though: a name out of the
-tool's properties, an equals sign after it, and a value before it that is closed.
+Calls are written by hand and by GPT-4 (UltraTool, section 2.3), not by a serializer: values hold commas, quotes and
+equals signs without escapes, so that no grammar can parse them. But the borders of an argument are known: a name from
+the tool's properties, an equals sign after it, and a closed value before it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Argument:
     """One argument of a call.
 
     Attributes:
-        name: Its name, without the quotes that some annotations put around it.
-        raw: The text after the equals sign, as the plan has it.
+        name: Its name, without the quotes around it in some annotations.
+        raw: The text after the equals sign in the plan.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Argument:
 
     @property
     def value(self) -> str:
-        """The text without the quotes around it; a list, a number or a ``<value of an earlier step>`` as it is."""
+        """The text without the quotes around it; a list, a number or a ``<value of an earlier step>`` unchanged."""
         text = self.raw
         return text[1:-1] if text[:1] in _QUOTES and _is_closed(text) else text
 
@@ -55,17 +55,17 @@ class Call:
 
 
 def is_parent(annotation: str | None) -> bool:
-    """Whether the step only groups others; the files write ``null`` as a JSON null or as text."""
+    """Tests if the step only groups others; the files write ``null`` as a JSON null or as text."""
     return annotation is None or annotation.strip() == PARENT
 
 
 def needs_no_tool(annotation: str) -> bool:
-    """Whether the step is done without a tool."""
+    """Tests if the step needs no tool."""
     return annotation.strip() in NO_TOOL
 
 
 def call_name(annotation: str) -> str:
-    """The tool that ``name(...)`` calls.
+    """Returns the tool that ``name(...)`` calls.
 
     Raises:
         CallError: It is no such text.
@@ -81,10 +81,10 @@ def parse_call(annotation: str, properties: Collection[str]) -> Call:
 
     Args:
         annotation: ``name(arg='value', ...)``.
-        properties: Argument names of the tool. Others are taken too, but only where what follows looks like a value.
+        properties: Argument names of the tool. Others are accepted too, but only before text that looks like a value.
 
     Raises:
-        CallError: It is no call, or something stands between the brackets that has no name.
+        CallError: It is no call, or a part between the brackets has no name.
     """
     name = call_name(annotation)
     match = _CALL.fullmatch(annotation)
@@ -122,32 +122,32 @@ def write_call(name: str, arguments: Mapping[str, Any], properties: Collection[s
 
 
 def published_value(argument: Argument) -> str:
-    """What the authors' tool_usage file has in place of :attr:`Argument.value`.
+    """Returns the value in the authors' tool_usage file for :attr:`Argument.value`.
 
-    The text is cut at its first comma; then, if it starts with a single quote, its first and last character go, the
-    last one being the closing quote only if nothing was cut. This gives all 6,809 values of the published file, in
-    both languages. Double quotes are kept, and so is what is left of a list.
+    The text is cut at its first comma; then, if it starts with a single quote, its first and last character are
+    removed, the last one being the closing quote only if nothing was cut. This gives all 6,809 values of the published
+    file, in both languages. Double quotes stay, and so does the rest of a list.
     """
     text = argument.raw.split(',')[0]
     return text[1:-1] if text.startswith("'") else text
 
 
 def _is_closed(text: str) -> bool:
-    """Whether a value that opens with a quote or a bracket ends with its partner; others always are."""
+    """Tests if a value that begins with a quote or a bracket ends with its partner; other values are always closed."""
     closer = _CLOSERS.get(text[:1])
-    # A lone quote begins and ends with itself.
+    # A lone quote is its own first and last character.
     return closer is None or (len(text) > 1 and text.endswith(closer))
 
 
 def _borders(body: str, properties: Collection[str]) -> Iterator[re.Match[str]]:
-    """The places ``, name=`` where an argument starts; ``content='a, title=b'`` has only one.
+    """Yields the places ``, name=`` at which an argument starts; ``content='a, title=b'`` has only one.
 
-    A name opens no second argument, so that ``f(a='x', b='y', a='z')`` gives ``b`` the value ``'y', a='z'``: a value
-    that quotes a call is likelier than a call that says a thing twice.
+    A repeated name starts no argument, so that ``f(a='x', b='y', a='z')`` gives ``b`` the value ``'y', a='z'``: a value
+    that quotes a call is likelier than a call with a repeated argument.
     """
     documented = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
     names = f'{documented}|{_NAME}' if documented else _NAME
-    # 'a == b' behind a comma compares, it names no argument.
+    # 'a == b' after a comma is a comparison, not the name of an argument.
     pattern = re.compile(rf'(?:^|[,，、;；])\s*(?P<quote>[\'"]?)(?P<name>{names})(?P=quote)\s*=(?!=)')
     previous: re.Match[str] | None = None
     seen: set[str] = set()

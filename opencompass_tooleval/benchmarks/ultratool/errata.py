@@ -1,17 +1,17 @@
 """Errata of the published tool_usage gold, found against the plans of ``test.json``, and their repair.
 
-The authors' file was made from the plans by cutting each argument at its first comma (see
-:func:`~opencompass_tooleval.benchmarks.ultratool.calls.published_value`). Of its 6,809 values that damages
+The authors made their file from the plans by cutting each argument at its first comma (see
+:func:`~opencompass_tooleval.benchmarks.ultratool.calls.published_value`). Of its 6,809 values these are damaged:
 
-* ``cut``: those that hold a comma, 267 in English and 36 in Chinese. ``'Hello, AI'`` became ``Hell``, and a list its
+* ``cut``: those with a comma, 267 in English and 36 in Chinese. ``'Hello, AI'`` became ``Hell``, and a list its
   first item: ``['a', 'b']`` became ``['a'``.
 * ``quoted``: those in double quotes, which were kept: 21 in English and 24 in Chinese. (Three more of the English ones
-  hold a comma and are counted as cut.)
+  have a comma and are counted as cut.)
 
 Three arguments of the plans, two in row 901 and one in row 348, have their *name* in quotes
-(``set_reminder(reminder_title='Feeding', "reminder_time"=...)``). A reading that sees only bare names takes the first
-two for the rest of the value before them, and so counts 269 and 38 values as cut. They are no damage: the tool has no
-argument of that name, and the published gold leaves it out rightly.
+(``set_reminder(reminder_title='Feeding', "reminder_time"=...)``). A reader of bare names only takes the first two for a
+part of the value before them, and so counts 269 and 38 values as cut. They are no damage: the tool has no argument of
+that name, and the published gold leaves it out correctly.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def find_errata(rows: Sequence[Mapping[str, Any]], samples: Iterable[PlanSample]
 
 
 def plan_errata(samples: Iterable[PlanSample]) -> list[Erratum]:
-    """The errata of a published file that is not at hand: what the authors' cutting makes of the plans.
+    """Finds the errata of a published file that is missing, by applying the authors' cuts to the plans.
 
-    For test.json this is what :func:`find_errata` finds in the published file, erratum by erratum.
+    For test.json the result equals that of :func:`find_errata` on the published file.
     """
     return [
         erratum
@@ -108,7 +108,7 @@ def plan_errata(samples: Iterable[PlanSample]) -> list[Erratum]:
 
 
 def repair_rows(rows: Sequence[Mapping[str, Any]], errata: Iterable[Erratum]) -> list[dict[str, Any]]:
-    """Puts the plan's values into copies of ``rows``; nothing else changes, and no argument is added."""
+    """Replaces damaged values by the plan's in copies of ``rows``; adds no argument."""
     values: dict[tuple[int, str], dict[str, str]] = {}
     for erratum in errata:
         values.setdefault((erratum.row, erratum.step), {})[erratum.argument] = erratum.repaired

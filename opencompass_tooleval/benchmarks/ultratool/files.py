@@ -1,4 +1,4 @@
-"""UltraTool's files: where they are, and how they are verified and counted.
+"""UltraTool's files: finds, verifies and counts them.
 
 The authors' layout stays: ``{Chinese,English}-dataset/`` with ``test_set/`` and ``example/`` (one file per task) and
 the annotated samples ``test.json`` and ``dev.json``, from which domains come and tasks are built.
@@ -21,7 +21,7 @@ from opencompass_tooleval.core.json_object import load_json
 
 DATA_PATH = 'data/ultratool'
 ANNOTATED = {'test.json': 1000, 'dev.json': 4824}
-"""Annotated samples, and how many the paper has of them (arXiv 2401.17167, section 4.1)."""
+"""File of annotated samples -> their number in the paper (arXiv 2401.17167, section 4.1)."""
 
 
 def _read_rows(subset: str, language: str, files: Sequence[Path]) -> Content:
@@ -35,7 +35,7 @@ def _read_example(language: str, files: Sequence[Path]) -> Content:
         if not isinstance(example, dict):
             raise ValueError('it is no JSON object')
         build_prompt(path.stem, language, example, example)
-    except ValueError as error:  # JSON and UTF-8 errors are
+    except ValueError as error:  # the base of JSON and UTF-8 errors
         raise DataError(path, f'the one-shot example is damaged ({error})', fix=FIX_MISSING) from error
     return Content({'example': 1})
 
@@ -55,13 +55,13 @@ def _files(language: str, folder: str) -> Iterator[DataFiles]:
         read, place = partial(_read_example, language), f'{root}/example/{task}.json'
         yield DataFiles(f'{task} {language} example', (place,), read, needed=False, parts=3)
     for name, number in ANNOTATED.items():
-        exact = name != 'dev.json'  # the published one has rows that cannot be read
+        exact = name != 'dev.json'  # the published one has unreadable rows
         place, published = f'{root}/{name}', {'rows': number}
         yield DataFiles(f'{name} {language}', (place,), _read_annotated, published, exact=exact, needed=False, parts=2)
 
 
 def _hints(cache: Path) -> Iterator[str]:
-    """How to get the two tasks that are not published, where they are wanted and can be built."""
+    """Yields the commands that build the two unpublished tasks, if they are missing and can be built."""
     for folder in FOLDERS.values():
         root = cache / DATA_PATH / folder
         test_set, annotated = root / 'test_set', root / 'test.json'
@@ -78,10 +78,10 @@ def _hints(cache: Path) -> Iterator[str]:
 def configured(
     subset: str, *, language: str | None = None, method: str | None = None, instructions: str | None = None
 ) -> ConfiguredDataset:
-    """Where our configs have a subset; ``method`` is a prompt style.
+    """Returns the place of a subset in the configs; ``method`` is a prompt style.
 
     Raises:
-        ValueError: No such subset, or no prompt style with instructions.
+        ValueError: There is no such subset, or no prompt style with instructions.
     """
     if method and instructions:
         raise ValueError('UltraTool has no prompt style with instructions: leave --method or --instructions out')

@@ -1,4 +1,4 @@
-"""The judge of plans and created tools: what it is asked, and what its reply says (arXiv 2401.17167, App. B.2).
+"""Prompts and replies of the judge of plans and created tools (arXiv 2401.17167, App. B.2).
 
 Pure: `judging` sends the requests.
 """
@@ -48,7 +48,7 @@ _PROMPTS = {
     ('tool_creation', 'zh'): judge_prompts.TOOL_CREATION_ZH,
     ('tool_creation', 'en'): judge_prompts.TOOL_CREATION_EN,
 }
-# 'Accuracy Score: 1-10' repeats the scale, and '2024' holds no 202.
+# 'Accuracy Score: 1-10' repeats the scale, and '2024' is not 202.
 _SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
 _QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
 _SCORE_BEHIND = re.compile(r'[\s*]*' + _SCORE)
@@ -64,24 +64,23 @@ _LETTERS = re.compile(r'[\W_]+')
 
 @dataclass(frozen=True)
 class Scores:
-    """What a judge's reply says.
+    """Content of a judge's reply.
 
     Attributes:
-        scores: Dimension -> score, every dimension of the task.
-        why: Dimension -> the judge's reason, bounded text; of those dimensions that it gives one for. No score depends
-            on it.
+        scores: Dimension -> score, for every dimension of the task.
+        why: Dimension -> the judge's reason, bounded text, if it gives one. It does not affect scores.
     """
 
     scores: Mapping[str, float]
     why: Mapping[str, str] = field(default_factory=dict)
 
     def to_row(self) -> dict[str, Any]:
-        """The members of its row in a file of judgements."""
+        """Returns the members of its row in a file of judgements."""
         return {'scores': dict(self.scores), 'why': dict(self.why)}
 
 
 def prompt_hash(task: str, language: str) -> str:
-    """As :func:`~opencompass_tooleval.judging.judge_item.prompt_hash`, of the system prompt and the template."""
+    """Returns :func:`~opencompass_tooleval.judging.judge_item.prompt_hash` of the system prompt and the template."""
     return judge_item.prompt_hash(judge_prompts.SYSTEM + _PROMPTS[task, language])
 
 
@@ -93,19 +92,19 @@ def judge_prompt(task: str, language: str, question: str, reference: str, answer
         language: ``zh`` or ``en``.
         question: The user's request; for a created tool the step that needs it.
         reference: The gold plan or tool.
-        answer: What is judged.
+        answer: The plan or tool to judge.
     """
     return fill(_PROMPTS[task, language], question=question, reference=reference, answer=answer)
 
 
 def _plain(label: str) -> str:
-    """A label without case, blanks and marks: judges write ``**Accuracy score**``."""
+    """Normalizes a label: no case, blanks and marks, since judges write ``**Accuracy score**``."""
     return _LETTERS.sub('', label).casefold()
 
 
 def _number(value: Any) -> float | None:
-    """A score as a number: ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` all are 8."""
-    # true is 1 to Python, which would be the lowest score.
+    """Reads a score as a number: ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` are 8."""
+    # true is 1 in Python, the lowest score.
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -119,17 +118,17 @@ def _number(value: Any) -> float | None:
 
 
 def _items(value: Any) -> list[dict[Any, Any]]:
-    """The dicts of a list, or the one dict."""
+    """Returns the dicts of a list, or a single dict in a list."""
     return [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, dict)]
 
 
 def _fields(items: Iterable[Mapping[Any, Any]]) -> dict[str, Any]:
-    """Label -> value over dicts."""
+    """Merges dicts: label -> value."""
     return _collect((str(label), content) for item in items for label, content in item.items())
 
 
 def _collect(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Plain label -> value; None for a label with two values, which says nothing."""
+    """Returns normalized label -> value; None for a label with two different values."""
     fields: dict[str, Any] = {}
     for label, content in pairs:
         name = _plain(label)
@@ -139,7 +138,7 @@ def _collect(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A label with its score, and where both stand in a reply."""
+    """A label with its score, and their positions in a reply."""
 
     label: str
     score: str
@@ -148,15 +147,15 @@ class _Scored:
 
 
 def _quoted_scores(text: str) -> list[_Scored]:
-    """``"label": 7`` anywhere in a text."""
+    """Finds ``"label": 7`` anywhere in a text."""
     return [_Scored(match.group(1), match.group(2), match.start(), match.end()) for match in _QUOTED.finditer(text)]
 
 
 def _line_scores(text: str) -> list[_Scored]:
-    """Lines ``Label: 7``, with the marks of lists and headings; the score may stand on the next line.
+    """Finds lines ``Label: 7``, with the marks of lists and headings; the score may be on the next line.
 
-    A line is cut at its first colon by hand: one pattern for marks, label and blanks tries every split of 200,000
-    blanks.
+    Lines are split at their first colon without a pattern: one for marks, label and blanks would try every split of
+    200,000 blanks.
     """
     scores = []
     start = 0
@@ -178,7 +177,7 @@ _AROUND_REASON = ' \t\r\n,;"\'*{}[]'
 
 
 def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
-    """Plain label of a score -> the reason beside it; of a dict with several scores it is not known whose it is."""
+    """Returns normalized label -> the reason in the same dict; none from a dict with several scores."""
     reasons: dict[str, str] = {}
     for item in items:
         fields = {_plain(str(label)): content for label, content in item.items()}
@@ -192,7 +191,7 @@ def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
 
 
 def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
-    """The same of a reply that is no JSON: what is called a reason, in front of a score and behind the last one."""
+    """Finds reasons in a reply that is no JSON, before a score and after the last one."""
     reasons: dict[str, str] = {}
     place = 0
     for scored in scores:
@@ -205,10 +204,10 @@ def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
 
 
 def _read(text: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a reply holds: a list, an object, or else ``"label": number`` or lines ``Label: number``.
+    """Reads the content of a reply: a list, an object, or else ``"label": number`` or lines ``Label: number``.
 
     Returns:
-        Label -> value, and label -> reason for the scores among them that have one.
+        Label -> value, and label -> reason for the scores with one.
     """
     for start, end in (('[', ']'), ('{', '}')):
         parsed = parse_enclosed(text, start, end)
@@ -224,19 +223,21 @@ def parse_scores(reply: Any, task: str, lowest: float = LOWEST) -> Scores | Unre
     """Reads a judge's reply; never raises.
 
     Args:
-        reply: The text of the reply, or the list that a file of judgements holds in its place.
+        reply: The text of the reply, or a list instead of it from a file of judgements.
         task: ``planning`` or ``tool_creation``.
-        lowest: The lowest score that counts. The published judgements hold a plan with 0 in six dimensions, and Table 4
-            counts it: they are read with 0 here.
+        lowest: The lowest valid score. The published judgements have a plan with 0 in six dimensions, and Table 4
+            counts
+            it: they are read with 0 here.
 
     Returns:
-        A score from ``lowest`` to 10 for every dimension, with its reason where there is one, or why there is none
-        (``unread``, ``missing:<dimension>``, ``range:<dimension>``). Labels of either language are read in either.
+        A score from ``lowest`` to 10 for every dimension, with its reason if there is one, or the reason for a missing
+        score (``unread``, ``missing:<dimension>``, ``range:<dimension>``). Labels in both languages are read for
+        either.
     """
     if isinstance(reply, str) and len(reply) > MAX_CHARS:
         return Unread('too_long')
     if isinstance(reply, str):
-        fields, reasons = _read(unfence(strip_reasoning(reply)))
+        fields, reasons = _read(unfence(strip_reasoning(reply).text))
     else:
         items = _items(reply)
         fields, reasons = _fields(items), _reasons(items)

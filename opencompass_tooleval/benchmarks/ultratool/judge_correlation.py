@@ -1,4 +1,4 @@
-"""How far two judges agree: Pearson's correlation per dimension (UltraTool, Figure 6)."""
+"""Agreement of two judges: Pearson's correlation per dimension (UltraTool, Figure 6)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimen
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two sets of judgements say of the same things.
+    """Comparison of two sets of judgements.
 
     Attributes:
-        compared: Plans or created tools that both judged.
-        only_first: Those that only the first judged; what could not be judged, or was missing, counts as not judged.
-        only_second: Those that only the second judged.
-        correlations: Dimension -> -1 to 1, over what both judged; None where it is not defined: fewer than two things,
-            or one judge gave every one the same score.
-        other_answers: Those of what both judged that are known to be two answers to the same question: judgements of
-            different answers say nothing of how far two judges agree.
-        unnamed: Of how many at least one judge does not say which answer it is.
-        means: Dimension -> the mean scores, 0-10, of the first and of the second over what both judged; None where
-            there is nothing. Two judges may agree on the order and not on the height.
+        compared: Number of plans or created tools that both judged.
+        only_first: Number that only the first judged; an unreadable or missing judgement counts as none.
+        only_second: Number that only the second judged.
+        correlations: Dimension -> -1 to 1, over items that both judged; None if it is undefined: for fewer than two
+            items, or if one judge gave all the same score.
+        other_answers: Number of items whose two judgements are known to be of different answers: they do not show
+            agreement.
+        unnamed: Number of items for which at least one judgement does not identify its answer.
+        means: Dimension -> the mean scores, 0-10, of the first and of the second over items that both judged; None
+            without any. Two judges may agree in order but not in height.
     """
 
     compared: int
@@ -37,19 +37,19 @@ class Agreement:
 
 
 def pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Pearson's correlation of two series of one length; None for fewer than two values or a constant series."""
+    """Computes Pearson's correlation of two series; None for fewer than two values or a constant series."""
     if min(len(set(first)), len(set(second))) < 2:  # by value: rounding leaves a constant 7.3 some variance
         return None
     return max(-1.0, min(1.0, statistics.correlation(first, second)))
 
 
 def agree(subset: Subset, first: Sequence[Judged], second: Sequence[Judged]) -> Agreement:
-    """Compares two sets of judgements over the things, by record and step, that both judged.
+    """Compares two sets of judgements over the items, by record and step, that both judged.
 
     Args:
         subset: Planning or tool creation.
-        first: Judgements, in any order, of a thing at most one.
-        second: The same of the other judge.
+        first: Judgements, in any order, at most one per item.
+        second: Judgements of the other judge.
     """
     first_by_id, second_by_id = (
         {(judged.id, judged.step): (judged.found.scores, judged.answer_digest) for judged in judgements if judged.found}

@@ -1,4 +1,4 @@
-"""What of an answer is shown to the judge, item by item (arXiv 2401.17167, App. B.2)."""
+"""Splits an answer into the items that the judge sees (arXiv 2401.17167, App. B.2)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from opencompass_tooleval.judging.judgement import FAILED, MISSING, Judgement
 
 
 def _tool_text(tool: Any, protocol: Protocol) -> str:
-    """Officially as Python writes it."""
+    """Formats a tool; officially as Python does."""
     return json.dumps(to_jsonable(tool), ensure_ascii=False) if protocol.strict else str(tool)
 
 
 def _question(step: str, protocol: Protocol) -> str:
-    """What the judge of a created tool gets as the question: officially the word after the step's number.
+    """Returns the question for the judge of a created tool: officially the word after the step's number.
 
-    Of ``1.2 Query the rate`` that is ``Query``; a Chinese step is one word in most cases.
+    For ``1.2 Query the rate`` it is ``Query``; a Chinese step is one word in most cases.
     """
     return step if protocol.strict else ''.join(step.split(' ')[1:2])
 
 
 def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[tuple[Judged, JudgeItem | None]]:
-    """The plan of an answer, or the created tool for each gold step.
+    """Yields the plan of an answer, or the created tool for each gold step.
 
     Yields:
-        The judgement without what the judge says, and the question; None where there is nothing to judge. ``12`` names
-        the plan of record 12, ``12/1.2`` its tool for step 1.2.
+        The judgement without the judge's reply, and the question; None if there is nothing to judge. ``12`` names the
+        plan of record 12, ``12/1.2`` its tool for step 1.2.
     """
     parts, task = judged_parts(record, parsed, protocol), record.subset.task
     texts = {

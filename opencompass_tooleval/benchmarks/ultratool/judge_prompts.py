@@ -1,6 +1,6 @@
-"""The judge's prompts as the published evaluation sent them (App. B.2 and Figures 24 to 27 differ in blanks and marks).
+"""The judge's prompts in the published evaluation (App. B.2 and Figures 24 to 27 differ in blanks and marks).
 
-``{question}``, ``{reference}`` and ``{answer}`` are replaced, nothing else: the prompts hold braces of their own.
+Only ``{question}``, ``{reference}`` and ``{answer}`` are replaced: the prompts have further braces.
 """
 
 SYSTEM = '你是一个有帮助的AI助手。'

@@ -1,12 +1,12 @@
-"""Files of judgements: ours and the authors', in and out.
+"""Reads and writes files of judgements: ours and the authors'.
 
-A file of ours (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"scores", "why"}`` of what was judged, and
-a line for every gold step without a created tool (``missing``), so that it can be scored on its own; older lines lack
-``why``. Several runs of a data set may be in one file.
+Our files (:mod:`~opencompass_tooleval.judging.judgement_files`) have ``{"scores", "why"}`` of each judged item, and a
+line for every gold step without a created tool (``missing``), so that they can be scored alone; older lines lack
+``why``. Several runs of a data set may share a file.
 
-The authors' lines hold the row that they judged: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` of a plan,
-``{"data": ROW, "step": STEP, "eval": [...]}`` of a created tool (``eval/tool_creation_eval.json``). ``ROW`` has record
-and answer as in their files of answers; that of a created tool also ``golden``, the gold steps.
+The authors' lines have the judged row: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` for a plan,
+``{"data": ROW, "step": STEP, "eval": [...]}`` for a created tool (``eval/tool_creation_eval.json``). ``ROW`` has record
+and answer as in their files of answers; for a created tool also ``golden``, the gold steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.judge import LOWEST, Scores, parse_scores
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import read
+from opencompass_tooleval.benchmarks.ultratool.reading import read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, parse_record, read_rows, step_number
 from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     FULL,
@@ -28,7 +28,6 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     dimensions,
     judged_parts,
 )
-from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.core.recorded_row import read_recorded_row
@@ -37,13 +36,13 @@ from opencompass_tooleval.judging.judgement_files import read_judgements
 
 
 def digests_of(record: Record, answer: Any, protocol: Protocol) -> dict[str, str]:
-    """Step -> digest of what is judged of an answer; :func:`~.score_judged.judged_parts` says what that is."""
-    parsed = read(clean(answer), record.subset.reading, protocol)
+    """Returns step -> digest of the judged part of an answer (:func:`~.score_judged.judged_parts`)."""
+    parsed = read(without_thoughts(answer), record.subset.reading, protocol)
     return {step: answer_digest(part) for step, part in judged_parts(record, parsed, protocol).items()}
 
 
 def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unread:
-    """What one of our rows says the judge said."""
+    """Reads the judge's scores in one of our rows."""
     scores, why = row.get('scores'), row.get('why')
     if not isinstance(scores, dict) or any(
         isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in names
@@ -57,7 +56,7 @@ def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unrea
 
 
 def _content(steps: Any, reference: Any) -> str:
-    """What tells a record of tool creation from the others; gold steps alone are the same in 39 pairs."""
+    """Returns text that identifies a record of tool creation; gold steps alone are the same in 39 pairs."""
     return json.dumps([steps, reference], sort_keys=True, ensure_ascii=False)
 
 
@@ -67,8 +66,8 @@ class _Published:
     Args:
         subset: Planning or tool creation.
         protocol: The rules.
-        records: The records that are scored; None where they are not known.
-        carried: Whether records that are not known are taken from the rows themselves.
+        records: The scored records; None if they are unknown.
+        carried: True to take unknown records from the rows.
     """
 
     def __init__(self, subset: Subset, protocol: Protocol, records: Sequence[Record] | None, carried: bool) -> None:
@@ -82,8 +81,8 @@ class _Published:
         self._gold_steps: dict[str, list[str]] = {}
 
     def judged(self, number: str, row: Mapping[str, Any]) -> Judged:
-        """The judgement of a row; one published plan holds 0 in six dimensions, outside the scale: Table 4 counts it,
-        so official does."""
+        """Returns the judgement of a row; one published plan has 0 in six dimensions, outside the scale: Table 4
+        counts it, and so does official scoring."""
         data, step, record_id = row.get('data'), '', number
         if self._subset.kind == 'creation':
             step = step_number(row.get('step')) or ''
@@ -94,7 +93,7 @@ class _Published:
         return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(found)
 
     def _record_id(self, data: Mapping[str, Any]) -> str:
-        """The record of a created tool, by what it holds; without the records, its place among those of the file."""
+        """Returns the record of a created tool, by its content; without the records, its index among the file's."""
         row = read_recorded_row(data)
         raw = row.record if row and isinstance(row.record, dict) else {}
         reference = raw.get('reference', data.get('golden'))
@@ -108,7 +107,7 @@ class _Published:
         return record_id
 
     def _digest(self, record_id: str, step: str, data: Any) -> str:
-        """Of what was judged, if the record is known and the row has the answer."""
+        """Returns the digest of the judged answer, if the record is known and the row has the answer."""
         row = read_recorded_row(data)
         record = self._by_id.get(record_id)
         if record is None and row is not None and self._carried:
@@ -123,7 +122,7 @@ class _Published:
         return self._digests[key].get(step, answer_digest(None))
 
     def missing(self, judgements: Sequence[Judged]) -> Iterator[Judged]:
-        """Gold steps that no row is of, of records that the file tells of: the authors judge every tool there is."""
+        """Yields gold steps without a row, of records in the file: the authors judge every existing tool."""
         steps = {(judged.id, judged.step) for judged in judgements}
         for record_id, numbers in self._gold_steps.items():
             yield from (
@@ -141,14 +140,14 @@ def load_judgements(
     Args:
         file: JSON lines.
         subset: Planning or tool creation.
-        protocol: How the answers in the authors' rows are read.
-        records: The records that are scored. The authors' rows of created tools have no record number: they are told by
-            what they hold, and without ``records`` numbered as they come.
-        carried: Whether records that are not given are taken from the authors' rows, so that their judgements say which
-            answer they are of.
+        protocol: Rules by which the answers in the authors' rows are read.
+        records: The scored records. The authors' rows of created tools have no record number: their content identifies
+            them, and without ``records`` they are numbered in order.
+        carried: True to take records that are not given from the authors' rows, so that their judgements identify the
+            judged answers.
 
     Raises:
-        DataError: The file is missing or damaged, of neither shape, or judges one thing twice.
+        DataError: The file is missing or damaged, of another format, or judges one item twice.
     """
     published, names = _Published(subset, protocol, records, carried), dimensions(subset)
 
@@ -164,10 +163,10 @@ def load_judgements(
 
 
 def check_single(judgements: Sequence[Judged], file: Path) -> None:
-    """Checks that nothing was judged in several answers: without the answers nobody can tell which counts.
+    """Checks that no item was judged in several answers: without the answers, the one to count is unknown.
 
     Raises:
-        DataError: Something was.
+        DataError: An item was.
     """
     seen: set[tuple[str, str]] = set()
     for judged in judgements:

@@ -1,7 +1,7 @@
-"""The repairs of the published scorer: each makes another text of one that could not be read.
+"""Repairs of the published scorer: each converts an unreadable text to another.
 
-A repair that does not apply gives ``''``. Which come when is in :data:`ITEM_PARSE_METHODS`, :data:`CALL_PARSE_METHODS`
-and, for tool creation, in :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation`.
+A repair that does not apply returns ``''``. :data:`ITEM_PARSE_METHODS`, :data:`CALL_PARSE_METHODS` and, for tool
+creation, :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation` have their order.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ Edits = tuple[tuple[str, str], ...]
 
 
 def as_is(text: str) -> str:
-    """``text``."""
+    """Returns ``text`` unchanged."""
     return text
 
 
 def before_last(mark: str) -> Repair:
-    """Puts ``mark`` in front of the last character."""
+    """Inserts ``mark`` before the last character."""
     return lambda text: text[:-1] + mark + text[-1:]
 
 
 def drop_before_last(count: int = 1) -> Repair:
-    """Removes the ``count`` characters in front of the last one."""
+    """Removes the ``count`` characters before the last one."""
     return lambda text: text[: -1 - count] + text[-1:]
 
 
 def braces(count: int, better: int) -> Repair:
-    """Makes ``better`` closing braces of each ``count``, everywhere."""
+    """Replaces each ``count`` closing braces by ``better``."""
     return lambda text: text.replace('}' * count, '}' * better)
 
 
 def close_behind(mark: str) -> Repair:
-    """Cuts behind the last ``mark``, which ends a complete item, and closes the list."""
+    """Cuts after the last ``mark``, which ends a complete item, and closes the list."""
 
     def repair(text: str) -> str:
         place = text.rfind(mark)
@@ -45,7 +45,7 @@ def close_behind(mark: str) -> Repair:
 
 
 def replace_all(edits: Edits) -> Repair:
-    """Makes each edit everywhere, in order."""
+    """Makes all edits everywhere, in order."""
 
     def repair(text: str) -> str:
         for old, new in edits:
@@ -56,7 +56,7 @@ def replace_all(edits: Edits) -> Repair:
 
 
 def in_turn(*repairs: Repair) -> Repair:
-    """One repair on what the one before made of the text."""
+    """Applies repairs one after the other."""
 
     def repair(text: str) -> str:
         for step in repairs:
@@ -67,12 +67,12 @@ def in_turn(*repairs: Repair) -> Repair:
 
 
 def doubled(*marks: str) -> Edits:
-    """Edits that make every single quote of each mark a double one."""
+    """Returns edits that replace every single quote of each mark by a double one."""
     return tuple((mark, mark.replace("'", '"')) for mark in marks)
 
 
 QUOTES = doubled("{'", "'}", "', '", '", \'', '\', "', "': '", '\': "', '": \'', "': {")
-"""Quotes that tool creation fixes too. A later edit meets what an earlier one has made."""
+"""Quotes that tool creation also fixes. An edit applies to the result of earlier ones."""
 
 _QUOTES_AT_BRACKETS = (*QUOTES, ("['", '['), ("']", ']'), (", '", ', "'), ("'),", ')",'))
 
@@ -97,7 +97,7 @@ ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('complete_items', close_behind(COMPLETE_ITEM)),
     ('quotes', fix_item_quotes),
 )
-"""Awareness and selection."""
+"""Parse methods of awareness and selection."""
 
 CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
@@ -114,4 +114,4 @@ CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('quotes_three_to_two', in_turn(fix_call_quotes, braces(3, 2))),
     ('quotes_bracket_braces', in_turn(fix_call_quotes, before_last(']}}'))),
 )
-"""Usage."""
+"""Parse methods of usage."""

@@ -1,8 +1,8 @@
-"""How the published runs asked and read. Literals only: configs read this file inside ``read_base()``.
+"""Prompts and readers of the published runs. Literals only: configs read this file inside ``read_base()``.
 
-``system`` is the system prompt (``''``: none), ``max_out_len`` the tokens per answer, ``list_choice`` which list counts
-in an answer with several. Open models were run at temperature 0 by default of the published script, and at 0.7 by its
-shell script.
+``system`` is the system prompt (``''`` for none), ``max_out_len`` the tokens per answer, ``list_choice`` the list that
+is scored in an answer with several. Open models were run at temperature 0 by default of the published script, and at
+0.7 by its shell script.
 """
 
 PROMPT_STYLES = {
@@ -11,4 +11,4 @@ PROMPT_STYLES = {
 }
 
 DEFAULT = 'open'
-"""The prompt style of the configs that name none."""
+"""The default prompt style of configs."""

@@ -1,7 +1,7 @@
-"""UltraTool's prompts as the published runs sent them, and how a row is put into them.
+"""Builds UltraTool's prompts as the published runs sent them.
 
 They differ from the paper's Figures 28 to 33: planning has real line breaks, tool_creation another schema, the English
-labels end in a blank, ``Let’s`` has a typographic apostrophe. Lists are rendered as Python's ``str`` renders them.
+labels end in a blank, ``Let’s`` has a typographic apostrophe. Lists are formatted by Python's ``str``.
 """
 
 from __future__ import annotations
@@ -163,11 +163,11 @@ FIELDS = {
 """Task -> label and key of a row, in the prompt's order."""
 
 ZERO_SHOT_FIELDS = {**FIELDS, 'planning': (('plan', 'input'),)}
-"""The same without an example: the published code calls the question of planning a plan there."""
+"""Fields without an example: the published code then labels the question of planning as a plan."""
 
 
 def _query(task: str, labels: Mapping[str, str], fields: Sequence[tuple[str, str]], row: Mapping[str, Any]) -> str:
-    """The labels and their contents, up to and with ``Output:``."""
+    """Formats the labels and their contents, up to ``Output:``."""
     lines = []
     for label, key in fields:
         if key not in row:
@@ -177,17 +177,17 @@ def _query(task: str, labels: Mapping[str, str], fields: Sequence[tuple[str, str
 
 
 def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapping[str, Any] | None) -> str:
-    """Writes the prompt for one row; its ``reference`` is not looked at.
+    """Builds the prompt for one row, without its ``reference``.
 
     Args:
         task: One of the six.
         language: ``zh`` or ``en``.
-        row: A row of the task's file, as JSON has it.
-        example: The one-shot example of ``example/{task}.json``, ``reference`` included; None for a zero-shot prompt,
-            which also lacks the sentence on the format and ``Let’s Begin!``.
+        row: A row of the task's file, as JSON values.
+        example: The one-shot example of ``example/{task}.json``, with ``reference``; None for a zero-shot prompt, which
+            also lacks the sentence on the format and ``Let’s Begin!``.
 
     Raises:
-        ValueError: No such task or language, or a field is missing.
+        ValueError: There is no such task or language, or a field is missing.
     """
     if language not in INSTRUCTIONS or task not in FIELDS:
         raise ValueError(f'no prompt for {task!r} in {language!r}: tasks {", ".join(FIELDS)}; languages zh, en')
@@ -202,6 +202,6 @@ def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapp
 
 
 def messages_of(prompt: str, prompt_style: str) -> list[dict[str, str]]:
-    """A prompt as the messages of a prompt style: behind its system prompt, if it has one."""
+    """Converts a prompt to messages: after the system prompt of its style, if that has one."""
     system = str(find_prompt_style(prompt_style)['system'])
     return [*([{'role': 'system', 'content': system}] if system else []), {'role': 'user', 'content': prompt}]

@@ -1,4 +1,4 @@
-"""How an answer to UltraTool is read and scored."""
+"""Rules for reading and scoring answers to UltraTool."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Protocol:
     Attributes:
         scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see
             docs/explanation/ultratool.md).
-        list_choice: Which list counts in an answer with several. ``last``: the last one (what the authors do for open
-            models); ``span``: everything from the first bracket to the last (what they do for GPT).
-        gold: Which gold answers the records hold; only said in results, the records decide.
+        list_choice: The list that is scored in an answer with several. ``last``: the last one (the authors' choice for
+            open models); ``span``: everything from the first bracket to the last (their choice for GPT).
+        gold: The gold answers in the records; for results only, since the records decide.
 
     Raises:
         ValueError: An unknown name.
@@ -41,34 +41,34 @@ class Protocol:
                 raise ValueError(f'{field} {getattr(self, field)!r} is none of {", ".join(allowed)}')
 
     def with_shapes(self, shapes: Iterable[str | None]) -> Protocol:
-        """The same rules with the reading that fits the files which answers were recorded in.
+        """Returns the rules with the reader for the files in which answers were recorded.
 
         Args:
-            shapes: Published shape of each answer (:mod:`~opencompass_tooleval.core.recorded_row`); None for those that
-                a model gave. ``span`` if all are of the GPT files, else ``last``.
+            shapes: Published shape of each answer (:mod:`~opencompass_tooleval.core.recorded_row`); None for answers
+                of a model. ``span`` if all are of the GPT files, else ``last``.
         """
         return replace(self, list_choice='span' if set(shapes) == {GPT} else 'last')
 
     @property
     def strict(self) -> bool:
-        """Whether the quirks of the published code are fixed."""
+        """True if the quirks of the published code are fixed."""
         return self.scoring == 'strict'
 
 
 def find_prompt_style(name: str) -> Mapping[str, Any]:
-    """The prompt style called ``name``.
+    """Returns the prompt style called ``name``.
 
     Raises:
-        ValueError: There is none; the message lists those there are.
+        ValueError: There is none; the message lists the existing ones.
     """
     return find_row(PROMPT_STYLES, name, 'UltraTool', 'prompt style')
 
 
 def list_choice_of(prompt_style: str | None, list_choice: str | None) -> str:
-    """Which list counts: what ``prompt_style`` says, or else ``list_choice``, by default ``last``.
+    """Returns ``list_choice`` of ``prompt_style``, or else ``list_choice``; default ``last``.
 
     Raises:
-        ValueError: There is no such prompt style, or it fixes something else than ``list_choice``.
+        ValueError: There is no such prompt style, or its value differs from ``list_choice``.
     """
     if prompt_style is None:
         return list_choice or 'last'
@@ -82,16 +82,14 @@ def list_choice_of(prompt_style: str | None, list_choice: str | None) -> str:
 
 
 def prompt_style_of(shapes: Iterable[str | None], list_choice: str) -> str | None:
-    """The prompt style that recorded answers were made with and are read by: shapes of files have the names of prompt
-    styles.
+    """Returns the prompt style of recorded answers: shapes of files have the names of prompt styles.
 
     Args:
         shapes: As in :meth:`Protocol.with_shapes`.
-        list_choice: Which list counts.
+        list_choice: The list that is scored.
 
     Returns:
-        None where answers of several shapes, or of none, stand together, or ``list_choice`` is another than the
-        authors'.
+        None for answers of several shapes, or of none, or if ``list_choice`` differs from the authors'.
     """
     names = set(shapes)
     name = names.pop() if len(names) == 1 else None

@@ -1,4 +1,4 @@
-"""Text of an answer -> plan or list of items, by the rules of the protocol."""
+"""Reads the text of an answer as a plan or list of items, by the rules of the protocol."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading_official import read_official
 from opencompass_tooleval.benchmarks.ultratool.reading_strict import read_strict
-from opencompass_tooleval.core.answer import unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
 
 _FIRST_STEP = '1. '
 _DIGITS = '0123456789'
-# Whole marks first: the short ones would leave a '>' of them behind.
+# Complete marks first: the short ones would leave their '>'.
 _MARKS = ('<|im_start|>', '<|im_end|>', '<|im_start|', '<|im_end|')
 
 
 def _cut_plan(text: str) -> str:
-    """The plan that the published evaluation shows the judge, unless it begins with ``1. ``.
+    """Cuts the plan that the published evaluation shows the judge, unless it begins with ``1. ``.
 
-    From the first ``1. `` on, if there is one; without the last of several paragraphs, unless that begins with a digit.
-    Paragraphs are split from the left: of ``1. a`` and three line breaks the third is a last paragraph. A refusal in
-    one paragraph stays: the published judgement of one quotes it (GPT-3.5, Chinese, row 958).
+    It starts at the first ``1. ``, if there is one; the last of several paragraphs is removed, unless it begins with a
+    digit. Paragraphs are split from the left: in ``1. a`` and three line breaks the third is a last paragraph. A
+    refusal in one paragraph stays: the published judgement of one quotes it (GPT-3.5, Chinese, row 958).
     """
     if text.strip().startswith(_FIRST_STEP):
         return text
@@ -35,7 +35,7 @@ def _cut_plan(text: str) -> str:
 
 
 def _cut_plan_strictly(text: str) -> str:
-    """From the first ``1. `` on, without a closing remark; a text without one stays."""
+    """Cuts from the first ``1. `` on, without a closing remark; a text without one stays."""
     place = text.find(_FIRST_STEP)
     if place <= 0:
         return text
@@ -44,9 +44,9 @@ def _cut_plan_strictly(text: str) -> str:
 
 
 def read_plan(answer: Any, protocol: Protocol) -> Parsed:
-    """Cuts a plan to what the judge is shown.
+    """Cuts a plan to the part that the judge sees.
 
-    Parse methods: ``text`` (all of it, marks of a chat template aside), ``cut``.
+    Parse methods: ``text`` (all of it, except marks of a chat template), ``cut``.
     """
     if not isinstance(answer, str):
         return unread('parse:not_text')
@@ -58,23 +58,30 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
     return Parsed(plan, 'text' if plan == answer else 'cut')
 
 
+def without_thoughts(answer: Any) -> Any:
+    """Removes thoughts with :func:`~opencompass_tooleval.core.answer.clean`; a list that was already read stays."""
+    return clean(as_answer(answer)) if isinstance(answer, (Answer, str)) else answer
+
+
 def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
-    """Reads an answer; never raises, whatever it holds.
+    """Reads an answer; never raises.
 
     Args:
-        answer: Its text, or a list that has been read already.
+        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text, or a list that was already read.
         reading: ``plan``, ``items``, ``names``, ``calls`` or ``tools``.
         protocol: The rules.
     """
+    answer = answer.text if isinstance(answer, Answer) else answer
     if isinstance(answer, list) and answer and isinstance(answer[0], str):
-        answer = answer[0]  # the authors' files of open models hold each answer as the first of a list
+        answer = answer[0]  # the authors' files of open models have each answer as the first item of a list
     if reading == 'plan':
         return read_plan(answer, protocol)
     return read_strict(answer) if protocol.strict else read_official(answer, reading, protocol.list_choice)
 
 
 def is_json(answer: Any) -> bool:
-    """Whether an answer is a JSON list as it stands, blanks and one fence around it aside."""
+    """Tests if an answer is a JSON list without repairs, except for blanks and one fence around it."""
+    answer = answer.text if isinstance(answer, Answer) else answer
     if not isinstance(answer, str) or len(answer) > MAX_CHARS:
         return isinstance(answer, list)
     text = answer.strip()

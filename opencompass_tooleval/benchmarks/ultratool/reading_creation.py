@@ -1,7 +1,7 @@
-"""The list of repairs by which the published scorer reads created tools.
+"""The repairs with which the published scorer reads created tools.
 
-Models lose count of the braces of a nested tool; most parse methods guess how many they meant. Balancing them instead
-reads answers that the published scorer does not: all of GPT-3.5's, where Table 6 has 99.00.
+Models miscount the braces of a nested tool; most parse methods guess the intended number. Balancing them instead would
+read answers that the published scorer cannot: all of GPT-3.5's, for which Table 6 has 99.00.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMPLETE_TOOL = '}}}},'
 
 
 def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
-    """Where the first run of ``length`` closing braces begins, removes ``drop`` characters and puts ``insert`` in."""
+    """Removes ``drop`` characters and inserts ``insert`` at the first run of ``length`` closing braces."""
 
     def repair(text: str) -> str:
         place = text.find('}' * length)
@@ -33,18 +33,18 @@ def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
 
 
 def _drop_third_bracket(text: str) -> str:
-    """Removes a ``]`` that is the third character from the end."""
+    """Removes a ``]`` at the third place from the end."""
     return text[:-3] + text[-2:] if text[-3:-2] == ']' else ''
 
 
 def _close_behind_tool(text: str) -> str:
-    """Cuts behind the last ``}}},`` (``}}}`` stays) and closes the list."""
+    """Cuts after the last ``}}},`` (``}}}`` stays) and closes the list."""
     place = text.rfind('}}},')
     return '' if place < 0 else text[: place + 3] + ']'
 
 
 def _open_next_item(text: str) -> str:
-    """Puts a ``{`` behind the first ``}}}}, `` if none follows; a later one is not looked at, whatever follows it."""
+    """Inserts a ``{`` after the first ``}}}}, `` if none follows; later places are ignored."""
     mark = '}}}}, '
     place = text.find(mark)
     rest = text[place + len(mark) :]
@@ -70,7 +70,7 @@ TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('four_braces', before_last('}' * 4)),
     ('quote_brace', before_last('"}')),
     ('quote_braces', before_last('"}"}}')),
-    # published too, and left out: "}"}}"}}} puts a string right behind a brace, which nothing can read
+    # published too, and left out: "}"}}"}}} puts a string directly after a brace, which cannot be read
     ('drop_one', _drop),
     ('drop_two', drop_before_last(2)),
     ('run_of_nine', _at_run(9, drop=2)),
@@ -102,4 +102,4 @@ TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     _on_fixed('six_to_eight', braces(6, 8)),
     _on_fixed('complete_items', _close_behind_tool),
 )
-"""Tool creation, in the published order."""
+"""Parse methods of tool creation, in the published order."""

@@ -1,7 +1,7 @@
 """Reads an answer by the rules of the published scorer.
 
-It rewrites the whole text, cuts it to its list and then tries a list of repairs, each evaluated as Python. Here a try
-reads a Python literal. Every parse method has a name, which details record.
+It rewrites the complete text, cuts it to its list and then tries a list of repairs, each evaluated as Python. Here each
+try reads a Python literal. Every parse method has a name, which details record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLANKS = 12
 
 
 def normalise(text: str, reading: str) -> str:
-    """Rewrites the whole of an answer, inside values too, as the published scorer does before it reads anything.
+    """Rewrites a complete answer, inside values too, as the published scorer does before it reads anything.
 
     Args:
         text: The answer.
@@ -40,23 +40,23 @@ def normalise(text: str, reading: str) -> str:
         edits = (*_LITERALS, ('None', '"None"'), *_ITEM_EDITS)
     if reading == 'calls':
         edits = (*edits, ('}{', '}, {'))
-    # Inside values too: 'nullable' becomes '"null"able', and that answer cannot be read, as published.
+    # Inside values too: 'nullable' becomes '"null"able', and that answer is unreadable, as published.
     for old, new in edits:
         text = text.replace(old, new)
     for blanks in range(1, _BLANKS + 1):
-        # Not a pattern: '} } }' has to become '}} }', since parse methods below count braces that touch.
+        # Not a pattern: '} } }' must become '}} }', since the parse methods below count adjacent braces.
         text = text.replace('}' + ' ' * blanks + '}', '}}')
     return text
 
 
 _COMPLETE = {'items': COMPLETE_ITEM, 'names': COMPLETE_ITEM, 'calls': COMPLETE_CALL, 'tools': COMPLETE_TOOL}
-"""What ends a complete item."""
+"""Text that ends a complete item."""
 
 
 def _last_list(text: str) -> str:
-    """The last ``[{ ... }]`` (each as short as can be), or everything up to the first ``]``.
+    """Returns the last ``[{ ... }]`` (each as short as possible), or everything up to the first ``]``.
 
-    What ``re.findall(r'\\[\\{.*?\\}\\]', text)[-1]`` finds, in linear time.
+    It equals ``re.findall(r'\\[\\{.*?\\}\\]', text)[-1]``, in linear time.
     """
     last_match, start = '', text.find('[{')
     while start >= 0:
@@ -68,7 +68,7 @@ def _last_list(text: str) -> str:
 
 
 def cut(text: str, reading: str, list_choice: str) -> str:
-    """Cuts a normalised answer to its list; a text without ``[`` only behind its last ``]``."""
+    """Cuts a normalised answer to its list; a text without ``[`` only after its last ``]``."""
     start = text.find('[')
     if start > 0:
         text = text[start:]
@@ -80,7 +80,7 @@ def cut(text: str, reading: str, list_choice: str) -> str:
 
 
 _BUDGETS = {'tools': 300_000}
-"""What trying may cost where there are many parse methods."""
+"""Maximum cost of all tries, if there are many parse methods."""
 
 PARSE_METHODS: dict[str, tuple[ParseMethod, ...]] = {
     'items': ITEM_PARSE_METHODS,
@@ -91,12 +91,12 @@ PARSE_METHODS: dict[str, tuple[ParseMethod, ...]] = {
 
 
 def _awareness_items(value: Any) -> Any:
-    """Of a list only; a tuple (``{...}, {...}``) and one object have none."""
+    """Returns the items of a list; a tuple (``{...}, {...}``) and a single object have none."""
     return value if isinstance(value, list) else []
 
 
 def _selection_items(value: Any) -> Any:
-    """``[..], [..]`` becomes the first, then ``[[..]]`` its only element; ``[[..], [..]]`` has none."""
+    """Returns the first of ``[..], [..]``, then the only element of ``[[..]]``; ``[[..], [..]]`` has no items."""
     if isinstance(value, tuple):
         value = value[0] if value else []
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
@@ -105,12 +105,12 @@ def _selection_items(value: Any) -> Any:
 
 
 def _usage_items(value: Any) -> Any:
-    """``[[..], [..]]`` becomes the first; ``{...}, {...}`` is read; ``[..], [..]`` has none."""
+    """Returns the first of ``[[..], [..]]``; reads ``{...}, {...}``; ``[..], [..]`` has no items."""
     return value[0] if isinstance(value, list) and value and isinstance(value[0], list) else value
 
 
 def _creation_items(value: Any) -> Any:
-    """Of a list or a tuple; ``...`` has none."""
+    """Returns the items of a list or a tuple; ``...`` has none."""
     return [] if value is Ellipsis else value
 
 
@@ -123,10 +123,10 @@ _ITEMS: dict[str, Callable[[Any], Any]] = {
 
 
 def _items(parsed: Parsed, reading: str) -> Parsed:
-    """The items of what was read.
+    """Returns the items of a value.
 
-    What has none, such as one object, is good JSON all the same. What the published scorer stops at, such as a number,
-    is not.
+    A value without items, such as a single object, is still good JSON. A value at which the published scorer stops,
+    such as a number, is not.
     """
     if not parsed.ok:
         return parsed
@@ -142,12 +142,12 @@ def read_official(answer: Any, reading: str, list_choice: str = 'last') -> Parse
     """Reads an answer as the published scorer does.
 
     Args:
-        answer: Its text; a list is taken as it is.
+        answer: Its text; a list is used unchanged.
         reading: ``items``, ``names``, ``calls`` or ``tools``.
         list_choice: ``last`` or ``span``, see :class:`~opencompass_tooleval.benchmarks.ultratool.protocol.Protocol`.
 
     Returns:
-        The list of items and the parse method, or why there is none.
+        The list of items and the parse method, or the reason for a missing list.
     """
     if not isinstance(answer, str):
         return _items(bounded(answer, 'value'), reading)

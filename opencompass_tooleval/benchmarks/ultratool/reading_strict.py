@@ -1,4 +1,4 @@
-"""Reads an answer without ever altering a value."""
+"""Reads an answer without changing any value."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class _Spent(Exception):
 
 
 class _Metered(str):
-    """Text that may be looked at a limited number of times.
+    """Text that may be read a limited number of times.
 
-    json_repair looks at its text character by character, and on ``]{]{]{...`` more often than the square of its length:
+    json_repair reads its text character by character, and ``]{]{]{...`` more often than the square of its length:
     8,000 such characters take seconds.
     """
 
@@ -62,13 +62,13 @@ def _repaired(text: str) -> Any:
         raise ValueError(text[:20])
     try:
         return json_repair.loads(_Metered(text, [REPAIR_BUDGET]), skip_json_loads=True)
-    except Exception as error:  # a library that promises to read anything, on text that may be anything
+    except Exception as error:  # a library that promises to read anything, on a text that may be anything
         raise ValueError(str(error)) from error
 
 
 def _last_of_lists(text: str) -> Any:
-    """The last JSON list of objects in prose, however many brackets the prose has."""
-    # A list of objects: the [1] of a footnote is a list, too.
+    """Finds the last JSON list of objects in prose, with any number of other brackets."""
+    # A list of objects: the [1] of a footnote is a list too.
     lists = [value for value in json_values(text, '[', MAX_LISTS) if isinstance(value[0] if value else None, dict)]
     if not lists:
         raise ValueError('no list')
@@ -84,7 +84,7 @@ def _json_or_literal(text: str) -> Any:
 
 
 def _full_width(text: str) -> Any:
-    """The list from the first bracket to the last, with punctuation of JSON in ASCII."""
+    """Reads the list from the first bracket to the last, with JSON's punctuation converted to ASCII."""
     if not has_full_width(text):
         raise ValueError('nothing is full-width')
     text = ascii_punctuation(text)
@@ -92,17 +92,17 @@ def _full_width(text: str) -> Any:
 
 
 def read_strict(answer: Any) -> Parsed:
-    """Reads an answer without ever altering a value.
+    """Reads an answer without changing any value.
 
-    Parse methods: ``json`` and ``literal`` (the whole answer), ``fence`` (the inside of the first fenced block),
-    ``prose`` (from the first bracket to the last, or the last JSON list of objects in between), ``fullwidth`` (the same
-    with full-width punctuation around its texts taken for ASCII), ``repaired`` (by json_repair).
+    Parse methods: ``json`` and ``literal`` (the complete answer), ``fence`` (the content of the first fenced block),
+    ``prose`` (from the first bracket to the last, or the last JSON list of objects in between), ``fullwidth`` (as
+    ``prose``, with full-width punctuation around its texts read as ASCII), ``repaired`` (by json_repair).
 
     Args:
-        answer: Its text; a list is taken as it is.
+        answer: Its text; a list is used unchanged.
 
     Returns:
-        The list of items and the parse method, or why there is none.
+        The list of items and the parse method, or the reason for a missing list.
     """
     if not isinstance(answer, str):
         return _as_list(bounded(answer, 'value'))
@@ -110,7 +110,7 @@ def read_strict(answer: Any) -> Parsed:
         return unread('parse:too_long')
     text = tidy(answer)
     inside = tidy(unfence(text))
-    if '[' not in inside:  # a fence that is closed and was never opened
+    if '[' not in inside:  # a fence that is closed but not opened
         inside = text.strip('`').strip()
     span = inside[max(0, inside.find('[')) : inside.rfind(']') + 1]
     broken = inside[max(0, inside.find('[')) :]

@@ -1,4 +1,4 @@
-"""Recorded answers to UltraTool, and judgements of them, as ``tooleval score`` takes them."""
+"""Scores recorded answers to UltraTool, and judgements of them, for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.reading import without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import (
     FIX,
     TABLE,
@@ -41,13 +42,13 @@ from opencompass_tooleval.work_dir.right_subset import check_name
 
 _NAMES = [row.name for row in TABLE]
 _SAMPLE = 4000
-"""So many characters tell the language of a file."""
+"""Number of characters from which the language of a file is detected."""
 _IN_WORDS = {'zh': 'Chinese', 'en': 'English'}
 
 
 @dataclass(frozen=True)
 class _Files:
-    """What is scored: answers, their records, and what a judge said of them."""
+    """Input of scoring: answers, their records, and judgements."""
 
     predictions: Path | None
     data: Path | None
@@ -56,7 +57,7 @@ class _Files:
 
 @dataclass(frozen=True)
 class _Loaded:
-    """Records and answers as far as they are known, in the same order; and the shapes that answers were recorded in."""
+    """Known records and answers, in the same order; and the shapes in which answers were recorded."""
 
     records: list[Record] | None
     answers: list[Any] | None
@@ -64,7 +65,7 @@ class _Loaded:
 
 
 def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
-    """The language that is given, or else what path or text of the files say.
+    """Returns the given language, or else that of the files' paths or texts.
 
     Raises:
         DataError: The text is in the other language: steps and tools would be compared with those of other requests.
@@ -91,7 +92,7 @@ def _is_authors(file: Path) -> bool:
 
 
 def _same(records: Sequence[Record], carried: Sequence[Record | None], predictions: Path) -> None:
-    """Checks that answers belong to the records of another file, by the texts of their steps."""
+    """Checks by the texts of their steps that answers belong to the records of another file."""
     if len(records) != len(carried):
         raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
     for record, carried_record in zip(records, carried, strict=True):
@@ -113,11 +114,11 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
             raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
-    return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
+    return _Loaded(records, [without_thoughts(row.answer) for row in rows], [row.shape for row in rows])
 
 
 def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
-    """Checks that answers which say their prompt were not asked for another task."""
+    """Checks that answers with their prompts were not requested for another task."""
     wordings = [(task, text) for tasks in INSTRUCTIONS.values() for task, text in tasks.items()]
     for record, question in recorded.questions.items():
         tasks = {task for task, text in wordings if text in question.prompt}
@@ -182,7 +183,7 @@ def _load_judgements(file: Path, subset: Subset, loaded: _Loaded, rules: Protoco
 
 
 def _gold_of(gold: str, loaded: _Loaded) -> str:
-    """Which gold the records hold; that they are asked for is not enough."""
+    """Returns the gold of the records, which may differ from the requested one."""
     held = sorted({record.gold for record in loaded.records or ()}) or [gold]
     if gold != 'official' and held != [gold]:
         raise ValueError(f'--gold {gold} was given, but the records hold {", ".join(held)} gold')
@@ -209,8 +210,8 @@ def score(
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
-        UnjudgedError: More than 1% could not be judged.
-        ValueError: The options do not fit the task, or name what does not exist.
+        UnjudgedError: More than 1% of the judgements are missing.
+        ValueError: The options conflict with the task, or name something that does not exist.
     """
     row, files = find_subset(subset), _Files(predictions, data, judgements)
     _check(files, row, gold)

@@ -1,7 +1,7 @@
-"""UltraTool's files -> typed records. Every quirk of the data ends here.
+"""Converts UltraTool's files to typed records. Every quirk of the data ends here.
 
-A file holds one JSON object per line, whatever it is called (``planning.json``). Rows have no id: their number is it,
-from 0. The authors' files of answers hold the record with each answer, so that they can be scored on their own.
+A file has one JSON object per line, despite its name (``planning.json``). The id of a row is its number, from 0. The
+authors' files of answers have the record with each answer, so that they can be scored alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BUILD = 'tooleval build ultratool'
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
 _CHINESE_SHARE = 0.03
-"""English rows have some Chinese too: ``D:/客户报告.txt``."""
+"""Minimum share of Chinese characters in a Chinese row; English rows have some too: ``D:/客户报告.txt``."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class Step:
     """One step of a plan.
 
     Attributes:
-        number: The first blank-separated token of its text, such as ``1.2``: what steps are matched by.
-        text: The whole step.
-        tool: Gold: ``'0'`` or ``'1'`` (awareness), a name (selection, usage), a tool (creation). Input: None where
-            nothing is asked of the step, ``''`` where its tool is asked, the name where its arguments are.
+        number: The first blank-separated token of its text, such as ``1.2``, by which steps are matched.
+        text: The complete step.
+        tool: Gold: ``'0'`` or ``'1'`` (awareness), a name (selection, usage), a tool (creation). Input: None if the
+            step has no question, ``''`` if its tool is the question, the name if its arguments are.
         param: Gold of usage: argument -> value; else None.
     """
 
@@ -81,12 +81,12 @@ class Record:
         id: Its row number in the file, from 0.
         subset: Its row in the table.
         language: ``zh`` or ``en``.
-        question: What the user wants; ``''`` where the file does not say (awareness, selection and creation).
-        steps: The plan that is given; empty for planning.
-        toolset: The tools that may be used.
+        question: The user's request; ``''`` if the file lacks it (awareness, selection and creation).
+        steps: The given plan; empty for planning.
+        toolset: The available tools.
         reference: The gold steps; empty for planning.
         plan: Planning: the gold plan; else ``''``.
-        domain: One of 22, or ``''`` where it is not known.
+        domain: One of 22, or ``''`` if unknown.
         raw: The row of the file, for prompts.
     """
 
@@ -103,19 +103,19 @@ class Record:
 
     @property
     def rebuilt(self) -> bool:
-        """Whether the row was built here from the annotated samples; what is built says so in each row.
+        """True if the row was built here from the annotated samples; such rows have a mark.
 
-        A set that the authors have not at all, such as ``tool_selection_32``, cannot be anything else.
+        A set that the authors do not have, such as ``tool_selection_32``, is always built here.
         """
         return bool(self.raw.get('rebuilt', self.subset.name != self.subset.task))
 
     @property
     def gold(self) -> str:
-        """Which gold the row holds: ``official``, ``repaired``, or ``plan`` where it was built here."""
+        """The gold of the row: ``official``, ``repaired``, or ``plan`` if it was built here."""
         return str(self.raw.get('gold') or ('plan' if self.raw.get('rebuilt') else 'official'))
 
     def to_payload(self) -> str:
-        """The record as JSON text; :func:`parse_payload` gives it back."""
+        """Converts the record to JSON text for :func:`parse_payload`."""
         return json.dumps([self.id, self.language, self.domain, self.raw])
 
 
@@ -124,8 +124,8 @@ class Recorded:
     """One row of an authors' file of answers.
 
     Attributes:
-        record: The record that it carries; None in files without.
-        answer: The answer: text, or a list that has been read already.
+        record: The record in the row; None in files without records.
+        answer: The answer: text, or a list that was already read.
         shape: ``gpt`` or ``open`` (:mod:`~opencompass_tooleval.core.recorded_row`).
     """
 
@@ -143,10 +143,10 @@ find_subset = TABLE.find
 
 
 def check_language(language: str) -> str:
-    """Returns ``language``.
+    """Returns ``language`` after a check.
 
     Raises:
-        ValueError: It is none of UltraTool's.
+        ValueError: UltraTool has no such language.
     """
     if language not in FOLDERS:
         raise ValueError(f'UltraTool has languages {", ".join(FOLDERS)}, not {language!r}')
@@ -154,7 +154,7 @@ def check_language(language: str) -> str:
 
 
 def data_file(root: Path, subset: str, language: str) -> Path:
-    """Where the authors' layout has a subset below ``root`` (``data/ultratool``)."""
+    """Returns the path of a subset in the authors' layout below ``root`` (``data/ultratool``)."""
     return root / FOLDERS[check_language(language)] / 'test_set' / find_subset(subset).file
 
 
@@ -167,13 +167,13 @@ def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
 
 
 def step_number(text: Any) -> str | None:
-    """The first blank-separated token of a step; None if ``text`` is no text or blank."""
+    """Returns the first blank-separated token of a step; None if ``text`` is no text or blank."""
     tokens = text.split(None, 1) if isinstance(text, str) else []
     return tokens[0] if tokens else None
 
 
 def published_step_number(text: Any) -> str | None:
-    """What stands before the first blank of a step: a tab is no blank, and a leading blank gives an empty number."""
+    """Returns the text before the first blank of a step: a tab is no blank; a leading blank gives an empty number."""
     return text.partition(' ')[0] if isinstance(text, str) else None
 
 
@@ -208,10 +208,10 @@ def _tool(raw: Any) -> Tool:
 
 
 def parse_record(record_id: str, raw: Any, subset: Subset, language: str, domain: str = '') -> Record:
-    """A record as it stands in a file.
+    """Parses a row of a file.
 
     Raises:
-        Fault: It lacks a field, or one is not what it should be.
+        Fault: It lacks a field, or a field is invalid.
     """
     if not isinstance(raw, dict):
         raise Fault('a row is a JSON object')
@@ -229,18 +229,18 @@ def parse_record(record_id: str, raw: Any, subset: Subset, language: str, domain
 
 
 def parse_payload(payload: str, subset: str) -> Record:
-    """Gives back the record of :meth:`Record.to_payload`."""
+    """Reads the text of :meth:`Record.to_payload`."""
     record_id, language, domain, raw = json.loads(payload)
     return parse_record(record_id, raw, find_subset(subset), language, domain)
 
 
 def read_lines(file: Path, fix: str, what: str = 'the file') -> list[str]:
-    """The lines of a file that are not blank.
+    """Reads the lines of a file that are not blank.
 
     Args:
-        file: UTF-8.
+        file: A UTF-8 file.
         fix: The command that fixes it, for the message.
-        what: What is missing where it is.
+        what: Description of the missing file, for the message.
 
     Raises:
         DataError: The file is missing or no text.
@@ -271,7 +271,7 @@ def read_rows(file: Path, fix: str = FIX) -> Iterator[tuple[str, Any]]:
 
 
 def _agrees(record: Record, sample: Mapping[str, Any]) -> bool:
-    """Whether an annotated sample is the one that ``record`` was made from."""
+    """Tests if an annotated sample is the source of ``record``."""
     if record.question:
         return record.question == sample.get('question')
     plan = sample.get('plan')
@@ -280,11 +280,10 @@ def _agrees(record: Record, sample: Mapping[str, Any]) -> bool:
 
 
 def join_domains(records: Sequence[Record], annotated: Path) -> list[Record]:
-    """Adds to each record the domain of its annotated sample, which stands in the same row of ``test.json``.
+    """Adds to each record the domain of its annotated sample, which is in the same row of ``test.json``.
 
     Raises:
-        DataError: That file is missing or damaged. A row that is of another sample keeps no domain: a warning counts
-            them.
+        DataError: That file is missing or damaged. A row of another sample gets no domain; a warning has their number.
     """
     samples = dict(read_rows(annotated))
     joined, strangers = [], 0
@@ -304,8 +303,8 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
     """Reads a data file.
 
     Args:
-        file: Path of ``{task}.json`` in ``test_set``; domains come from ``test.json`` beside that folder, if it is
-            there.
+        file: Path of ``{task}.json`` in ``test_set``; domains come from ``test.json`` beside that folder, if it
+            exists.
         subset: Name of the row in the table.
         language: ``zh`` or ``en``.
 
@@ -313,7 +312,7 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
         One record per row, in the file's order.
 
     Raises:
-        DataError: The file is missing or cut short, or a row lacks a field. The message names file, row and the command
+        DataError: The file is missing or truncated, or a row lacks a field. The message names file, row and the command
             that fixes it.
     """
     row = find_subset(subset)
@@ -356,7 +355,7 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
         language: ``zh`` or ``en``.
 
     Raises:
-        DataError: It is missing or damaged, or of no such shape.
+        DataError: It is missing, damaged, or of another format.
     """
     subset_row = find_subset(subset)
     check_language(language)
@@ -379,7 +378,7 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
 
 
 def guess_language(file: Path, sample: str) -> str:
-    """``zh`` or ``en``: what the path says (``Chinese-dataset``), else whether ``sample`` of the text is Chinese."""
+    """Guesses ``zh`` or ``en`` from the path (``Chinese-dataset``), else from a ``sample`` of the text."""
     for language, folder in FOLDERS.items():
         if folder in file.resolve().parts:
             return language
@@ -387,5 +386,5 @@ def guess_language(file: Path, sample: str) -> str:
 
 
 def language_of(sample: str) -> str:
-    """``zh`` or ``en``: whether a text is Chinese."""
+    """Returns ``zh`` for a Chinese text, else ``en``."""
     return 'zh' if len(_CHINESE.findall(sample)) > _CHINESE_SHARE * len(sample) else 'en'

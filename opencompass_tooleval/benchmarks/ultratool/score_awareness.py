@@ -23,7 +23,7 @@ GLOBAL = 'global_accuracy'
 
 
 def flag(item: Mapping[str, Any]) -> int | None:
-    """``int(tool)``; None if there is none or it is no number."""
+    """Returns ``int(tool)``; None if it is missing or no number."""
     try:
         return int(item['tool'])
     # {"tool": 1e999} is read as inf, and int(inf) raises OverflowError.
@@ -32,14 +32,14 @@ def flag(item: Mapping[str, Any]) -> int | None:
 
 
 def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
-    """Global and local accuracy of scored steps."""
+    """Computes global and local accuracy of scored steps."""
     hits = tuple(float(step.values[LOCAL] or 0) for step in steps)
     values = {GLOBAL: float(all(hits)), LOCAL: sum(hits) / len(hits)}
     return Outcome(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
 
 
 def _score_step(step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    """Official: the first item that is readable counts. Strict: the first with the number, readable or not."""
+    """Scores a step. Official: the first readable item counts. Strict: the first with the number, readable or not."""
     item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
     predicted = None if item is None else flag(item)
     gold = int(step.tool)

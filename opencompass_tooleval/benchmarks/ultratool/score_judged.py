@@ -1,6 +1,6 @@
-"""Planning and tool creation: a judge's scores, 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
+"""Scores planning and tool creation by a judge: 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
 
-Judgements come as data (``judgement_rows.py``), and each counts only for the answer that it judged.
+Judgements are data (``judgement_rows.py``), and each counts only for the answer that it judged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JUDGED_KINDS = ('planning', 'creation')
 
 FULL = 10
 NOTHING_TO_JUDGE = frozenset({TOOL_MISSING, EMPTY})
-"""Reasons of steps that have nothing to judge: no created tool, no plan."""
+"""Reasons of steps without an item to judge: no created tool, no plan."""
 
 
 Judged = Judgement[Scores]
@@ -43,7 +43,7 @@ Judged = Judgement[Scores]
 
 
 def dimensions(subset: Subset) -> tuple[str, ...]:
-    """The judge's dimensions of a task, in the paper's order."""
+    """Returns the judge's dimensions of a task, in the paper's order."""
     return tuple(LABELS[subset.task])
 
 
@@ -52,9 +52,9 @@ def _is_tool(tool: Any) -> bool:
 
 
 def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> dict[str, Mapping[str, Any]]:
-    """The created tools that are judged: number of a gold step -> its tool, a non-empty object.
+    """Returns the created tools that are judged: number of a gold step -> its tool, a non-empty object.
 
-    Officially the first item with the number and a tool decides, whatever that is; strictly the first whose tool can be
+    Officially the first item with the number and a tool decides, valid or not; strictly the first whose tool can be
     judged.
     """
     tools = {}
@@ -68,9 +68,9 @@ def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> d
 
 
 def judged_parts(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, Any]:
-    """What of an answer is judged: its plan under ``''``, or the created tools by the number of their gold step.
+    """Returns the judged parts of an answer: its plan under ``''``, or the created tools by the number of their step.
 
-    A plan that is not there (an empty answer, thoughts that never end, no text) is nothing to judge.
+    A missing plan (an empty answer, unfinished thoughts, no text) is no part.
     """
     if record.subset.kind == 'planning':
         return {'': parsed.value} if isinstance(parsed.value, str) and parsed.value.strip() else {}
@@ -78,31 +78,31 @@ def judged_parts(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str
 
 
 def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
-    """The judgements of a record whose answer is not known, one per thing that could have one.
+    """Returns the judgements of a record with an unknown answer, one per possible item.
 
-    What no row is of is ``unjudged``: files say of a gold step without a created tool that it is ``missing``.
+    An item without a row is ``unjudged``: for a gold step without a created tool, files have a row with ``missing``.
     """
     by_step = {judged.step: judged for judged in judgements}
     return [by_step.get(number, Judged(record.id, number, FAILED, fault=NO_JUDGEMENT)) for number in numbers(record)]
 
 
 def numbers(record: Record) -> list[str]:
-    """Of each thing that could be judged, its step."""
+    """Returns the step of each possible item."""
     return [''] if record.subset.kind == 'planning' else [step.number for step in record.reference]
 
 
 def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protocol: Protocol) -> list[Judged]:
-    """The judgements of a record's answer, one per thing that could have one.
+    """Returns the judgements of a record's answer, one per possible item.
 
     Args:
         record: Its record.
         parsed: The answer as it was read.
-        judgements: What there is for this record, of this answer or of others.
+        judgements: Judgements of this record, of this answer or of others.
         protocol: The rules.
 
     Returns:
-        For what the answer has, the judgement of just that, or else one that does not say what it judged; ``unjudged``
-        where all are of other answers or there is none. For what it does not have, ``missing``.
+        For an item of the answer, the judgement of this item, or else one that does not identify its item;
+        ``unjudged`` if all are of other answers or there is none. For an item that the answer lacks, ``missing``.
     """
     parts = judged_parts(record, parsed, protocol)
     rows = []
@@ -117,7 +117,7 @@ def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protoc
 
 
 def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
-    """The outcome of an answer that no judge was asked about: every score is None."""
+    """Returns the outcome of an answer without a judge: every score is None."""
     parts, names = judged_parts(record, parsed, protocol), dimensions(record.subset)
     missing = EMPTY if record.subset.kind == 'planning' else TOOL_MISSING
     reasons = {number: NOT_JUDGED if number in parts else missing for number in numbers(record)}
@@ -148,10 +148,10 @@ def _step(judged: Judged, names: Sequence[str]) -> StepScore:
 
 
 def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> Outcome:
-    """The scores of one sample: those of its plan, or the means over its created tools.
+    """Computes the scores of one sample: those of its plan, or the means over its created tools.
 
     Officially a missing tool is left out, unless the sample has none at all: then each of its steps counts 0. Strictly
-    every missing tool counts 0. What could not be judged is left out of the mean and counted.
+    every missing tool counts 0. A missing judgement is left out of the mean and counted.
     """
     names = dimensions(subset)
     steps = tuple(_step(judged, names) for judged in judgements)
@@ -159,7 +159,7 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
     tried = any(step.reason not in NOTHING_TO_JUDGE for step in steps)
     if protocol.strict or not tried:
         counted = [step for step in steps if step.reason != UNJUDGED]
-    else:  # a detail must not tell of a 0 that does not count
+    else:  # a detail must not show a 0 that does not count
         steps = tuple(
             replace(step, values=dict.fromkeys(names)) if step.reason in NOTHING_TO_JUDGE else step for step in steps
         )
@@ -168,11 +168,11 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
 
 
 def check_unjudged(steps: Sequence[tuple[str, StepScore]], fix: str = '') -> int:
-    """Returns how many things could not be judged.
+    """Returns the number of missing judgements.
 
     Args:
-        steps: Record id and step score of everything that had something to judge.
-        fix: What to do about it.
+        steps: Record id and step score of every item that had something to judge.
+        fix: Advice for too many.
 
     Raises:
         UnjudgedError: It is more than 1%.

@@ -1,4 +1,4 @@
-"""Tool selection: the name of the right tool for each step (UltraTool, section 3.4)."""
+"""Scores tool selection: the name of the gold tool for each step (UltraTool, section 3.4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opencompass_tooleval.core.result import OK
 
 
 def wrong_name(record: Record, name: Any) -> str:
-    """Why a name is wrong: it is that of another tool, or of none in the toolset."""
+    """Returns the reason of a wrong name: it is that of another tool, or of none in the toolset."""
     return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else HALLUCINATED_TOOL
 
 

@@ -1,4 +1,4 @@
-"""What scoring a step gives, how steps are matched, and the words for what is wrong with them."""
+"""Scores of steps, matching of steps, and codes of their faults."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ ERROR_TYPES: Mapping[str, tuple[str, ...]] = {
     'incomplete_outputs': (STEP_MISSING, TOOL_MISSING, ARGS_MISSING),
     'incorrect_json': ('parse:',),
 }
-"""The paper's five types (section 4.5, App. B.5) -> codes or areas, the first that fits. What remains is a wrong choice
-or value, which the paper counts under none."""
+"""The paper's five types (section 4.5, App. B.5) -> codes or areas; the first match counts. Other codes are wrong
+choices or values, which belong to none of the paper's types."""
 
 Values = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
 class ArgumentScore:
-    """One argument: of the gold answer, or of the prediction only (``extra`` and ``hallucinated``: no ``value``)."""
+    """One argument of the gold answer, or only of the prediction (``extra`` and ``hallucinated``: no ``value``)."""
 
     name: str
     reason: str
@@ -60,15 +60,15 @@ class StepScore:
 
     Attributes:
         number: Its number.
-        values: Metric over steps -> 0-1, or None where it does not count, such as what could not be judged.
-        reason: ``ok`` or why a point is lost, as ``area:code``.
-        predicted: What the answer has for it.
-        gold: What it should have.
-        codes: Everything that is wrong with it, cost it a point or not.
+        values: Metric over steps -> 0-1, or None if it does not count, such as a missing judgement.
+        reason: ``ok`` or the reason for a lost point, as ``area:code``.
+        predicted: The answer's value.
+        gold: The gold value.
+        codes: All its faults, also those that cost no point.
         arguments: Usage: its arguments.
         why: Judged: dimension -> the judge's reason.
-        answer_digest: Judged: of what was judged.
-        fault: Why it could not be judged; ``''`` if it was.
+        answer_digest: Judged: digest of the judged item.
+        fault: The reason for a missing judgement; else ``''``.
     """
 
     number: str
@@ -97,9 +97,9 @@ class StepsScore(SampleScore):
 
     Attributes:
         steps: One per gold step, in order.
-        others: Predicted items beyond them.
-        flat: Metric -> values that its mean over the whole data set is taken over: the paper's ``local`` metrics and
-            the judge's on created tools are means over steps, not over samples.
+        others: Predicted items that belong to no gold step.
+        flat: Metric -> values for its mean over the complete data set: the paper's ``local`` metrics and the judge's on
+            created tools are means over steps, not over samples.
         domain: One of 22, or ``''``.
     """
 
@@ -109,7 +109,7 @@ class StepsScore(SampleScore):
     domain: str = ''
 
     def codes(self) -> Counter[str]:
-        """How often each code occurs: of the answer as a whole if it could not be read, else of its steps."""
+        """Counts each code: of the complete answer if it is unreadable, else of its steps."""
         if self.reason.startswith(('parse:', 'answer:', 'infra:')):
             return Counter([self.reason])
         counts = Counter(code for step in self.steps for code in step.codes)
@@ -117,7 +117,7 @@ class StepsScore(SampleScore):
         return counts
 
     def to_detail(self) -> dict[str, Any]:
-        """See :meth:`SampleScore.to_detail`; with ``domain``, ``steps`` and ``other_steps``."""
+        """Returns the detail of the sample, with ``domain``, ``steps`` and ``other_steps``."""
         return {
             **super().to_detail(),
             'domain': self.domain,
@@ -157,7 +157,7 @@ def _step_detail(step: StepScore) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a scorer says of a sample."""
+    """A scorer's result for a sample."""
 
     values: Values
     steps: tuple[StepScore, ...]
@@ -171,7 +171,7 @@ class Outcome:
 
 
 def number_of(item: Any, protocol: Protocol) -> str | None:
-    """The number of a predicted item's step; None without one."""
+    """Returns the number of a predicted item's step; None without one."""
     text = item.get('step') if isinstance(item, dict) else None
     return step_number(text) if protocol.strict else published_step_number(text)
 
@@ -179,10 +179,10 @@ def number_of(item: Any, protocol: Protocol) -> str | None:
 def item_of(
     items: Sequence[Any], step: Step, protocol: Protocol, readable: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[Mapping[str, Any] | None, bool]:
-    """The first predicted item with the number of ``step`` that is readable.
+    """Finds the first readable predicted item with the number of ``step``.
 
     Returns:
-        The item, or None; and whether there was one with that number at all.
+        The item, or None; and True if there was any item with that number.
     """
     seen = False
     for item in items:
@@ -194,7 +194,7 @@ def item_of(
 
 
 def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Iterator[OtherStep]:
-    """Predicted items that are the first of no gold step."""
+    """Yields predicted items that are not the first of a gold step."""
     plan = {step.number for step in record.steps}
     unanswered = {step.number for step in record.reference}
     for item in items:
@@ -206,7 +206,7 @@ def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Ite
 
 
 def error_type(code: str) -> str | None:
-    """The paper's error type of a code; None if it is none of the five."""
+    """Returns the paper's error type of a code; None if it has none."""
     for name, patterns in ERROR_TYPES.items():
         if any(code.startswith(pattern) if pattern.endswith(':') else code == pattern for pattern in patterns):
             return name
@@ -214,5 +214,5 @@ def error_type(code: str) -> str | None:
 
 
 def flat_mean(values: Sequence[float]) -> float | None:
-    """Mean of a sample's steps; None without any."""
+    """Computes the mean of a sample's steps; None without any."""
     return sum(values) / len(values) if values else None

@@ -1,4 +1,4 @@
-"""Tool usage: the arguments of the call of each step (UltraTool, section 3.4)."""
+"""Scores tool usage: the arguments of the call of each step (UltraTool, section 3.4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOCAL = 'local_levenshtein'
 
 
 def similarity(predicted: Any, gold: Any) -> float:
-    """1 - Levenshtein distance / longer length, over ``str()`` of both; an empty gold value wants an empty one."""
+    """Computes 1 - Levenshtein distance / longer length, of ``str()`` of both; an empty gold value needs ''."""
     left, right = str(predicted), str(gold)
     longer = max(len(left), len(right))
     return 1 - Levenshtein.distance(left, right) / longer if longer else 1.0
@@ -53,7 +53,7 @@ def _arguments(record: Record, step: Step, param: Mapping[Any, Any]) -> Iterator
 
 
 def _tool_codes(record: Record, step: Step, item: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tool is given in the question, so that another name costs nothing; it is counted."""
+    """Returns the codes of another tool: the question gives the tool, so that this costs no point, but is counted."""
     tool = item.get('tool')
     return (wrong_name(record, tool),) if isinstance(tool, str) and tool != step.tool else ()
 
@@ -82,8 +82,7 @@ def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Prot
 def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
     """Scores the items of an answer: the mean over gold arguments, then over steps.
 
-    A step of which the gold answer has no argument scores 0 officially, whatever is predicted; strictly 1 if the
-    prediction has none either.
+    A step without gold arguments scores 0 officially, for any prediction; strictly 1 if the prediction has none either.
     """
     steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
     values = tuple(float(step.values[LOCAL] or 0) for step in steps)

@@ -1,4 +1,4 @@
-"""Scores answers to UltraTool: one record and one answer in, one :class:`StepsScore` out; and their aggregate."""
+"""Scores answers to UltraTool: one record and one answer in, one :class:`StepsScore` out; and aggregates them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.answer import TOO_LONG, why_unread
+from opencompass_tooleval.core.answer import TOO_LONG, Answer, as_answer, why_unread
 from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK
 from opencompass_tooleval.judging.judgement import by_record
@@ -28,9 +28,14 @@ _SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], Outcome]] = {
 }
 
 
+def _why_unread(answer: Any) -> str:
+    """Why there is nothing to read in an answer or its text; ``''`` if there is, as in a list read already."""
+    return why_unread(as_answer(answer)) if isinstance(answer, (Answer, str)) else ''
+
+
 def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
-    """Reads an answer; never raises, whatever it holds."""
-    reason = why_unread(answer)
+    """Reads an answer; never raises."""
+    reason = _why_unread(answer)
     if reason.startswith(INFRA) or reason == TOO_LONG:
         return unread(reason)
     return read(answer, subset.reading, protocol)
@@ -41,7 +46,7 @@ def _json_rates(answer: Any, parsed: Parsed) -> dict[str, float | None]:
 
 
 def _gold(record: Record) -> Any:
-    """The gold plan, or number of a step -> what it should have: flag, name, arguments or tool."""
+    """Returns the gold plan, or number of a step -> its gold flag, name, arguments or tool."""
     if record.subset.kind == 'planning':
         return record.plan
     gold_of = {'awareness': lambda step: int(step.tool), 'usage': lambda step: step.param}
@@ -49,9 +54,9 @@ def _gold(record: Record) -> Any:
 
 
 def _answered(record: Record, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> Any:
-    """What was read, in the shape of :func:`_gold`: a step counts by its number, wherever it stands.
+    """Returns the answer's values in the format of :func:`_gold`, by the numbers of steps.
 
-    What belongs to no gold step is in :attr:`StepsScore.others`.
+    Items of no gold step are in :attr:`StepsScore.others`.
     """
     if record.subset.kind == 'planning' or not parsed.ok:
         return parsed.value
@@ -64,7 +69,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
     values = {**outcome.values, **_json_rates(answer, parsed)}
     reason = outcome.reason
     if reason != OK:
-        reason = why_unread(answer) or parsed.reason or reason
+        reason = _why_unread(answer) or parsed.reason or reason
     return StepsScore(
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},
@@ -91,10 +96,10 @@ def score_answer(
     Args:
         record: Its record.
         answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
-            list that has been read already.
+            list that was already read.
         protocol: The rules.
-        judgements: Planning and tool creation: the judgements of this record, of which only those of this very answer
-            count (``score_judged.matched``); None if nobody was asked: the judged scores are None.
+        judgements: Planning and tool creation: the judgements of this record, of which only those of this answer count
+            (``score_judged.matched``); None without a judge: the judged scores are None.
     """
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
@@ -119,7 +124,7 @@ def score_answers(
     """Scores a subset: one score per record, in the same order (see :func:`score_answer`).
 
     Raises:
-        ValueError: There are more records than answers or fewer, or a judgement is of no record.
+        ValueError: The numbers of records and answers differ, or a judgement is of no record.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
@@ -139,8 +144,8 @@ def score_judgements(
         subset: Planning or tool creation.
         judgements: The judgements, with those that are ``missing``.
         protocol: The rules.
-        records: If they are known: every one is scored, in their order, and what no judgement is of is ``unjudged``. If
-            not: every record that a judgement names.
+        records: The records, if known: every one is scored, in their order, and an item without a judgement is
+            ``unjudged``. By default the records that judgements name.
 
     Raises:
         ValueError: A judgement is of none of the records.
@@ -168,9 +173,9 @@ def score_judgements(
 
 
 def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Aggregate:
-    """Aggregates scores; metrics over steps are flat means over all steps of all samples, as the paper has them.
+    """Aggregates scores; metrics over steps are flat means over all steps of all samples, as in the paper.
 
-    Steps of one sample hang together: the error is that of a ratio of sums over samples.
+    Steps of one sample are correlated: the error is that of a ratio of sums over samples.
 
     Raises:
         ValueError: There is no sample, or one lacks a metric.
@@ -188,12 +193,12 @@ def _ordered(counts: Counter[str]) -> dict[str, int]:
 
 
 def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str, Any]:
-    """What a result says beside its metrics, as JSON values.
+    """Returns further parts of a result beside its metrics, as JSON values.
 
     Returns:
-        ``steps`` (number of gold steps), ``domains`` (domain -> ``samples`` and each metric), ``codes`` (code -> how
-        often, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> how often),
-        ``parse_methods`` (way of reading -> samples) and ``unjudged``.
+        ``steps`` (number of gold steps), ``domains`` (domain -> ``samples`` and each metric), ``codes`` (code ->
+        number, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> number),
+        ``parse_methods`` (parse method -> samples) and ``unjudged``.
     """
     codes: Counter[str] = Counter()
     for score in scores:

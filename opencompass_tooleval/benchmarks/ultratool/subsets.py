@@ -1,9 +1,9 @@
 """The subsets of UltraTool. Literals only: configs read this file inside ``read_base()``.
 
-``file`` is a name below ``{folder}/test_set/``, ``kind`` names the scorer, ``reading`` how an answer is read,
+``file`` is a name below ``{folder}/test_set/``, ``kind`` names the scorer, ``reading`` the reader of answers,
 ``metrics`` are in fixed order, ``count`` is the number of rows per language (arXiv 2401.17167, section 4.1),
-``toolset_size`` that of the toolset with its distractors (0: as the file has it), ``official`` whether the authors' own
-file is to be had: where it is not, the file is built from the annotated samples and says so.
+``toolset_size`` that of the toolset with its distractors (0: that of the file), ``official`` is true if the authors'
+file is published: otherwise the file is built from the annotated samples, and marked.
 """
 
 LANGUAGES = (

@@ -1,5 +1,5 @@
-# Any OpenAI-compatible server. The key is read from $OPENAI_API_KEY. For cost: prices=dict(input=..., output=...) per
-# million tokens. For several trials (n of a data set) a temperature above 0.
+# Any OpenAI-compatible server. The key is read from $OPENAI_API_KEY. To compute the cost, set
+# prices=dict(input=..., output=...) per million tokens. Several trials (n of a data set) need a temperature above 0.
 from opencompass_tooleval.models import ToolEvalOpenAI
 
 models = [
@@ -12,7 +12,7 @@ models = [
         max_seq_len=128000,
         max_out_len=512,
         max_workers=16,
-        batch_size=64,  # of data sets that are not ours; ours ask max_workers questions at a time
+        batch_size=64,  # for other packages' data sets; ours send max_workers requests at a time
         run_cfg=dict(num_gpus=0),
     )
 ]

@@ -1,4 +1,4 @@
-# No model: the gold answers, and gold answers of which some are damaged. They show what the benchmarks measure.
+# No model: the gold answers, and partly damaged gold answers, which show the range of the benchmarks.
 from opencompass_tooleval.models import OracleModel
 
 models = [

@@ -1,4 +1,4 @@
-# Answers that exist already: T-Eval's own result files or folders, OpenCompass predictions, or JSON lines.
+# Existing answers: T-Eval's own result files or folders, OpenCompass predictions, or JSON lines.
 from opencompass_tooleval.models import ReplayModel
 
 models = [

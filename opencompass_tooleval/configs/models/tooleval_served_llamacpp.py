@@ -1,5 +1,5 @@
-# llama.cpp's server, which each task starts: '/opt/llama.cpp/llama-server', say. `path` is a GGUF file. It answers
-# `--parallel` requests at once, each with its share of `--ctx-size`; `--jinja` takes the model's own chat template.
+# llama.cpp's server, which each task starts, such as '/opt/llama.cpp/llama-server'. `path` is a GGUF file. It answers
+# `--parallel` requests at once, each with its share of `--ctx-size`; `--jinja` uses the model's chat template.
 from opencompass_tooleval.models import ToolEvalServed
 
 models = [

@@ -1,6 +1,6 @@
-# LMDeploy, which each task starts on its own GPUs, in an environment of its own: '/envs/lmdeploy/bin/lmdeploy', say.
-# It takes a key on the command line alone, where everybody on the node would see it: it listens without one, on
-# loopback. The tool parser is that of Qwen2.5.
+# LMDeploy, which each task starts on its own GPUs, in a separate environment, such as '/envs/lmdeploy/bin/lmdeploy'.
+# It accepts a key only on the command line, which everybody on the node can see: it listens without one, on loopback.
+# The tool parser is that of Qwen2.5.
 from opencompass_tooleval.models import ToolEvalServed
 
 models = [

@@ -1,6 +1,6 @@
-# SGLang, which each task starts on its own GPUs, in an environment of its own: name its interpreter in place of
-# 'python'. It takes a key on the command line alone, where everybody on the node would see it: it listens without one,
-# on loopback. The tool parser is that of Qwen2.5; greedy is greedy, without the penalties that the model comes with.
+# SGLang, which each task starts on its own GPUs, in a separate environment: replace 'python' by its interpreter. It
+# accepts a key only on the command line, which everybody on the node can see: it listens without one, on loopback. The
+# tool parser is that of Qwen2.5; decoding is greedy, without the penalties of the model's generation config.
 from opencompass_tooleval.models import ToolEvalServed
 
 models = [

@@ -1,5 +1,5 @@
-# `transformers serve` of this very environment (4.57: transformers[serving]), for a model that no other engine has. It
-# reads no key, answers one request after the other, and reads tool calls for Qwen's architectures alone.
+# `transformers serve` of this environment (4.57: transformers[serving]), for a model that no other engine supports. It
+# reads no key, answers one request after the other, and reads tool calls only for Qwen's architectures.
 from opencompass_tooleval.models import ToolEvalServed
 
 models = [

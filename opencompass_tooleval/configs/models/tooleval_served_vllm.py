@@ -1,6 +1,6 @@
-# vLLM, which each task starts on its own GPUs. It needs an environment of its own: '/envs/vllm/bin/vllm' instead of
-# 'vllm', or a container. The tool parser is that of Qwen2.5; greedy is greedy, without the penalties that the model
-# comes with in its generation_config.json.
+# vLLM, which each task starts on its own GPUs. It needs a separate environment ('/envs/vllm/bin/vllm' instead of
+# 'vllm') or a container. The tool parser is that of Qwen2.5; decoding is greedy, without the penalties of the model's
+# generation_config.json.
 from opencompass_tooleval.models import ToolEvalServed
 
 models = [

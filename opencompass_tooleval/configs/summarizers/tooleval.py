@@ -1,5 +1,5 @@
-# Every benchmark of this package, and side by side those that ran with instructions or with native function calling
-# too; rows that no model has are left out.
+# Every benchmark of this package, and comparisons with the runs with instructions or with native function calling;
+# rows without any model are left out.
 from mmengine.config import read_base
 
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer

@@ -1,4 +1,4 @@
-# Agents, loop by loop, and side by side those that ran with instructions, or wrote their calls, too.
+# Agents, loop by loop, and comparisons with the runs with instructions, or with written calls.
 from mmengine.config import read_base
 
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer

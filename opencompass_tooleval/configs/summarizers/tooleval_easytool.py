@@ -1,5 +1,5 @@
-# T-Eval and UltraTool, and each with documentation and with instructions side by side. Tokens are counted with each
-# model's own tokenizer where it is on this machine; name another one with tokenizer='FOLDER'.
+# T-Eval and UltraTool, and comparisons of documentation and instructions. Tokens are counted with each model's
+# tokenizer if it is on this machine; set another one with tokenizer='FOLDER'.
 from mmengine.config import read_base
 
 from opencompass_tooleval.instructions.summarizer import ToolEvalEasyToolSummarizer

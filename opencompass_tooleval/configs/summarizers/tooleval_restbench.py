@@ -1,5 +1,5 @@
 # RestBench: correct path rate (EasyTool, Figure 5) and tool-name errors (lower is better), with documentation, with
-# native calls, with instructions, and as EasyTool's own script asks. No mean: the services are reported one by one.
+# native calls, with instructions, and with EasyTool's prompt. No mean: the services are reported separately.
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 tooleval_restbench_rows = [

@@ -1,7 +1,7 @@
-"""T-Eval's tools that have a state: Email, FileOperation, PPT, ReserveMeeting, and TimeTool with a fixed clock.
+"""T-Eval's tools with a state: Email, FileOperation, PPT, ReserveMeeting, and TimeTool with a fixed clock.
 
-They are written after the descriptions of the APIs and after recorded responses, whose words they use. Each task has
-its own, as if it were the first to call them.
+They follow the descriptions of the APIs and the words of recorded responses. Each task has its own tools, in their
+initial state.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ from opencompass_tooleval.environments.teval_tools.slides import Slides
 
 
 def teval_functions() -> tuple[FunctionTool, ...]:
-    """The tools of one task; files and presentations share a disk."""
+    """Creates the tools of one task; files and presentations share a disk."""
     disk = Disk()
     return (Email(), Files(disk), Slides(disk), Meetings(), Clock())

@@ -1,4 +1,4 @@
-"""TimeTool: a clock that stands still."""
+"""TimeTool: a clock with a fixed time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opencompass_tooleval.environments.teval_tools.described import DescribedToo
 
 FORMAT = '%Y-%m-%d %H:%M'
 START = datetime(2023, 10, 19, 14, 57)
-"""A Thursday on which T-Eval's responses were recorded; a task that recorded another time has that."""
+"""A Thursday on which T-Eval's responses were recorded; a task that recorded another time has that one."""
 
 _DAYS = ('Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday')
 
@@ -27,11 +27,11 @@ class Clock(DescribedTool):
         return said(time=self._now.strftime(FORMAT))
 
     def _weekday(self, arguments: Mapping[str, str]) -> FunctionAnswer:
-        # Not strftime('%A'), which speaks the language of the machine.
+        # Not strftime('%A'), which depends on the locale of the machine.
         return said(weekday=_DAYS[self._now.weekday()])
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """It stands at the time that was recorded."""
+        """Sets the recorded time."""
         try:
             self._now = datetime.strptime(str(recorded_fields(response).get('time'))[:20], FORMAT)
         except ValueError:

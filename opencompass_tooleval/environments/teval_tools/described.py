@@ -1,4 +1,4 @@
-"""What the tools share: parameters as their descriptions have them, and responses as they were recorded."""
+"""Shared code of the tools: parameters as in their descriptions, and responses as recorded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from opencompass_tooleval.core.reading import parse_literal
 from opencompass_tooleval.environments.functions import FunctionAnswer
 
 MAX_TEXT = MAX_CHARS
-"""Characters of one argument that a tool takes."""
+"""Maximum number of characters of one argument."""
 
 MAX_THINGS = 1_000
-"""Files, emails, pages or bookings that a task may have."""
+"""Maximum number of files, emails, pages or bookings of a task."""
 
 NO_SPACE = '[Errno 28] No space left on device'
 
@@ -24,22 +24,23 @@ Api = Callable[[Mapping[str, str]], FunctionAnswer]
 
 
 def said(**fields: Any) -> FunctionAnswer:
-    """A response as T-Eval records them: a dict as Python writes it."""
+    """Formats a response as T-Eval records it: a dict as Python writes it."""
     return FunctionAnswer(str(fields))
 
 
 def recorded_fields(response: str) -> Mapping[str, Any]:
-    """The fields of a recorded response; of one that is no dict, none."""
+    """Reads the fields of a recorded response; none if it is no dict."""
     value = parse_literal(response).value
     return value if isinstance(value, dict) else {}
 
 
 class DescribedTool:
-    """A tool whose APIs take texts, checked as Python checks the parameters of a function.
+    """A tool whose APIs take texts; parameters are checked like those of a Python function.
 
     Args:
         tool: Its name.
-        apis: API -> what answers it, its required and its optional parameters. Numbers and booleans reach it as text.
+        apis: API -> its function, its required and its optional parameters. The function gets numbers and booleans as
+            text.
     """
 
     def __init__(self, tool: str, apis: Mapping[str, tuple[Api, tuple[str, ...], tuple[str, ...]]]) -> None:
@@ -47,7 +48,7 @@ class DescribedTool:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``TOOL.API`` of each."""
+        """``TOOL.API`` of each API."""
         return tuple(self._apis)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
@@ -67,7 +68,7 @@ class DescribedTool:
         return answer(texts)
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """Nothing is learned, unless a tool says what."""
+        """Learns nothing, unless a subclass overrides it."""
 
 
 def _wrong(text: str) -> FunctionAnswer:

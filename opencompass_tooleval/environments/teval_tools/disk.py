@@ -7,11 +7,11 @@ import posixpath
 from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS
 
 MAX_CHARS_IN_ALL = 2_000_000
-"""What a task may write."""
+"""Maximum number of characters that a task may write."""
 
 
 class Disk:
-    """Files by path, and the folders that are there: the working one and, as recorded, ``outputs`` and ``/home``."""
+    """Files by path, and the existing folders: the working one and, as recorded, ``outputs`` and ``/home``."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
@@ -19,15 +19,15 @@ class Disk:
         self._left = MAX_CHARS_IN_ALL
 
     def read(self, path: str) -> str | None:
-        """What is in a file; None if there is no such file."""
+        """Returns the content of a file; None if it does not exist."""
         return self._files.get(_plain(path))
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Tests if a file exists."""
         return _plain(path) in self._files
 
     def put(self, path: str, text: str = '') -> bool:
-        """Writes a file, with its folder if need be; whether there was space."""
+        """Writes a file, and creates its folder if necessary; returns False if there was no space."""
         path = _plain(path)
         if self._left < len(text) or (len(self._files) >= MAX_THINGS and path not in self._files):
             return False
@@ -37,9 +37,9 @@ class Disk:
         return True
 
     def why_no_folder(self, path: str) -> str:
-        """What Python says where a file's folder is not there and cannot be made; ``''`` if all is well.
+        """Returns Python's error if a file's folder does not exist and cannot be created; else ``''``.
 
-        As recorded: a folder is made in one that is there (``/home`` is another's), but not two at once.
+        As recorded: one missing folder is created in an existing one (``/home`` belongs to another user), but not two.
         """
         folder = posixpath.dirname(_plain(path))
         if folder in self._folders and folder not in ('/', '/home'):
@@ -51,5 +51,5 @@ class Disk:
 
 
 def _plain(path: str) -> str:
-    """``./outputs//a.txt`` -> ``outputs/a.txt``."""
+    """Normalizes a path: ``./outputs//a.txt`` -> ``outputs/a.txt``."""
     return posixpath.normpath(path) if path else ''

@@ -1,4 +1,4 @@
-"""Email: an outbox that is kept, and an inbox."""
+"""Email: an outbox that keeps sent mail, and an inbox."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INBOX: tuple[Mapping[str, Any], ...] = (
         'is_read': False,
     },
 )
-"""Where no inbox is recorded. Ours."""
+"""The inbox if none is recorded, written for this package."""
 
 
 class Email(DescribedTool):
     """The mail of one task.
 
     Attributes:
-        sent: What was sent, in order. An attachment is not looked for.
+        sent: Sent mail, in order. Attachments are not checked.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Email(DescribedTool):
             'Email',
             {
                 'send': (self._send, ('address', 'title'), ('body', 'attachment')),
-                # T-Eval's gold calls leave only_unread out, though it is described as required.
+                # T-Eval's gold calls leave only_unread out, though its description requires it.
                 'show': (self._show, (), ('only_unread',)),
             },
         )

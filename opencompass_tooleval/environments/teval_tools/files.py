@@ -1,4 +1,4 @@
-"""FileOperation: files of the task's own disk."""
+"""FileOperation: files on the task's disk."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from opencompass_tooleval.environments.teval_tools.disk import Disk
 
 
 class Files(DescribedTool):
-    """Reads what was written, and what recorded responses say is there.
+    """Reads files that the task wrote, or that recorded responses show.
 
     Args:
-        disk: The task's.
+        disk: The disk of the task.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -44,7 +44,7 @@ class Files(DescribedTool):
         return said(text=text)
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """A file that was read is there, unless the task has written it since."""
+        """Adds a file from a recorded response, unless the task has written it since."""
         path, text = arguments.get('file_path'), recorded_fields(response).get('text')
         if name != 'FileOperation.read_file' or not isinstance(path, str) or not isinstance(text, str):
             return

@@ -8,14 +8,14 @@ from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS, NO_SPACE, DescribedTool, said
 
 Span = tuple[int, int]
-"""Minutes of the day: the first of it and the first after it."""
+"""Minutes of the day: start (included) and end (excluded)."""
 
 BOOKED: Mapping[int, tuple[Span, ...]] = {
     101: ((10 * 60, 12 * 60), (14 * 60, 16 * 60)),
     102: ((14 * 60, 16 * 60),),
     103: ((10 * 60, 12 * 60),),
 }
-"""Room -> when others have it: the least that all recorded responses of T-Eval agree with."""
+"""Room -> times booked by others: the shortest ones that agree with all recorded responses of T-Eval."""
 
 _NO_TIME = 'Time should be in xx:xx format.'
 
@@ -73,7 +73,7 @@ class Meetings(DescribedTool):
         if span is None:
             return FunctionAnswer(_NO_TIME)
         if room not in map(str, self._booked):
-            return FunctionAnswer(room)  # a KeyError's words, as recorded
+            return FunctionAnswer(room)  # the text of a KeyError, as recorded
         if not self._is_free(int(room), span):
             return said(text='This room is not available in booked time.')
         if sum(map(len, self._booked.values())) >= MAX_THINGS:

@@ -1,4 +1,4 @@
-"""PPT: a presentation that grows page by page."""
+"""PPT: a presentation to which pages are added."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Slides(DescribedTool):
     """The presentation of one task.
 
     Args:
-        disk: The task's: pictures that were fetched lie on it, and presentations that were saved.
+        disk: The disk of the task, for downloaded pictures and saved presentations.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -70,7 +70,7 @@ class Slides(DescribedTool):
         return said(status=f'submitted. view ppt at {self._location}')
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """A picture that was fetched is there."""
+        """Adds a downloaded picture."""
         path = recorded_fields(response).get('picture_url')
         if name == 'PPT.get_image' and isinstance(path, str):
             self._disk.put(path)

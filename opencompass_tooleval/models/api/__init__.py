@@ -1,1 +1,1 @@
-"""What an OpenAI-compatible server is asked with, and how its replies and failures are read."""
+"""Requests to OpenAI-compatible servers, and readers of their replies and failures."""

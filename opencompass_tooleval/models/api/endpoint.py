@@ -20,7 +20,7 @@ from opencompass_tooleval.models.api.reply import read_message
 _LONGEST_PAUSE = 10.0
 _SECONDS_TO_CONNECT = 20.0
 _SLACK = 300.0
-"""Every request ends by itself; a machine that has much to do may be late with that."""
+"""Seconds beyond the limits of requests, which end by themselves, but perhaps late on a busy machine."""
 
 
 _AGAIN = ('infra:rate_limit', 'infra:server', 'infra:connection')
@@ -36,10 +36,10 @@ class RawReply:
     """A reply as the server sent it.
 
     Attributes:
-        message: Of the first choice; put together if it was streamed.
+        message: The message of the first choice; assembled if it was streamed.
         finish_reason: Its ``finish_reason``; None if that is no text.
-        usage: As it came.
-        body: The whole object; empty for a stream.
+        usage: Unchanged ``usage``.
+        body: The complete object; empty for a stream.
     """
 
     message: Mapping[str, Any]
@@ -49,24 +49,24 @@ class RawReply:
 
     @property
     def text(self) -> str:
-        """The content, where it is text."""
+        """The content, if it is text."""
         content = self.message.get('content')
         return content if isinstance(content, str) else ''
 
     @property
     def functions(self) -> list[Mapping[str, Any]]:
-        """The ``function`` of each tool call, as it came."""
+        """The ``function`` of each tool call, unchanged."""
         calls = self.message.get('tool_calls')
         return [_mapping(_mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
 
     @property
     def choices(self) -> int:
-        """How many choices there are; of a stream 1."""
+        """Number of choices; 1 for a stream."""
         choices = self.body.get('choices')
         return len(choices) if isinstance(choices, list) else 1
 
     def tokens(self, kind: str) -> int | None:
-        """What ``usage`` says of ``prompt`` or ``completion``; None if it says nothing."""
+        """Returns the tokens of ``prompt`` or ``completion`` in ``usage``; None if missing."""
         return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
 
@@ -77,13 +77,13 @@ class Endpoint:
     Args:
         url: The base URL, such as ``http://127.0.0.1:8000/v1``.
         model: Its name on the server.
-        key: '' sends none.
-        timeout: Seconds per request at most.
-        seconds: For all of them; none is sent after that.
+        key: The API key; '' sends none.
+        timeout: Maximum number of seconds per request.
+        seconds: Maximum number of seconds for all requests.
 
     Attributes:
-        requests: How many were sent.
-        prompt_tokens, completion_tokens: Of all replies, as far as they say it.
+        requests: Number of requests so far.
+        prompt_tokens, completion_tokens: Tokens of all replies that report them.
     """
 
     url: str
@@ -98,10 +98,10 @@ class Endpoint:
     _client: HttpClient = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Cuts the path of chat completions off, and begins to count the time.
+        """Removes the path of chat completions from the URL, and starts the clock.
 
         Raises:
-            ValueError: The URL is none.
+            ValueError: The URL is invalid.
         """
         self.url = check_base_url(self.url).removesuffix('/chat/completions')
         self._end = time.monotonic() + self.seconds
@@ -109,7 +109,7 @@ class Endpoint:
         remember_keys([self.key])
 
     def close(self) -> None:
-        """Ends its connections."""
+        """Closes its connections."""
         run(self._client.close(), _SLACK)
 
     @property
@@ -118,12 +118,12 @@ class Endpoint:
         return redact(self.url)
 
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
-        """The JSON of a page below the base URL.
+        """Requests the JSON of a page below the base URL.
 
         Args:
-            path: Such as ``models``.
-            key: In place of the key.
-            url: In place of the base URL.
+            path: A path such as ``models``.
+            key: Replaces the key.
+            url: Replaces the base URL.
 
         Raises:
             Failure: There is none.
@@ -136,15 +136,15 @@ class Endpoint:
             raise Failure('infra:bad_response', f'no JSON: {excerpt(reply.text)}') from None
 
     def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> RawReply:
-        """Asks for a chat completion, once more where that may help: a server is busy, a connection broke.
+        """Requests a chat completion, twice if that may help: the server is busy, or a connection broke.
 
         Args:
             messages: The conversation.
-            within: Seconds at most, if fewer than ``timeout``.
-            settings: What else the request says.
+            within: Maximum number of seconds, if below ``timeout``.
+            settings: Further members of the request.
 
         Raises:
-            Failure: No message came.
+            Failure: There was no message in reply.
         """
         reply = self.ask_all([messages], within, **settings)[0]
         if isinstance(reply, Failure) and reply.again and reply.reason in _AGAIN:
@@ -161,13 +161,13 @@ class Endpoint:
         key: str | None = None,
         **settings: Any,
     ) -> list[RawReply | Failure]:
-        """Asks all at the same time, each once; the replies are in the order of the questions.
+        """Sends all requests at the same time, each once; the replies are in the order of the questions.
 
         Args:
             questions: A conversation each.
-            within: As :meth:`ask`.
-            key: In place of the key.
-            settings: As :meth:`ask`.
+            within: Maximum number of seconds, if below ``timeout``.
+            key: Replaces the key.
+            settings: Further members of each request.
         """
         headers = {**self._headers(key), 'Content-Type': 'application/json'}
         requests = ({'model': self.model, 'messages': list(messages), **settings} for messages in questions)
@@ -236,7 +236,7 @@ def _url(base: str, path: str) -> str:
 
 
 def _checked(exchanged: HttpReply | Failure) -> HttpReply:
-    """The reply, if its status is 200.
+    """Returns the reply, if its status is 200.
 
     Raises:
         Failure: It is not.

@@ -1,4 +1,4 @@
-"""A model's server that runs beside us: started on a free port, waited for, and taken down. Imports no OpenCompass."""
+"""Starts a model's server beside this process on a free port, waits for it, and stops it. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from opencompass_tooleval.models.api.redaction import excerpt, remember_keys
 
 HOST = '127.0.0.1'
 PORTS = range(20_000, 32_000)
-"""Below those that Linux gives to outgoing connections: an engine binds minutes after its port was chosen."""
+"""Ports below those that Linux gives to outgoing connections: an engine binds minutes after its port was chosen."""
 
 _CHOICES = 200
 _STARTS = 5
@@ -41,31 +41,31 @@ _TAKEN = ('address already in use', 'eaddrinuse', 'address in use', 'errno 98')
 
 
 class EngineError(RuntimeError):
-    """The engine does not start, or has ended; the message ends with the last lines of its log."""
+    """The engine does not start, or has ended; the message has the last lines of its log."""
 
 
 def visible_gpus() -> int:
-    """GPUs that a program started by this process would see, 1 at least."""
+    """Returns the number of GPUs that a program started by this process would see, at least 1."""
     visible = os.environ.get('CUDA_VISIBLE_DEVICES')
     seen = glob.glob('/dev/nvidia[0-9]*') if visible is None else [word for word in visible.split(',') if word.strip()]
     return max(1, len(seen))
 
 
 def claim_port() -> tuple[int, socket.socket]:
-    """A free port, and what keeps other tasks on this machine from choosing it until it is closed.
+    """Returns a free port, and a socket that prevents other tasks on this machine from choosing it until it is closed.
 
-    vLLM shares its port with any other vLLM of the same user (``SO_REUSEPORT``), and a server on a port that is not
-    one's own would answer for another model.
+    vLLM shares its port with any other vLLM of the same user (``SO_REUSEPORT``), so that a server on a shared port
+    would answer for another model.
 
     Raises:
-        EngineError: None is free.
+        EngineError: No port is free.
     """
     for _ in range(_CHOICES):
         # Not random: tasks that are forked one after the other may draw the same numbers.
         port = PORTS[secrets.randbelow(len(PORTS))]
         claim = socket.socket(socket.AF_UNIX)
         try:
-            if sys.platform == 'linux':  # a name in no file system, which ends with the process, as ports do
+            if sys.platform == 'linux':  # a name outside of file systems, which ends with the process, like ports
                 claim.bind(f'\0opencompass-tooleval-engine-{port}')
             with socket.socket() as looking:
                 looking.bind(('', port))
@@ -84,28 +84,27 @@ def _answers(port: int) -> bool:
 
 
 class Engine:
-    """A server that is started by a command.
+    """A server that a command starts.
 
-    It runs under :mod:`~.engine_guard`, which takes it down, with all that it started, when
-    this process ends in whatever way.
+    It runs under :mod:`~.engine_guard`, which stops it, with all processes that it started, at any end of this process.
 
     Args:
-        command: Its words. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (how many are visible) and ``{python}`` (the
-            interpreter of this process) are filled in; no other brace means anything.
-        model: What stands for ``{model}``.
-        health: Path that answers with status 200 once the engine can be asked.
-        startup: Seconds that it may take to get there.
-        env: More variables of its environment, filled in as the command; None takes one out.
-        key_variable: Variable by which it gets its random key; None for an engine that reads none.
-        grace: Seconds between SIGTERM and SIGKILL in the end.
+        command: Words of the command. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (number of visible GPUs) and
+            ``{python}`` (the interpreter of this process) are filled in; other braces stay.
+        model: Replaces ``{model}``.
+        health: Path that returns status 200 when the engine is ready.
+        startup: Maximum number of seconds until it is ready.
+        env: Further variables of its environment, filled in like the command; None removes one.
+        key_variable: Variable with its random key; None for an engine that reads none.
+        grace: Seconds between SIGTERM and SIGKILL.
 
     Attributes:
-        key: Its key, drawn at random.
-        port: Where it listens; 0 before it is started.
-        log: Where its output goes. It is appended to.
+        key: Its random key.
+        port: Its port; 0 before the start.
+        log: File to which its output is appended.
 
     Raises:
-        ValueError: The command is no list of words, or nothing tells the engine its port.
+        ValueError: The command is no list of words, or does not pass the port.
     """
 
     def __init__(
@@ -142,20 +141,20 @@ class Engine:
 
     @property
     def url(self) -> str:
-        """Its base URL as OpenAI's clients take it."""
+        """Its base URL for OpenAI's clients."""
         return f'http://{HOST}:{self.port}/v1'
 
     @property
     def is_started(self) -> bool:
-        """Whether it was started, and not taken down since; it may have ended by itself."""
+        """True after a start and before a stop; the engine may have ended by itself."""
         return self._guard is not None
 
     def start(self, log: Path | None, stop: threading.Event) -> None:
-        """Starts it and returns when it is healthy. One that ended because its port was taken gets another one.
+        """Starts the engine and returns when it is healthy. If its port was taken, it is started again on another.
 
         Args:
-            log: File for its output; None takes a temporary one.
-            stop: Ends the waiting, and with it the engine.
+            log: File for its output; None for a temporary one.
+            stop: Ends the wait, and the engine.
 
         Raises:
             EngineError: It ended, or was not healthy in time.
@@ -197,7 +196,7 @@ class Engine:
         self._owner = os.getpid()
         atexit.register(self.stop)
         assert self._guard.stdin is not None
-        with suppress(BrokenPipeError):  # its status and the log say more
+        with suppress(BrokenPipeError):  # its status and the log have the error
             self._guard.stdin.write(json.dumps(told).encode() + b'\n')
 
     def _filled(self, text: str) -> str:
@@ -224,7 +223,7 @@ class Engine:
         return environment
 
     def _becomes_healthy(self, stop: threading.Event, may_try_again: bool) -> bool:
-        """Waits for it; False if it is to be started again, or not to be waited for any more."""
+        """Waits until it is healthy; returns False if it should be started again, or ``stop`` is set."""
         deadline = time.monotonic() + self.startup
         while not stop.is_set():
             why = self._unhealthy()
@@ -241,7 +240,7 @@ class Engine:
         return False
 
     def _unhealthy(self) -> str:
-        """Why it cannot be asked yet; '' if it can."""
+        """Returns the reason for which it is not ready; '' if it is."""
         headers = {'Authorization': f'Bearer {self.key}'}
         look = self._client.request('GET', f'http://{HOST}:{self.port}{self._health}', headers, _SECONDS_PER_LOOK)
         try:
@@ -251,14 +250,14 @@ class Engine:
         return '' if status == 200 else f'status {status}'
 
     def _lost_its_port(self) -> bool:
-        """Whether an engine that has ended found its port taken."""
+        """Tests if an ended engine found its port taken."""
         return _answers(self.port) or any(word in self._log_end().lower() for word in _TAKEN)
 
     def _has_ended(self) -> bool:
         return self._guard is not None and self._guard.poll() is not None
 
     def is_lost(self) -> bool:
-        """Whether it was started and has ended by itself; for one that just broke off a connection, looks twice."""
+        """Tests if the engine ended by itself; checks twice if it just closed a connection."""
         guard = self._guard
         if guard is None:
             return False
@@ -267,7 +266,7 @@ class Engine:
         return self._has_ended()
 
     def check(self) -> None:
-        """Looks whether it still runs.
+        """Checks that the engine still runs.
 
         Raises:
             EngineError: It has ended by itself.
@@ -291,15 +290,15 @@ class Engine:
         return ''
 
     def _with_last_lines(self, what: str) -> str:
-        """A sentence with the line of the log that tells most, and then the last lines of the log."""
+        """Appends the most informative line of the log to a sentence, and then the last lines of the log."""
         lines = [line for line in map(excerpt, self._log_end().splitlines()[-_LAST_LINES:]) if line]
         last = lines[-1] if lines else 'it printed nothing'
         telling = next((line for line in reversed(lines) if 'rror' in line), last)
         return '\n'.join([f'{what}: {telling} (log: {self.log})', *(f'  | {line}' for line in lines)])
 
     def stop(self) -> None:
-        """Takes it down, with all that it started, and waits for that; it may be started again."""
-        with self._taking_down:  # whoever comes second waits, too
+        """Stops the engine with all processes that it started, and waits for that; it may be started again."""
+        with self._taking_down:  # a second caller waits too
             self._take_down()
 
     def _take_down(self) -> None:
@@ -312,7 +311,7 @@ class Engine:
             if guard.stdin:
                 guard.stdin.close()
         try:
-            if guard.wait() < 0:  # killed, and so it could take nothing down
+            if guard.wait() < 0:  # killed, so that it could not stop anything
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(guard.pid, signal.SIGKILL)
         finally:

@@ -1,12 +1,12 @@
-"""Runs a command, and takes it down with all that it started once nobody wants it any more.
+"""Runs a command, and stops it with all processes that it started when it is no longer needed.
 
-``python -I -S engine_guard.py``, in a session of its own, with a pipe as its input: a line of JSON says the command
-(``words``), its whole environment (``env``) and the seconds between SIGTERM and SIGKILL (``grace``), so that no key
-stands on a command line. The command is taken down when the pipe is closed, which the kernel does for a process that is
-killed, when the process that started this one is gone, and on SIGTERM, SIGINT and SIGHUP. What it started and left
-behind, also in sessions of their own, ends with it. The exit status is that of the command, as shells say it.
+``python -I -S engine_guard.py``, in a new session, with a pipe as its input: a line of JSON has the command
+(``words``), its complete environment (``env``) and the seconds between SIGTERM and SIGKILL (``grace``), so that no
+command line has a key. The command is stopped when the pipe is closed (the kernel closes it when the process is
+killed), when the process that started this one is gone, and on SIGTERM, SIGINT and SIGHUP. Processes that it left
+behind, also in other sessions, are stopped too. The exit status is that of the command, as in shells.
 
-A program that imports nothing of the package: it starts in a moment, and outlives the process that loaded OpenCompass.
+This program imports nothing of the package: it starts fast, and survives the process that loaded OpenCompass.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _SET_CHILD_SUBREAPER = 36
 
 
 def _prctl(option: int, value: int) -> None:
-    """Sets an attribute of this process, where there are such (Linux)."""
+    """Sets an attribute of this process, if the system has such attributes (Linux)."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _descendants() -> list[int]:
-    """Ids of all processes that this one started, directly or not, and that have not ended."""
+    """Returns the ids of all running processes that this one started, directly or not."""
     parents: dict[int, int] = {}
     for stat in Path('/proc').glob('[0-9]*/stat'):
         with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
@@ -56,7 +56,7 @@ def _descendants() -> list[int]:
 
 
 class Guard:
-    """The life of one command.
+    """Runs one command.
 
     Args:
         words: The command.
@@ -74,10 +74,10 @@ class Guard:
         self._status: int | None = None
 
     def run(self) -> int:
-        """Returns the exit status of the command, once nothing of it is left."""
+        """Runs the command and returns its exit status, after all of its processes have ended."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._note)
-        # A handler, since a signal that is ignored would be ignored by the command, too. It ends a pause.
+        # A handler, since the command would inherit an ignored signal. The signal ends a pause.
         for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         _prctl(_SET_CHILD_SUBREAPER, 1)
@@ -106,15 +106,15 @@ class Guard:
         self._is_told = True
 
     def _is_wanted(self, wakeup: int) -> bool:
-        """Waits a little; whether the command is still to run."""
+        """Waits briefly; returns True if the command should still run."""
         readable, _, _ = select.select([0, wakeup], [], [], _LOOK_EVERY)
         if wakeup in readable:
             os.read(wakeup, 4096)
-        # Forks of the starter may hold the pipe open.
+        # Forks of the starting process may keep the pipe open.
         return not (self._is_told or (0 in readable and not os.read(0, 1)) or os.getppid() != self._starter)
 
     def _bury(self) -> None:
-        """Takes note of what has ended: the command, and orphans of it, which fall to this process."""
+        """Collects ended processes: the command, and its orphans, whose parent is this process."""
         with suppress(ChildProcessError):
             while True:
                 process, status = os.waitpid(-1, os.WNOHANG)
@@ -132,7 +132,7 @@ class Guard:
                     break
                 time.sleep(_PAUSE)
                 if number == signal.SIGKILL:
-                    self._signal(number)  # what was started meanwhile
+                    self._signal(number)  # started meanwhile
 
     def _is_anything_left(self) -> bool:
         self._bury()
@@ -149,7 +149,7 @@ class Guard:
 
 
 def _first_line() -> bytes:
-    """The first line of the input; no more is read of it."""
+    """Returns the first line of the input; reads no further."""
     line = b''
     while not line.endswith(b'\n') and (piece := os.read(0, 1 << 16)):
         line += piece

@@ -14,13 +14,13 @@ T = TypeVar('T')
 
 
 class _LoopThread:
-    """Starts the thread at the first use, and again in a process that was forked."""
+    """Starts the thread at the first use, and again in a forked process."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Makes the next use start a new loop: after a fork the thread exists in the parent only."""
+        """Makes the next use start a new loop: after a fork the thread exists only in the parent."""
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -40,12 +40,12 @@ os.register_at_fork(after_in_child=_thread.forget)
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """Returns the running loop, which lasts as long as the process."""
+    """Returns the running loop, which runs as long as the process."""
     return _thread.get()
 
 
 def is_current(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether it is this process's loop: one that existed before a fork is not."""
+    """Tests if a loop is that of this process, not one from before a fork."""
     return _thread.is_current(loop)
 
 
@@ -58,8 +58,8 @@ def run(coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
     """Runs a coroutine on the loop and returns its result, from any other thread.
 
     Args:
-        coroutine: Ends by itself; ``timeout`` only guards against a loop that is kept busy.
-        timeout: Seconds to wait at most; None waits as long as it takes.
+        coroutine: A coroutine with an own limit of time; ``timeout`` only protects against a blocked loop.
+        timeout: Maximum number of seconds; None for no limit.
 
     Raises:
         TimeoutError: It took longer than ``timeout``; it is cancelled.
@@ -70,7 +70,7 @@ def run(coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
     except FutureTimeoutError:  # another class than TimeoutError before Python 3.11
         raise TimeoutError from None
     finally:
-        future.cancel()  # where it has ended, this does nothing
+        future.cancel()  # no effect if it has ended
 
 
 async def sleep_unless(stop: asyncio.Event, seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""Why one try to get an answer from a server failed, and whether another may help. Imports no OpenCompass."""
+"""Classifies failed requests to a server, and tells if another try may help. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.models.api.redaction import excerpt
 
 MAX_WAIT = 60.0
-"""Longest pause between two tries, in seconds, unless the server asks for a longer one."""
+"""Maximum pause between two tries, in seconds, unless the server requests a longer one."""
 
 _READ_CHARS = 10_000
-"""As much of an error is searched for its cause."""
+"""Number of characters of an error that are searched for its cause."""
 
 _LENGTH_HINTS = (
     'context_length',  # OpenAI, vLLM, DeepSeek
@@ -33,13 +33,13 @@ _LENGTH_HINTS = (
     'too large for model',  # Mistral
 )
 _VAGUE_LENGTH_HINTS = ('too long', 'reduce the length')
-"""Of a request that was refused; a server that fails may speak of time."""
+"""Texts in the error of a refused request; a failing server may use them for other causes."""
 _FILTER_HINTS = ('content_filter', 'content management policy', 'inappropriate content', 'data_inspection', 'flagged')
 _NO_CREDIT = re.compile(r'"(?:code|type)"\s{0,9}:\s{0,9}"(?:insufficient_quota|arrearage)"')
-"""OpenAI (429) and DashScope (400); as a code only, since an error may hold the prompt, which may speak of anything."""
+"""OpenAI (429) and DashScope (400); only as a code, since an error may hold the prompt with any text."""
 
 _NO_SERVER_BEHIND = {502, 521, 522, 523}
-"""What a proxy answers in place of a server that it cannot reach."""
+"""Status of a proxy that cannot reach the server."""
 
 
 class Failure(Exception):
@@ -47,13 +47,13 @@ class Failure(Exception):
 
     Args:
         reason: ``infra:...``.
-        words: What happened, in one line without keys.
-        again: Whether another try may help.
-        wait: Seconds that the server asks to wait, or None.
-        ends: Whether it ends the task: no request can succeed before a person does something.
-        no_connection: Whether no server was reached.
-        usage: What the server reported that the try cost; None if nothing.
-        sent: Whether a server may have received the request.
+        words: Description in one line without keys.
+        again: True if another try may help.
+        wait: Seconds that the server requests to wait, or None.
+        ends: True if it ends the task: no request can succeed before the user changes something.
+        no_connection: True if no server was reached.
+        usage: Usage of the try that the server reported; None for none.
+        sent: True if a server may have received the request.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class Failure(Exception):
 
     @property
     def cost(self) -> Usage | None:
-        """What the try adds to the usage of the answer; None if nothing was sent."""
+        """Returns the usage that the try adds to the answer's; None if nothing was sent."""
         return (self.usage or Usage()) if self.sent else None
 
 
 def retry_after(value: str | None) -> float | None:
-    """Seconds that a ``Retry-After`` asks to wait, however many; None if it says nothing of use.
+    """Returns the seconds that ``Retry-After`` requests, without a limit; None if it is not readable.
 
     Args:
         value: Seconds, or a date as in HTTP.
@@ -102,12 +102,12 @@ def retry_after(value: str | None) -> float | None:
 
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Failure:
-    """What the error of a server means.
+    """Classifies the error of a server.
 
     Args:
-        status: Of HTTP.
-        headers: By their names in lower case.
-        body: What the server says.
+        status: HTTP status.
+        headers: Headers by their names in lower case.
+        body: Body of the reply.
     """
     words = f'status {status}: {excerpt(body)}'
     text = body[:_READ_CHARS].lower()
@@ -130,5 +130,5 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Fai
     if status >= 500 and any(hint in text for hint in _LENGTH_HINTS):
         return Failure(
             'infra:truncated', words, wait=wait
-        )  # llama.cpp says so too where parallel requests fill its cache
+        )  # llama.cpp also reports this if parallel requests fill its cache
     return Failure('infra:server', words, wait=wait, no_connection=status in _NO_SERVER_BEHIND)

@@ -1,4 +1,4 @@
-"""The HTTP client of all requests: every exchange ends in time and stays small, whatever the server does."""
+"""The HTTP client of all requests: every exchange is bounded in time and size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.redaction import excerpt, redact
 
 MAX_REPLY_BYTES = 32 << 20
-"""After decompression; a stream of 100,000 tokens takes some 25 MB."""
+"""Maximum size after decompression; a stream of 100,000 tokens takes some 25 MB."""
 
 _SECONDS_TO_CONNECT = 60.0
 _SECONDS_TO_CLOSE = 5.0
@@ -36,12 +36,12 @@ _SETTINGS = ('headers', 'verify', 'trust_env', 'proxy', 'proxies')
 
 @dataclass(frozen=True)
 class HttpReply:
-    """A whole reply of whatever status.
+    """A complete reply of any status.
 
     Attributes:
         status: HTTP status.
         headers: By name in lower case.
-        body: Decompressed.
+        body: The decompressed body.
     """
 
     status: int
@@ -50,7 +50,7 @@ class HttpReply:
 
     @property
     def content_type(self) -> str:
-        """As the header says; '' without one."""
+        """The type in the header; '' without one."""
         return self.headers.get('content-type', '')
 
     @property
@@ -80,13 +80,13 @@ def check_base_url(url: str) -> str:
 class HttpClient:
     """Exchanges with servers, all on this process's event loop.
 
-    Proxies (``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``) and certificates (``SSL_CERT_FILE``, ``SSL_CERT_DIR``) are
-    taken from the environment. Redirects are not followed: the key would go along.
+    Proxies (``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``) and certificates (``SSL_CERT_FILE``, ``SSL_CERT_DIR``) come
+    from the environment. Redirects are not followed, since they would receive the key.
 
     Args:
-        connect_timeout: Seconds to connect at most.
-        settings: What a config says in ``http_client_cfg``: ``headers``, ``verify`` (False, or a file of certificates),
-            ``trust_env`` (False leaves the environment's proxies alone), ``proxy``, ``proxies`` (scheme -> proxy).
+        connect_timeout: Maximum number of seconds to connect.
+        settings: ``http_client_cfg`` of a config: ``headers``, ``verify`` (False, or a file of certificates),
+            ``trust_env`` (False ignores the environment's proxies), ``proxy``, ``proxies`` (scheme -> proxy).
 
     Raises:
         ValueError: There is another setting.
@@ -109,18 +109,18 @@ class HttpClient:
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: bytes | None = None
     ) -> HttpReply:
-        """Sends a request and reads the whole reply, errors too. Runs on :func:`event_loop`.
+        """Sends a request and reads the complete reply, also of an error. Runs on :func:`event_loop`.
 
         Args:
             method: ``GET`` or ``POST``.
-            url: Where to.
-            headers: Beside those of the settings.
-            timeout: Seconds of wall time for all of it: a server that sends a byte now and then is late, too.
-            body: Of a ``POST``: JSON.
+            url: The URL.
+            headers: Headers beside those of the settings.
+            timeout: Maximum number of seconds for all of it, also for a server that sends single bytes.
+            body: JSON of a ``POST``.
 
         Raises:
-            Failure: No server was reached, it took too long, or the reply is unreadable. It ends the task where another
-                try cannot help: the address is none, or was never found.
+            Failure: No server was reached, it took too long, or the reply is unreadable. It ends the task if another
+                try cannot help: the address is invalid, or was never found.
         """
         url, authorization = _without_login(url)
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, self._connect_timeout))
@@ -160,13 +160,13 @@ class HttpClient:
             raise _connection_failure(error) from None
 
     async def close(self) -> None:
-        """Closes the connections; the next request opens others."""
+        """Closes the connections; the next request opens new ones."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session of the running loop: a fork has another loop than the process that made the client."""
+        """Returns the session of the running loop: a fork has another loop than its parent."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             self._loop = loop
@@ -184,7 +184,7 @@ class HttpClient:
         return self._session
 
     def _proxy_of(self, url: str) -> str | None:
-        # Not aiohttp's trust_env: it goes through a thread at each request, to look for a login in ~/.netrc.
+        # Not aiohttp's trust_env: it looks for a login in ~/.netrc in a thread at each request.
         parts = urlsplit(url)
         place = parts.scheme, parts.hostname or ''
         if place not in self._proxies:
@@ -200,13 +200,13 @@ class HttpClient:
             return False
         if isinstance(self._verify, (str, os.PathLike)):
             return ssl.create_default_context(cafile=self._verify)
-        context = ssl.create_default_context()  # of the system, or of $SSL_CERT_FILE and $SSL_CERT_DIR
+        context = ssl.create_default_context()  # from the system, or $SSL_CERT_FILE and $SSL_CERT_DIR
         if not (os.environ.get('SSL_CERT_FILE') or os.environ.get('SSL_CERT_DIR')):
             context.load_verify_locations(certifi.where())
         return context
 
     def _no_such_host(self, url: str) -> Failure:
-        """A name that was found before may be found again; one that never was is misspelt."""
+        """Returns the failure for an unknown host: another try may help only if the host was found before."""
         host = _host(url)
         if host in self._has_reached:
             return Failure(
@@ -217,19 +217,19 @@ class HttpClient:
 
 
 def _close(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:
-    """Closes what nobody uses any more, at exit too: aiohttp complains of sessions that stay open."""
-    if session.closed or not is_current(loop):  # a fork has no part in the connections of its parent
+    """Closes an unused session, at exit too: aiohttp warns of open sessions."""
+    if session.closed or not is_current(loop):  # a fork must not close connections of its parent
         return
     closing = asyncio.run_coroutine_threadsafe(session.close(), loop)
     with suppress(RuntimeError):
-        if asyncio.get_running_loop() is loop:  # collected there: to wait would be to wait for ourselves
+        if asyncio.get_running_loop() is loop:  # collected on the loop's thread, where a wait would never end
             return
     with suppress(FutureTimeoutError):
         closing.result(_SECONDS_TO_CLOSE)
 
 
 def _named_proxies(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Scheme or ``all`` -> proxy, of ``proxy`` or ``proxies`` as httpx and requests write them."""
+    """Returns scheme or ``all`` -> proxy, from ``proxy`` or ``proxies`` as httpx and requests write them."""
     given = settings.get('proxy') or settings.get('proxies') or {}
     if isinstance(given, str):
         return {'all': given}
@@ -242,7 +242,7 @@ def _host(url: str) -> str:
 
 @lru_cache(maxsize=256)
 def _without_login(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without user and password, and the header that stands for them; it goes before a key."""
+    """Returns a URL without user and password, and their header, which has priority over a key."""
     parts = urlsplit(url)
     if not parts.username and not parts.password:
         return url, {}
@@ -256,7 +256,7 @@ def _words(error: BaseException) -> str:
 
 
 def _connection_failure(error: BaseException) -> Failure:
-    if isinstance(error, aiohttp.ClientConnectorError):  # which says at length what the error below says in short
+    if isinstance(error, aiohttp.ClientConnectorError):  # its own text is long; the error below is short
         return Failure('infra:connection', _words(error.os_error), no_connection=True, sent=False)
     return Failure('infra:connection', _words(error), no_connection=True)
 
@@ -269,7 +269,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     content = bytearray()
     async for chunk in response.content.iter_any():
         try:
-            # The limit is on what comes out: 40 kB of zeros, packed, are 40 MB.
+            # The limit is on decompressed bytes: 40 kB of compressed zeros are 40 MB.
             content += unpacker.decompress(chunk, MAX_REPLY_BYTES + 1 - len(content)) if unpacker else chunk
         except zlib.error as error:
             raise Failure('infra:bad_response', f'a reply that cannot be unpacked ({error})') from None

@@ -1,4 +1,4 @@
-"""A server that nobody reaches is waited for, by all who ask it together. Imports no OpenCompass."""
+"""Waits for a server that cannot be reached, once for all its requests. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,40 +13,39 @@ from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
 
 _LOOK_EVERY = 0.25
-"""Seconds until those who wait see that the server is back."""
+"""Seconds between checks of waiting requests if the server is back."""
 
 
 class ManagedServer(Protocol):
-    """A server that this process itself started, or will."""
+    """A server that this process starts."""
 
     async def prepare(self, stop: asyncio.Event) -> None:
-        """Called before every try, by many requests at once; returns when the server can be asked, or ``stop`` is set.
+        """Returns when the server is ready, or ``stop`` is set; called before every try, by many requests at once.
 
         Raises:
-            Failure: It cannot be asked any more; it ends the task.
+            Failure: It cannot be used any more; it ends the task.
         """
 
     async def is_lost(self) -> bool:
-        """Called after a failed connection: whether the server has ended, so that nobody need wait for it."""
+        """Tests after a failed connection if the server has ended, so that there is nothing to wait for."""
 
 
 class Outage:
-    """Notices that a server is gone, and lets one request at a time look whether it is back.
+    """Detects an unreachable server, and lets one request at a time try if it is back.
 
     All methods run on the event loop of requests, so that no lock is needed.
 
     Args:
         server: Its name in messages, without keys.
-        limit: So many failed connections in a row mean that it is gone.
-        patience: Seconds to wait for it.
-        first_pause: Seconds before the first look; doubled each time, up to :data:`MAX_WAIT`.
-        logger: Where each pause is logged.
+        limit: Number of failed connections in a row after which the server counts as gone.
+        patience: Maximum number of seconds to wait for it.
+        first_pause: Seconds before the first try; doubled each time, up to :data:`MAX_WAIT`.
+        logger: Logger of each pause.
 
     Attributes:
-        server: As above.
-        managed_server: What runs the server, if that is this process.
-        tell: Takes what is waited for, for those who look at the run; '' once that is over. Its errors are
-            ignored.
+        server: Its name in messages.
+        managed_server: The server's manager, if this process started it.
+        tell: Receives a description of the wait for status displays; '' at its end. Its errors are ignored.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Outage:
         return self._is_on and time.monotonic() - self._first_failure >= self._patience
 
     def reached(self) -> None:
-        """To be called when the server answered, in whatever words."""
+        """Records a reply of the server, of any content."""
         if self._is_on:
             gone = time.monotonic() - self._first_failure
             self._logger.warning(f'{self.server}: reached again after {gone:.0f} s')
@@ -88,7 +87,7 @@ class Outage:
         self._looking = None
 
     async def missed(self, words: str) -> bool:
-        """To be called when no server was reached; returns whether it is taken for gone, so that the try is no try."""
+        """Records a failed connection; returns True if the server counts as gone, so that the try does not count."""
         is_lost = self.managed_server is not None and await self.managed_server.is_lost()
         if not self._failures:
             self._first_failure = time.monotonic()
@@ -99,10 +98,10 @@ class Outage:
         return self._is_on or is_lost
 
     async def wait(self, stop: asyncio.Event) -> None:
-        """Returns when a request may be tried; while the server is gone that is one at a time, after a pause.
+        """Returns when a request may be tried; while the server is gone, one at a time, after a pause.
 
         Args:
-            stop: Ends the waiting.
+            stop: Ends the wait.
 
         Raises:
             Failure: The patience is over, or a server of this process has ended; it ends the task.
@@ -121,7 +120,7 @@ class Outage:
 
     def _next_pause(self) -> float:
         gone = time.monotonic() - self._first_failure
-        # At most 16: float(1 << 1100) raises, and a server may be gone for as many looks.
+        # At most 16: float(1 << 1100) raises, and there may be as many tries.
         growing = self._first_pause * float(1 << min(self._looks, 16))
         pause = min(MAX_WAIT, growing, max(0.0, self._patience - gone))
         self._looks += 1
@@ -131,8 +130,8 @@ class Outage:
         return pause
 
     def announce(self, text: str) -> None:
-        """Tells what is waited for; '' once that is over."""
-        with suppress(OSError, ValueError):  # a full disk, or a file that is closed: what is told is for people
+        """Reports the wait; '' at its end."""
+        with suppress(OSError, ValueError):  # a full disk, or a closed file: the report is only for display
             self.tell(text)
 
     def _end(self) -> Failure:

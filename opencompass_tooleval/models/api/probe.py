@@ -1,4 +1,4 @@
-"""What a server can do of what data sets ask of it, found out with a few short requests. Imports no OpenCompass."""
+"""Probes the capabilities of a server that data sets need, with a few short requests. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WITH_SYSTEM = 'data sets with a system prompt (T-Eval, UltraTool gpt, EasyTool b
 
 
 class Look(NamedTuple):
-    """One check: what is looked at, and for which data sets it matters."""
+    """One check: its subject, and the data sets that need it."""
 
     what: str
     check: Check
@@ -48,7 +48,7 @@ FIRST = (
     Look('model', check_listed, ALL),
     Look('answer', check_plain_answer, ALL),
 )
-"""Without these nothing else can be asked."""
+"""Checks without which no others can run."""
 
 ANSWERS = (
     Look('thoughts', check_thoughts, ALL),
@@ -71,12 +71,12 @@ LIMITS = (
 
 
 def probe(endpoint: Endpoint, with_calls: bool = True, at_once: int = 16, long_prompt: int = 6000) -> Iterator[Finding]:
-    """Yields what is found, in a fixed order; nothing that a server says raises.
+    """Yields findings, in a fixed order; no reply of a server raises.
 
     Args:
-        endpoint: Whom to ask.
-        with_calls: Whether function calling is looked at.
-        at_once: Requests in flight, for the last look.
+        endpoint: The server.
+        with_calls: True to check function calling.
+        at_once: Requests in flight, for the last check.
         long_prompt: Tokens of the one long prompt; 0 sends none.
     """
     probed = Probed(endpoint, at_once=at_once, long_prompt=long_prompt)
@@ -95,5 +95,5 @@ def _looked(look: Look, probed: Probed) -> Iterator[Finding]:
     try:
         for finding in look.check(probed):
             yield replace(finding, concerns=look.concerns)
-    except Failure as failure:  # a server that fails now and then
+    except Failure as failure:  # a server that fails sometimes
         yield Finding(Level.UNKNOWN, look.what, failure.words, look.concerns)

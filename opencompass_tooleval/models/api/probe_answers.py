@@ -1,4 +1,4 @@
-"""Does a plain answer come, what does it hold, and what do prompts without tools need?"""
+"""Checks plain answers: that they come, what they hold, and what prompts without tools need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT, visible_text
+from opencompass_tooleval.core.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
@@ -14,7 +14,7 @@ from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed
 
 THOUGHTS = ('reasoning_content', 'reasoning')
 REASONING_MODELS = ('o1', 'o3', 'o4', 'gpt-5')
-"""Models whose names hold one of these get neither ``max_tokens`` nor ``temperature``: OpenCompass's list."""
+"""Parts of names of models that get neither ``max_tokens`` nor ``temperature``: OpenCompass's list."""
 
 _NO_THINKING = 'extra_body=dict(chat_template_kwargs=dict(enable_thinking=False))'
 _TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
@@ -25,7 +25,7 @@ _SYSTEM_WORD = 'BANANA'
 
 
 def check_plain_answer(probed: Probed) -> Iterator[Finding]:
-    """Whether a question is answered, with the settings that ``ToolEvalOpenAI`` sends."""
+    """Checks that a question is answered, with the settings of ``ToolEvalOpenAI``."""
     refused: list[str] = []
     while True:
         try:
@@ -43,7 +43,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
 
 
 def _without(probed: Probed, refused: list[str]) -> Finding:
-    """What it means that settings are refused: ``ToolEvalOpenAI`` goes by the name of the model."""
+    """Returns the effect of refused settings: ``ToolEvalOpenAI`` decides by the name of the model."""
     left_out = ' and '.join(refused)
     if any(name in probed.endpoint.model for name in REASONING_MODELS):
         return Finding(Level.OK, 'settings', f'{left_out} left out, as ToolEvalOpenAI does for this model')
@@ -52,7 +52,7 @@ def _without(probed: Probed, refused: list[str]) -> Finding:
 
 
 def _adapted(probed: Probed, failure: Failure, refused: list[str]) -> str:
-    """Leaves out the setting that a refusal speaks of, and returns its name; '' if it speaks of none."""
+    """Removes the setting that a refusal names, and returns its name; '' if it names none."""
     if failure.reason != 'infra:bad_request' or failure.ends:
         return ''
     if probed.limit in failure.words and 'max_completion_tokens' in failure.words and probed.limit not in refused:
@@ -77,18 +77,18 @@ def _judged(reply: RawReply) -> Iterator[Finding]:
 
 
 def _field_of_thoughts(reply: RawReply) -> str:
-    """Which field holds thoughts, beside the content; ''."""
+    """Returns the name of the field with thoughts, beside the content; '' for none."""
     named = (name for name in THOUGHTS if isinstance(reply.message.get(name), str) and reply.message[name].strip())
     return ' and '.join(named)
 
 
 def check_thoughts(probed: Probed) -> Iterator[Finding]:
-    """Where thoughts come, and whether they come to an end."""
+    """Checks where thoughts are, and that they end."""
     reply = probed.plain
     assert reply is not None
     thoughts, text = _field_of_thoughts(reply), reply.text
     in_text = bool(_TAG.search(text[:_TAG_CHARS]))
-    if (in_text and not visible_text(text)) or (not text.strip() and reply.finish_reason == CUT):
+    if (in_text and not visible_text(Answer(text)).text) or (not text.strip() and reply.finish_reason == CUT):
         says = (
             f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '
             f'sets, or turn them off: {_NO_THINKING}'
@@ -103,7 +103,7 @@ def check_thoughts(probed: Probed) -> Iterator[Finding]:
 
 
 def check_usage(probed: Probed) -> Iterator[Finding]:
-    """Whether the server counts tokens."""
+    """Checks that the server counts tokens."""
     reply = probed.plain
     assert reply is not None
     prompt, completion = reply.tokens('prompt'), reply.tokens('completion')
@@ -115,7 +115,7 @@ def check_usage(probed: Probed) -> Iterator[Finding]:
 
 
 def check_limit(probed: Probed) -> Iterator[Finding]:
-    """Whether an answer ends at the limit of tokens, and says so."""
+    """Checks that an answer ends at the limit of tokens, with this reason."""
     reply = probed.ask(user('Count from 1 to 100, separated by spaces.'), tokens=_FEW_TOKENS)
     what, counted = 'max_tokens', reply.tokens('completion')
     words = len(reply.text.split())
@@ -139,7 +139,7 @@ def _looks_cut(text: str) -> bool:
 
 
 def check_system_role(probed: Probed) -> Iterator[Finding]:
-    """Whether a system prompt is taken, and reaches the model."""
+    """Checks that a system prompt is accepted, and reaches the model."""
     order = f'Whatever you are asked, reply with the single word {_SYSTEM_WORD} and nothing else, in capital letters.'
     system: dict[str, Any] = {'role': 'system', 'content': order}
     try:
@@ -150,7 +150,7 @@ def check_system_role(probed: Probed) -> Iterator[Finding]:
         says = f"refused: {failure.words}. For T-Eval set system_role='user' in the prompt template"
         yield Finding(Level.FAULT, 'system role', says)
         return
-    if _SYSTEM_WORD in visible_text(reply.text):
+    if _SYSTEM_WORD in visible_text(Answer(reply.text)).text:
         yield Finding(Level.OK, 'system role', 'taken and heeded')
     elif probed.is_dropped(reply, QUESTION):
         says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"

@@ -1,4 +1,4 @@
-"""Do tools reach the model, and do its calls come back as calls?"""
+"""Checks that tools reach the model, and that its calls are returned as calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT, visible_text
+from opencompass_tooleval.core.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.models.api.endpoint import RawReply
@@ -29,9 +29,9 @@ _PARSER = (
     'llama-server with --jinja; transformers serve reads calls of Qwen alone'
 )
 _MARKS = ('<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '<function=', '<|tool_call', '<｜tool', f'{_NAME}(')
-"""How templates have calls in text."""
+"""Marks of calls in texts of templates."""
 _ID, _DEGREES = 'call000a1', '37'
-"""Nine letters and digits: Mistral's templates take no other id."""
+"""Nine letters and digits: Mistral's templates accept no other id."""
 
 
 def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> RawReply:
@@ -39,7 +39,7 @@ def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> RawReply:
 
 
 def _fault_of(function: Mapping[str, Any]) -> str:
-    """What is wrong with a call of the tool; ''."""
+    """Returns the fault of a call of the tool; '' for none."""
     name, arguments = function.get('name'), function.get('arguments')
     if name != _NAME:
         return f'a call of {str(name)[:60]!r}, which is no tool that was given'
@@ -53,12 +53,12 @@ def _fault_of(function: Mapping[str, Any]) -> str:
 
 
 def _is_call_in_text(text: str) -> bool:
-    shown = visible_text(text)
+    shown = visible_text(Answer(text)).text
     return any(mark in shown for mark in _MARKS) or (f'"{_NAME}"' in shown and '"name"' in shown)
 
 
 def _finding_of_call(what: str, reply: RawReply) -> Finding | None:
-    """What calls, or a call as text, say; None if there is neither."""
+    """Returns the finding for calls, or for a call as text; None if there is neither."""
     if reply.functions:
         faults = list(filter(None, map(_fault_of, reply.functions)))
         if not faults:
@@ -72,12 +72,12 @@ def _finding_of_call(what: str, reply: RawReply) -> Finding | None:
 
 
 def check_forced(probed: Probed) -> Iterator[Finding]:
-    """Whether a call comes back that the request demands: of a named function, else of any."""
+    """Checks that a demanded call is returned: of a named function, else of any."""
     what = 'forced call'
     named = {'type': 'function', 'function': {'name': _NAME}}
     try:
         finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice=named))
-        if finding is None:  # llama.cpp takes the object for 'auto', without a word
+        if finding is None:  # llama.cpp silently takes the object for 'auto'
             finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice='required'))
             if finding and finding.level is Level.OK:
                 says = "comes back with tool_choice='required', as data sets may ask; a named function is not kept to"
@@ -92,7 +92,7 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
 
 
 def check_auto(probed: Probed) -> Iterator[Finding]:
-    """Whether the model may call by itself, as data sets let it, and whether it sees the tools."""
+    """Checks that the model may call by itself, as in data sets, and sees the tools."""
     what = 'call of its own'
     try:
         reply = _with_tool(probed, _QUESTION, tool_choice='auto')
@@ -121,7 +121,7 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
 
 
 def check_several(probed: Probed) -> Iterator[Finding]:
-    """Whether several calls come in one answer."""
+    """Checks that an answer can have several calls."""
     what = 'several calls'
     question = user('What is the weather in Paris and in Rome today? Call the tool get_weather for both at once.')
     try:
@@ -143,7 +143,7 @@ def check_several(probed: Probed) -> Iterator[Finding]:
 
 
 def check_tool_role(probed: Probed) -> Iterator[Finding]:
-    """Whether a call and its result can be given back, for the next round."""
+    """Checks that a call and its result can be sent back, for the next round."""
     what = 'role tool'
     call = {'id': _ID, 'type': 'function', 'function': {'name': _NAME, 'arguments': '{"city": "Paris"}'}}
     result = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
@@ -159,7 +159,7 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
             raise
         yield Finding(Level.FAULT, what, f'refused: {failure.words}')
         return
-    if _DEGREES in visible_text(reply.text):
+    if _DEGREES in visible_text(Answer(reply.text)).text:
         yield Finding(Level.OK, what, 'taken, and the result is used')
     elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
         yield Finding(Level.FAULT, what, 'taken, but the chat template leaves calls and results out')

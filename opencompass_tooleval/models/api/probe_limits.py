@@ -1,4 +1,4 @@
-"""How much may be asked: choices, context, requests at once."""
+"""Checks limits: choices, context, concurrent requests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import visible_text
+from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.usage import whole_number
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed, user
 
 _NAMES = ('max_model_len', 'context_length', 'context_window', 'max_context_length', 'max_seq_len', 'n_ctx')
-"""Of vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio; llama.cpp (in ``meta``)."""
+"""Keys of vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio; llama.cpp (in ``meta``)."""
 _HUGE = 100_000_000
 _OF_ERROR = re.compile(
     r'(?:context\s(?:length|window|size)|max_model_len|n_ctx)\D{0,40}?(\d{3,9})', re.IGNORECASE
@@ -28,7 +28,7 @@ _FEW_TOKENS = 8
 
 
 def check_choices(probed: Probed) -> Iterator[Finding]:
-    """Whether ``n`` answers come for one request; no data set needs it."""
+    """Checks that one request can return ``n`` answers; no data set needs it."""
     try:
         reply = probed.ask(QUESTION, tokens=_FEW_TOKENS, n=2, **_sampled(probed))
     except Failure as failure:
@@ -43,12 +43,12 @@ def check_choices(probed: Probed) -> Iterator[Finding]:
 
 
 def _sampled(probed: Probed) -> dict[str, Any]:
-    """Greedy answers are all the same: vLLM refuses to make two of them."""
+    """Returns sampling settings: vLLM refuses several greedy answers, which would be equal."""
     return {'temperature': 1} if 'temperature' in probed.settings else {}
 
 
 def _listed_context(row: Any) -> int | None:
-    """The context length that a row of ``/models`` names."""
+    """Returns the context length in a row of ``/models``."""
     if not isinstance(row, Mapping):
         return None
     for part in (row, row.get('meta'), row.get('top_provider')):
@@ -61,7 +61,7 @@ def _listed_context(row: Any) -> int | None:
 
 
 def check_context(probed: Probed) -> Iterator[Finding]:
-    """How many tokens fit: as the list of models says, or the refusal of an answer that is far too long."""
+    """Finds the size of the context: in the list of models, or in the refusal of a far too long answer."""
     listed = _listed_context((probed.listed or {}).get(probed.endpoint.model))
     refused = None if listed else _refused_context(probed)
     probed.context = listed or refused
@@ -75,7 +75,7 @@ def check_context(probed: Probed) -> Iterator[Finding]:
 
 def _refused_context(probed: Probed) -> int | None:
     try:
-        # A server that takes any limit ends at the first word; `transformers serve` 4.57 hangs because of `stop`.
+        # A server without a limit ends at the first word; `transformers serve` 4.57 hangs because of `stop`.
         probed.ask(QUESTION, tokens=_HUGE, stop=_STOPS, within=_SECONDS_TO_REFUSE)
     except Failure as failure:
         match = _OF_ERROR.search(failure.words)
@@ -84,11 +84,11 @@ def _refused_context(probed: Probed) -> int | None:
 
 
 def check_long_prompt(probed: Probed) -> Iterator[Finding]:
-    """Whether a long prompt reaches the model as a whole; some servers cut it without a word."""
+    """Checks that a complete long prompt reaches the model; some servers cut it silently."""
     size = min(probed.long_prompt, (probed.context or _HUGE) - _ROOM)
     if size < _SHORTEST:
         return
-    # Any tokenizer has at least a token per number here.
+    # Any tokenizer has at least one token per number here.
     numbers = ' '.join(str(number % 10) for number in range(size // 2))
     order = f'The code word is {_WORD}. Here are digits without a meaning:\n{numbers}\n'
     try:
@@ -99,7 +99,7 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
         yield Finding(Level.UNKNOWN, 'long prompt', f'{size} tokens do not fit: {failure.words}')
         return
     counted = reply.tokens('prompt')
-    if _WORD in visible_text(reply.text).upper():
+    if _WORD in visible_text(Answer(reply.text)).text.upper():
         yield Finding(Level.OK, 'long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
     elif counted is not None and 0 < counted < size // 2:
         fix = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
@@ -110,7 +110,7 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
 
 
 def check_concurrency(probed: Probed) -> Iterator[Finding]:
-    """Whether requests are answered that come at the same time."""
+    """Checks that concurrent requests are answered."""
     count = probed.at_once
     if count < 2:
         return

@@ -1,4 +1,4 @@
-"""Is the server there, does it take the key, does it have the model?"""
+"""Checks that the server is reachable, accepts the key, and has the model."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MOST_CHARS = 80
 
 
 def _models(page: Any) -> dict[str, Any]:
-    """The models of a page by name."""
+    """Returns the models of a page by name."""
     rows = page.get('data') if isinstance(page, Mapping) else None
     rows = rows if isinstance(rows, list) else []
     return {str(row['id']): row for row in rows if isinstance(row, Mapping) and isinstance(row.get('id'), str)}
 
 
 def check_reachable(probed: Probed) -> Iterator[Finding]:
-    """Whether somebody answers at the URL, in whatever words."""
+    """Checks that a server replies at the URL, with any content."""
     endpoint = probed.endpoint
     try:
         probed.listed = _models(endpoint.get('models'))
@@ -53,7 +53,7 @@ def _lacks_version(probed: Probed) -> bool:
 
 
 def _accepts(probed: Probed, key: str | None) -> bool | None:
-    """Whether a key is let in; None if that is not known."""
+    """Tests if a key is accepted; None if unknown."""
     try:
         probed.endpoint.get('models', key=key)
     except Failure as failure:
@@ -62,17 +62,17 @@ def _accepts(probed: Probed, key: str | None) -> bool | None:
 
 
 def _answers(probed: Probed, key: str | None) -> bool | None:
-    """Whether a question is let in with a key; None if that is not known, as where there is no such model."""
+    """Tests if a question with a key is accepted; None if unknown, such as for an unknown model."""
     (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, max_tokens=_FEW_TOKENS)
     if isinstance(reply, Failure):
         status = _STATUS.match(reply.words)
-        # Who looks at the request has let the key in; who is busy, or has no such model, need not have looked at it.
+        # A server that rejects the content has accepted the key; a busy one may not have read it.
         return {'400': True, '422': True, '401': False, '403': False}.get(status[1]) if status else None
     return True
 
 
 def check_key(probed: Probed) -> Iterator[Finding]:
-    """Whether the key is let in, and whether another is, too: where the list of models is open, a question tells."""
+    """Checks that the key is accepted, and a wrong one refused; if the list of models is public, by a question."""
     accepted, wrong = _accepts(probed, None), None
     if accepted is not False:
         wrong = _accepts(probed, _WRONG_KEY)
@@ -89,7 +89,7 @@ def check_key(probed: Probed) -> Iterator[Finding]:
 
 
 def check_listed(probed: Probed) -> Iterator[Finding]:
-    """Whether ``/models`` has the model; if not, the answer says whether it is there."""
+    """Checks that ``/models`` has the model; if not, the answer shows if it exists."""
     name, listed = probed.endpoint.model, probed.listed
     if listed is None:
         yield Finding(Level.UNKNOWN, 'model', 'there is no list of models')

@@ -1,4 +1,4 @@
-"""What is known of a server while it is looked at, and words that several checks have."""
+"""Results of checks of a server so far, and shared words of several checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 
 MAX_OUT_LEN = 512
-"""Tokens that most data sets let a model answer with: the published setting."""
+"""Tokens of an answer in most data sets: the published setting."""
 
 _FEW_TOKENS = 8
 
@@ -16,7 +16,7 @@ Message = dict[str, Any]
 
 
 def user(text: str) -> Message:
-    """A question."""
+    """Builds a question."""
     return {'role': 'user', 'content': text}
 
 
@@ -25,18 +25,18 @@ QUESTION = user('Reply with the single word: ready')
 
 @dataclass
 class Probed:
-    """What the checks before have found.
+    """Results of the checks so far.
 
     Attributes:
-        endpoint: Whom to ask.
-        at_once: Requests in flight for the look at concurrency.
+        endpoint: The server.
+        at_once: Requests in flight for the check of concurrency.
         long_prompt: Tokens of the long prompt; 0 for none.
-        listed: What ``/models`` says, by name.
-        settings: Sent with every question; what the server refuses is left out.
-        limit: What the limit of tokens is called: ``max_tokens``.
+        listed: Models of ``/models``, by name.
+        settings: Sent with every question; refused ones are removed.
+        limit: Name of the limit of tokens: ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
-        calls_if_forced: Whether a call came back that was demanded.
-        context: Tokens of the context, once known.
+        calls_if_forced: True if a demanded call was returned.
+        context: Tokens of the context, if known.
     """
 
     endpoint: Endpoint
@@ -50,25 +50,25 @@ class Probed:
     context: int | None = None
 
     def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> RawReply:
-        """Asks with the settings that the server takes.
+        """Sends a question with the accepted settings.
 
         Raises:
-            Failure: No message came.
+            Failure: There was no message in reply.
         """
         return self.endpoint.ask(messages, **{**self.settings, self.limit: tokens, **settings})
 
     def is_dropped(self, reply: RawReply, *messages: Message, **settings: Any) -> bool:
-        """Whether what a request had more than another did not reach the model; the other is sent to find out.
+        """Tests if the additional part of a request did not reach the model, by sending the request without it.
 
-        Chat templates drop what they do not know without a word; the tokens of the prompt tell.
+        Chat templates silently drop unknown parts; the number of prompt tokens shows it.
 
         Args:
-            reply: To the request that had more.
-            messages: Of the other.
-            settings: Of the other.
+            reply: Reply to the request with the additional part.
+            messages: Messages of the request without it.
+            settings: Settings of the request without it.
 
         Raises:
-            Failure: No message came.
+            Failure: There was no message in reply.
         """
         more = reply.tokens('prompt')
         if not more:

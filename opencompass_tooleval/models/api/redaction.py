@@ -1,4 +1,4 @@
-"""Keys stay out of logs and messages, also where a server or a proxy echoes them."""
+"""Removes keys from logs and messages, also if a server or a proxy echoes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 EXCERPT_CHARS = 300
-"""As much of what a server says goes into a log or a message."""
+"""Number of characters of a server's text in a log or a message."""
 
 _READ_CHARS = 1 << 16
 _HIDDEN = '[key]'
@@ -16,7 +16,7 @@ _HIDDEN = '[key]'
 _SECRET_NAME = re.compile(r'(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTHORIZATION)S?$', re.IGNORECASE)
 _PASSWORD_IN_URL = re.compile(r'(?<=://)[^/@\s]{1,200}@')
 _PLACEHOLDERS = {'ENV', 'EMPTY', 'NONE', 'NULL', 'DUMMY'}
-# A key of one letter would be taken out of every word.
+# A key of one letter would be removed from every word.
 _SHORTEST_KEY = 4
 _SHORTEST_OF_ENVIRONMENT = 8
 
@@ -24,12 +24,12 @@ _keys: set[str] = set()
 
 
 def remember_keys(keys: Iterable[str]) -> None:
-    """Notes keys that configs name; those of the environment are known."""
+    """Records keys that configs name; those of the environment are known."""
     _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY and key.upper() not in _PLACEHOLDERS)
 
 
 def remember_headers(headers: Mapping[str, object]) -> None:
-    """Notes the keys among the headers that a config names."""
+    """Records the keys among the headers that a config names."""
     # 'Bearer sk-...': the key is the last word.
     remember_keys(str(value).split()[-1] for name, value in headers.items() if value and _SECRET_NAME.search(name))
 
@@ -42,12 +42,12 @@ def _known_keys() -> set[str]:
 
 @lru_cache(maxsize=256)
 def _pattern(key: str) -> re.Pattern[str]:
-    """Finds a key as it is, and escaped by those who echo it: in a URL, in JSON (``\\/`` too), in HTML."""
+    """Returns a pattern that finds a key, plain or escaped: in a URL, in JSON (``\\/`` too), in HTML."""
     return re.compile(''.join(map(_written, key)))
 
 
 def _written(letter: str) -> str:
-    """All ways to write a letter; those with capital or small hex digits, too."""
+    """Returns all escapes of a letter, also with capital or small hex digits."""
     forms = [re.escape(letter), rf'\\{re.escape(letter)}']
     code = ord(letter)
     if code < 1 << 16:
@@ -59,18 +59,18 @@ def _written(letter: str) -> str:
 
 _ENTITIES = {'&': ('amp',), '<': ('lt',), '>': ('gt',), '"': ('quot',), "'": ('apos',)}
 _LONGEST_FORM = 12
-"""Characters that stand for one of a key, at most: ``&#x0000000a;``."""
+"""Maximum number of characters in an escape of one letter: ``&#x0000000a;``."""
 
 
 def redact(text: str) -> str:
-    """Replaces every key that this process knows, however it is escaped, and what stands before the host of a URL."""
+    """Replaces every known key, with any escapes, and the login before the host of a URL."""
     for key in sorted(_known_keys(), key=len, reverse=True):  # one may be a part of another
         text = _pattern(key).sub(_HIDDEN, text)
     return _PASSWORD_IN_URL.sub(f'{_HIDDEN}@', text)
 
 
 def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
-    """The beginning of a text in one line, without keys: first replaced and then cut, so that no half key is left."""
+    """Returns the beginning of a text in one line; keys are replaced before the cut, so that no half key is left."""
     shown = redact(text[:_READ_CHARS])
     if len(text) > _READ_CHARS:  # its end may be the first half of a key
         shown = shown[: -_LONGEST_FORM * max(map(len, _known_keys()), default=1)]

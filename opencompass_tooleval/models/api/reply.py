@@ -1,4 +1,4 @@
-"""What a server replied, as one answer: an object or an event stream. Imports no OpenCompass."""
+"""Reads a server's reply as one answer: an object or an event stream. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
 
 _DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
-"""Not by str.splitlines, which also splits at U+2028: that may stand inside a JSON string."""
+"""Not by str.splitlines, which also splits at U+2028, a valid character of a JSON string."""
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _MAX_FINISH = 32
 _LAST_CALLS = 17
@@ -28,10 +28,10 @@ _LAST_CALLS = 17
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply as the server gives it, unchecked.
+    """The unchecked content of a reply.
 
     Attributes:
-        message: Of the first choice.
+        message: Message of the first choice.
         finish_reason: Its ``finish_reason``.
         usage: Tokens.
     """
@@ -44,15 +44,15 @@ class Reply:
 def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> Answer:
     """Reads a reply of ``/chat/completions``.
 
-    Thoughts are put in front as ``<think>...</think>``; of a message of nothing but a refusal, the refusal is taken.
-    Calls are kept as calls; where tools were offered, an answer may be empty that the model itself ended. Where none
-    was offered, a message of nothing but calls is their JSON (a sorted object with ``arguments`` and ``name`` each):
-    what a prompt asked to be written, a server's parser took for a call.
+    Thoughts are put before the text as ``<think>...</think>``; if a message has only a refusal, that is the text. Calls
+    stay calls; if tools were offered, an answer that the model ended may be empty. Without tools, a message with only
+    calls becomes their JSON (a sorted object with ``arguments`` and ``name`` each): a server's parser took a written
+    answer for a call.
 
     Args:
-        body: Of a response with status 200, decompressed.
-        content_type: As its header says.
-        offers_tools: Whether tools were offered.
+        body: Decompressed body of a response with status 200.
+        content_type: The type in its header.
+        offers_tools: True if tools were offered.
 
     Raises:
         Failure: There is no answer in it.
@@ -65,11 +65,11 @@ def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> An
 
 
 def read_message(body: bytes, content_type: str) -> Reply:
-    """The first choice's message of a reply, put together if it was streamed, and what stands beside it.
+    """Returns the first choice's message of a reply, assembled if it was streamed, with finish reason and usage.
 
     Args:
-        body: Of a response with status 200, decompressed.
-        content_type: As its header says.
+        body: Decompressed body of a response with status 200.
+        content_type: The type in its header.
 
     Raises:
         Failure: There is no message in it.
@@ -98,7 +98,7 @@ def _error_in_reply(text: str, status: int = 500) -> Failure:
 
 
 def _check_error(value: Mapping[str, Any]) -> None:
-    """Raises what an error stands for that comes with status 200."""
+    """Raises the failure of an error with status 200."""
     error = value.get('error')
     if error:
         code = error.get('code') if isinstance(error, Mapping) else None
@@ -107,14 +107,14 @@ def _check_error(value: Mapping[str, Any]) -> None:
 
 
 def _first_choice(value: Any) -> Mapping[str, Any] | None:
-    """The first choice; None if there are none, as in the last chunk of a stream."""
+    """Returns the first choice; None if there are none, as in the last chunk of a stream."""
     if not isinstance(value, Mapping):
         raise ValueError('no object')
     _check_error(value)
     choices = value.get('choices')
     if not isinstance(choices, list) or not choices:
         return None
-    # With n=2 chunks of the second choice stand between those of the first.
+    # With n=2 chunks of the second choice come between those of the first.
     choice = next((item for item in choices if isinstance(item, Mapping) and item.get('index', 0) in (0, None)), None)
     if choice is None:
         raise ValueError('no first choice')
@@ -130,7 +130,7 @@ def _of_object(value: Any) -> Reply:
 
 
 def _chunks(text: str) -> Iterator[Any]:
-    """The objects of a stream; None for its end."""
+    """Yields the objects of a stream; None for its end."""
     for line in _DATA_LINE.finditer(text):
         content = line[1].strip()
         yield None if content == '[DONE]' else _load_chunk(content)
@@ -140,7 +140,7 @@ def _load_chunk(content: str) -> Any:
     try:
         return load_json(content)
     except ValueError:
-        if content.startswith('{"error"'):  # of transformers serve, which escapes nothing in it
+        if content.startswith('{"error"'):  # from transformers serve, which does not escape anything in it
             raise _error_in_reply(content) from None
         raise
 
@@ -163,14 +163,14 @@ def _of_stream(text: str) -> Reply:
         _add_calls(calls, delta.get('tool_calls') if isinstance(delta, Mapping) else None)
     if not has_choice or not (is_whole or finish_reason):
         raise ValueError('the stream ends without finish_reason or [DONE]' if has_choice else 'no choice in the stream')
-    # The first piece of a stream has an empty content also where the whole message has none.
+    # The first piece of a stream has an empty content even if the complete message has none.
     message: dict[str, Any] = {name: text for name, values in parts.items() if (text := ''.join(values))}
     message['tool_calls'] = [call.whole() for call in calls]
     return Reply(message, finish_reason, usage)
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The texts of a message or a piece of one: ``content``, ``refusal`` and thoughts, under one name."""
+    """Yields the texts of a message or a piece of one: ``content``, ``refusal`` and thoughts, under one name."""
     content, thoughts = message.get('content'), ''
     if isinstance(content, list):
         content, thoughts = _of_parts(content)
@@ -182,7 +182,7 @@ def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_parts(parts: list[Any]) -> tuple[str, str]:
-    """Content and thoughts of a content in parts, as Mistral's reasoning models have it."""
+    """Joins content and thoughts of a content in parts, as Mistral's reasoning models send it."""
     content: list[Any] = []
     thoughts: list[Any] = []
     for part in parts:
@@ -208,10 +208,10 @@ class _PiecedCall:
     """A call of a stream so far.
 
     Attributes:
-        index: As its pieces have it; None where they have none.
-        id: Of the call.
-        name: Of the tool.
-        arguments: JSON text, or a value where a piece has it whole.
+        index: Index in its pieces; None if they have none.
+        id: Id of the call.
+        name: Name of the tool.
+        arguments: JSON text, or a value if a piece has it complete.
     """
 
     index: Any
@@ -220,13 +220,13 @@ class _PiecedCall:
     arguments: Any = ''
 
     def is_continued_by(self, index: Any, call_id: str, name: str) -> bool:
-        """Whether a piece belongs to this call: some servers send no index, or 0 for every call."""
+        """Tests if a piece belongs to this call: some servers send no index, or 0 for every call."""
         if index != self.index or call_id not in ('', self.id):
             return False
         return bool(call_id) or not name or (index is not None and (not self.arguments or name == self.name))
 
     def add(self, call_id: str, function: Mapping[str, Any]) -> None:
-        """Adds a piece; id and name may come in each of them again."""
+        """Adds a piece; each may repeat id and name."""
         name, arguments = function.get('name'), function.get('arguments')
         self.id = self.id or call_id
         if isinstance(name, str) and name != self.name:
@@ -237,7 +237,7 @@ class _PiecedCall:
             self.arguments = arguments
 
     def whole(self) -> dict[str, Any]:
-        """The call as a message has it."""
+        """Returns the call in the format of a message."""
         return {'id': self.id, 'function': {'name': self.name, 'arguments': self.arguments}}
 
 
@@ -260,10 +260,10 @@ def _text_or_nothing(value: Any) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The calls of a message, in their order."""
+    """Returns the calls of a message, in their order."""
     items = message.get('tool_calls')
     called = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    called.append({'function': message.get('function_call')})  # OpenAI's first form, which had one call
+    called.append({'function': message.get('function_call')})  # OpenAI's first format, with one call
     return tuple(
         make_call(function.get('name'), function.get('arguments'), item.get('id'))
         for item in called[:MAX_CALLS]
@@ -272,7 +272,7 @@ def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def _usage(said: Any) -> Usage | None:
-    """What ``usage`` of a reply says; None without it."""
+    """Reads ``usage`` of a reply; None without it."""
     if not isinstance(said, Mapping):
         return None
 
@@ -305,9 +305,9 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     if not content and finish_reason == 'content_filter':
         raise Failure('infra:filter', 'no content, finish_reason content_filter', again=False, usage=usage)
     if not content and (thoughts or finish_reason == 'length'):
-        # Thoughts without an end: the model's doing, and read as such.
+        # Unfinished thoughts: the model's fault, and read as such.
         return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
-    # Whoever was told what tools returned may have nothing more to say: that is no fault of the server.
+    # After results of tools the model may have nothing to add: that is no fault of the server.
     if not content and not (offers_tools and finish_reason == 'stop'):
         raise Failure('infra:empty', f'no content, finish_reason {finish_reason}', usage=usage)
     return Answer(

@@ -1,5 +1,5 @@
 // Charts are drawn by plotly when they come into view, in the colours of the page, and all of them for paper. Plotly is
-// loaded with the first of them, or when nothing else is to be done: print cannot wait for it.
+// loaded with the first of them, or when the page is idle: print cannot wait for it.
 'use strict';
 
 const tooleval = { charts: {}, figures(charts) { tooleval.charts = charts; } };
@@ -48,11 +48,11 @@ async function draw(figure, onPaper = false) {
   const chart = tooleval.charts[figure.dataset.figure];
   if (!chart || figure.hidden) return;
   figure.dataset.drawn = 'yes';
-  if (!window.Plotly) await loadPlotly(); // what is printed has to be there when this returns
+  if (!window.Plotly) await loadPlotly(); // printed charts must exist when this returns
   const box = figure.querySelector('.chart');
   const fresh = structuredClone(chart);
   Plotly.react(box, fresh.data, { ...merge(colours(onPaper), fresh.layout), ...(onPaper ? PAPER : { autosize: true }) }, {
-    displayModeBar: false, // no zoom, and no button that sends a chart somewhere
+    displayModeBar: false, // no zoom, and no button that uploads a chart
     responsive: true,
     scrollZoom: false,
     plotlyServerURL: '',

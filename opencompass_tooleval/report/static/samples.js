@@ -49,9 +49,9 @@ function load(name) {
 const pairOf = (model, dataset) => tooleval.pairs.find((pair) => pair.model === model && pair.dataset === dataset);
 const chunkOf = (pair, i) => load(`${pair.folder}/${Math.floor(i / tooleval.size)}`);
 
-const LOST = 'lost'; // in place of a reason: whatever is not right
+const LOST = 'lost'; // instead of a reason: all samples that are not right
 const wordsOf = (table, code) => (Object.hasOwn(table, code) ? table[code] : [code, '']);
-const reasonName = (reason) => (reason === LOST ? 'all that was lost' : wordsOf(tooleval.reasons, reason)[0]);
+const reasonName = (reason) => (reason === LOST ? 'all lost points' : wordsOf(tooleval.reasons, reason)[0]);
 const tipOf = (code, [name, sentence]) => `${sentence || name} (${code})`;
 const titleOf = (dataset) => tooleval.pairs.find((pair) => pair.dataset === dataset)?.title ?? dataset;
 
@@ -63,7 +63,7 @@ function options(name, values, all, shown = (value) => value) {
   select.value = values.includes(kept) || (all !== undefined && !kept) ? kept : select.options[0]?.value ?? '';
 }
 
-// Sample -> its score by a metric, or by what stands for the whole if none is named.
+// Sample -> its score by a metric, by default by its main metrics.
 function scorer(index, metric) {
   const columns = (metric ? [metric] : index.main).map((name) => index.values[index.metrics.indexOf(name)] ?? []);
   return (i) => {
@@ -79,10 +79,10 @@ function mainLabel(index) {
 
 const shownScore = (score) => (score === null ? '–' : score.toFixed(1));
 
-// What a sample is called: its record, and which of several trials it is.
+// Name of a sample: its record, and its number among several trials.
 const nameOf = (index, i) => (index.trials ? `${index.ids[i]} · trial ${index.trials[i]}` : index.ids[i]);
 
-// Sample of A -> the same sample of B: record, and how often the record has come before.
+// Sample of A -> the same sample of B: by record, and number of earlier rows of the record.
 function matches(a, b) {
   const keys = (ids) => {
     const seen = new Map();
@@ -130,7 +130,7 @@ async function show() {
   const pair = pairOf(now.model, now.dataset);
   const other = now.other && pairOf(now.other, now.dataset);
   if (!pair) {
-    status.textContent = 'There are no samples of this model and data set.';
+    status.textContent = 'There are no samples for this model and data set.';
     list.replaceChildren();
     pager.replaceChildren();
     return;
@@ -172,7 +172,7 @@ function scoreCell(cell, score) {
   if (score !== null) cell.style.setProperty('--part', `${score}%`);
 }
 
-// Every reason of the data set with its count; the first one is all that was lost.
+// Every reason of the data set with its count; the first one stands for all lost points.
 function showChips(index) {
   const counts = index.reasons.map((reason, r) => [reason, index.reason.filter((number) => number === r).length]);
   const lost = counts.filter(([reason]) => reason !== 'ok').reduce((sum, [, count]) => sum + count, 0);
@@ -245,13 +245,13 @@ async function conversation(pair, i, row) {
 
 const ROLES = { system: 'system', human: 'user', user: 'user', bot: 'model', assistant: 'model', function: 'tool', tool: 'tool' };
 
-// Which tools are offered; '' where that cannot be read.
+// The offered tools; '' if they cannot be read.
 function toolNames(text) {
   try {
     const names = JSON.parse(text).map((tool) => (tool.function ?? tool).name);
     return `${names.length} offered: ${names.join(', ')}`;
   } catch {
-    return ''; // a text of another shape, or one that was cut
+    return ''; // a text of another format, or one that was cut
   }
 }
 
@@ -264,16 +264,16 @@ function turnOf(role, text, open) {
 }
 
 function askedOf(messages) {
-  const box = element('section', { className: 'asked' }, element('h3', { textContent: 'What was asked' }));
+  const box = element('section', { className: 'asked' }, element('h3', { textContent: 'Prompt' }));
   messages.forEach(([role, text], i) => box.append(turnOf(role, text, i === messages.length - 1)));
   return box;
 }
 
-// A dialogue turn by turn, then its calls with what came back.
+// A dialogue turn by turn, then its calls with their results.
 function traceOf({ rounds, calls, answer }) {
   const box = element('section', { className: 'trace' });
   rounds.forEach(([asked, said], i) => box.append(
-    turnOf(`asked, round ${i + 1}`, asked, false), turnOf('assistant', said, true)));
+    turnOf(`prompt, round ${i + 1}`, asked, false), turnOf('assistant', said, true)));
   calls.forEach(([name, passed, result, fault]) => box.append(element('p', { className: 'call' },
     element('code', { textContent: `${name}(${pretty(passed)})` }), ' → ', element('code', { textContent: fault || pretty(result) }))));
   box.append(boxOf('answer', answer));
@@ -297,25 +297,25 @@ function headOf({ pair, index, row, i }) {
     element('h3', { textContent: pair.model }),
     element('p', { className: reason === 'ok' ? 'verdict' : 'verdict lost' }, reasonLabel(reason), ` ${sentence || name}`),
     element('p', { className: 'note', textContent: values.join(' · ') })];
-  if (row.cut) parts.push(element('p', { className: 'note', textContent: 'Cut at the limit of tokens (max_out_len).' }));
-  if (row.infra) parts.push(element('p', { className: 'warning', textContent: `No answer came: ${row.infra}` }));
+  if (row.cut) parts.push(element('p', { className: 'note', textContent: 'Truncated at the limit of tokens (max_out_len).' }));
+  if (row.infra) parts.push(element('p', { className: 'warning', textContent: `No answer: ${row.infra}` }));
   return parts;
 }
 
-// What was understood, and what scoring says more.
+// The parsed answer, and further details of the score.
 function scoredOf({ row }) {
-  const title = `What was understood (${row.parse_method === 'none' ? 'nothing could be read' : `read by “${row.parse_method}”`}), beside the gold`;
+  const title = `Parsed answer (${row.parse_method === 'none' ? 'unreadable' : `parse method “${row.parse_method}”`}), compared with the gold answer`;
   const table = element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold));
-  const parts = row.trajectory ? [element('details', {}, element('summary', { textContent: 'Calls beside the gold calls, argument by argument' }), table)] : [element('h4', { textContent: title }), table];
+  const parts = row.trajectory ? [element('details', {}, element('summary', { textContent: 'Calls compared with the gold calls, argument by argument' }), table)] : [element('h4', { textContent: title }), table];
   if (row.more) {
-    parts.push(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), boxOf('', pretty(row.more))));
+    parts.push(element('details', {}, element('summary', { textContent: 'Further details of the score: steps, judgements' }), boxOf('', pretty(row.more))));
   }
   return parts;
 }
 
 function answeredOf({ row, agent }) {
   return [
-    element('h4', { textContent: agent ? 'What was done' : 'What was answered' }),
+    element('h4', { textContent: agent ? 'Trajectory' : 'Answer' }),
     agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : boxOf('answer', row.answer)];
 }
 
@@ -350,7 +350,7 @@ async function openSample(i, isAsked = true) {
     const shown = await sidesOf(i, view);
     if (turn !== sought) return;
     panel.replaceChildren(...shown);
-    if (!isAsked) return; // who chooses from a list stays there
+    if (!isAsked) return; // the focus stays in a list of choices
     panel.focus({ preventScroll: true });
     panel.scrollIntoView({ block: 'start' });
   } catch (error) {
@@ -401,7 +401,7 @@ async function restore() {
   for (const name of FIELDS) {
     const field = form.elements[name];
     const value = wanted.get(name) ?? '';
-    // Until the index is there the wish itself is the only choice.
+    // Until the index is loaded the requested value is the only choice.
     if (LATE.includes(name)) field.replaceChildren(new Option(value, value));
     field.value = wanted.has(name) || !['model', 'dataset'].includes(name) ? value : field.options[0]?.value ?? '';
   }
@@ -409,13 +409,13 @@ async function restore() {
   page = Math.trunc(Number(wanted.get('page'))) || 0;
   if (!tooleval.pairs.length) { status.textContent = 'There are no samples: nothing has been scored yet.'; return; }
   await show();
-  if (location.hash !== hash) return; // something else is wanted by now
-  if (!hash) remember(); // the address names also the first view
+  if (location.hash !== hash) return; // another view was requested meanwhile
+  if (!hash) remember(); // the address also names the first view
   const [pair, sample] = [pairOf(form.elements.model.value, form.elements.dataset.value), wanted.get('sample')];
   if (pair && view && /^\d+$/.test(sample ?? '') && Number(sample) < pair.samples) await openSample(Number(sample));
 }
 
-// Without a wish: what was lost, where most of it was.
+// By default: the lost points of the model and data set with most of them.
 function firstView() {
   const worst = [...tooleval.pairs].sort((a, b) => b.lost - a.lost)[0];
   return worst ? { model: worst.model, dataset: worst.dataset, ...(worst.lost ? { reason: LOST } : {}) } : {};
@@ -424,7 +424,7 @@ function firstView() {
 const told = (work) => (event) => work(event).catch((error) => { status.textContent = String(error.message ?? error); });
 let pause = 0;
 form.addEventListener('submit', (event) => event.preventDefault());
-// What is typed counts as it is typed, what is chosen once it is chosen: the other event of each would come again later.
+// Text fields filter while the user types, lists when a choice is made: the other event of each would come later again.
 const isTyped = (field) => field.matches('input:not([type=checkbox])');
 form.addEventListener('input', (event) => {
   if (!isTyped(event.target)) return;

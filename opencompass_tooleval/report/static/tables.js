@@ -1,4 +1,4 @@
-// Tables are sorted by their headings and filtered by the model's name; whatever has more to say shows it in a tip.
+// Tables are sorted by their headings and filtered by the model's name; further text is in tips.
 'use strict';
 
 function sortValue(cell) {
@@ -7,14 +7,14 @@ function sortValue(cell) {
 }
 
 function compareValues(a, b) {
-  if (a === '' || b === '') return (a === '') - (b === ''); // nothing comes last either way
+  if (a === '' || b === '') return (a === '') - (b === ''); // empty cells come last in both orders
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return String(a).localeCompare(String(b));
 }
 
-const bestFirst = (heading) => !('lower' in heading.dataset); // of errors fewer are better
+const bestFirst = (heading) => !('lower' in heading.dataset); // fewer errors are better
 
-// Best first; a second time the other way round.
+// Best first; a second click reverses the order.
 function sortBy(heading, down = heading.hasAttribute('aria-sort') ? heading.getAttribute('aria-sort') !== 'descending' : bestFirst(heading)) {
   const table = heading.closest('table');
   const column = heading.cellIndex;

@@ -29,7 +29,7 @@ function legendOf(trajectories) {
   }
   const terms = [...used.values()].flatMap((call) => [
     element('dt', {}, sourceChip(call, {})), element('dd', { textContent: wordsOf(tooleval.sources, call.fault || call.source)[1] })]);
-  return element('details', { className: 'legend' }, element('summary', { textContent: 'Where observations come from' }), element('dl', {}, ...terms));
+  return element('details', { className: 'legend' }, element('summary', { textContent: 'Sources of observations' }), element('dl', {}, ...terms));
 }
 
 const LINE = 300; // characters of a value that stands in one line
@@ -72,7 +72,7 @@ const isGold = (gold) => Array.isArray(gold) && gold.length > 0 && gold.every(is
 function wantedBy(gold, matches) {
   const found = new Map();
   (isGold(gold) ? matches ?? [] : []).forEach(({ call, same }, i) => {
-    const text = areCalls(gold) ? `gold call ${i + 1}${same ? '' : ', other arguments'}` : 'a tool that is needed';
+    const text = areCalls(gold) ? `gold call ${i + 1}${same ? '' : ', other arguments'}` : 'a needed tool';
     if (Number.isInteger(call)) found.set(call, { text, same });
   });
   return found;
@@ -133,7 +133,7 @@ function countOf(branch, steps) {
 
 function branchOf(agent, branch) {
   const [steps, calls] = countOf(branch, agent.trajectory.steps);
-  const box = element('details', { className: 'branch' }, element('summary', { textContent: `branch that was left: ${many(steps, 'step')}, ${many(calls, 'call')}` }));
+  const box = element('details', { className: 'branch' }, element('summary', { textContent: `abandoned branch: ${many(steps, 'step')}, ${many(calls, 'call')}` }));
   box.append(...branch.flatMap((entry) => entryOf(agent, entry)));
   return box;
 }
@@ -153,10 +153,10 @@ function goldOf(gold, matches) {
     if (text) item.append(element('span', { className: `wanted ${kind}`, textContent: text }));
     if (!isBare(wanted.arguments)) item.append(boxOf('arguments', argumentsOf(wanted.arguments)));
     const open = Array.isArray(wanted.open_arguments) ? wanted.open_arguments : [];
-    if (open.length) item.append(element('span', { className: 'note', textContent: `any value of ${open.join(', ')} is right` }));
+    if (open.length) item.append(element('span', { className: 'note', textContent: `any value of ${open.join(', ')} is correct` }));
     return item;
   });
-  const [tag, title] = areCalls(gold) ? ['ol', 'Gold calls'] : ['ul', 'Tools that are needed'];
+  const [tag, title] = areCalls(gold) ? ['ol', 'Gold calls'] : ['ul', 'Needed tools'];
   return [element('section', { className: 'gold' }, element('h4', { textContent: title }), element(tag, {}, ...items))];
 }
 
@@ -214,13 +214,13 @@ function unlikeOf(agents, models) {
   const keys = [...new Set(settings.flatMap(Object.keys))].filter((key) => child(settings[0], key) !== child(settings[1], key));
   if (!keys.length) return [];
   const shown = keys.map((key) => `${spelled(key)} ${settings.map((ofAgent, side) => `${child(ofAgent, key) || 'none'} (${models[side]})`).join(', ')}`);
-  return [element('p', { className: 'warning', textContent: `They did not work under the same conditions: ${shown.join('; ')}.` })];
+  return [element('p', { className: 'warning', textContent: `The models have different conditions: ${shown.join('; ')}.` })];
 }
 
 // What tells two steps apart, for readers: the calls, or else what was observed; '' where nothing does.
 function otherwise(a, b) {
   const [first, second] = [a.calls, b.calls];
-  if (first.length !== second.length) return first.length && second.length ? 'another number of calls' : 'only one calls a tool';
+  if (first.length !== second.length) return first.length && second.length ? 'different numbers of calls' : 'only one calls a tool';
   const apart = (part) => first.some((call, i) => typed(part(call)) !== typed(part(second[i])));
   return apart(({ name }) => name) ? 'another tool' : apart((call) => call.arguments) ? 'other arguments'
     : apart(({ observation }) => observation) ? 'another observation' : '';
@@ -242,7 +242,7 @@ function besideOf(agents, models) {
     if (why) isFirst = false;
     grid.append(...pair.map((at, side) => element('div', { className: at < 0 ? 'none' : '' }, ...(at < 0 ? [] : entryOf(agents[side], lines[side][at], models[side])))));
   }
-  if (isFirst) grid.append(element('p', { className: 'differs none', textContent: 'No step differs in what is called and observed.' }));
+  if (isFirst) grid.append(element('p', { className: 'differs none', textContent: 'All steps have the same calls and observations.' }));
   if (rests.some((rest) => rest.length)) grid.append(...rests.map((rest, side) => element('div', {}, ...rest.flatMap((entry) => entryOf(agents[side], entry)))));
   return grid;
 }

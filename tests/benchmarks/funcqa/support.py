@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.records import Record, Step
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from tests.benchmarks.funcqa.funcqa_script import STAGES
@@ -34,12 +35,12 @@ def begin(method: str, record: Record = RECORD, **options: Any) -> Dialogue[Traj
     return FuncQADialogues(method, **{'instructions': INSTRUCTIONS_FILE, **options}).begin(record)
 
 
-def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], str]) -> T:
+def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], Answer | str]) -> T:
     """Runs a dialogue to its end on ``reply``."""
     request = next(dialogue)
     while True:
         try:
-            request = dialogue.send(reply(request))
+            request = dialogue.send(as_answer(reply(request)))
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""FuncQA's registered classes: columns, options, and what is wrong before anything is asked."""
+"""FuncQA's registered classes: columns, options, and errors before any request."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.subsets import METHODS
 from opencompass_tooleval.benchmarks.funcqa.trajectory import parse_trajectory
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.work_dir.published_columns import published_columns
@@ -46,7 +47,7 @@ def test_the_oracle_scores_100(method: str) -> None:
     rows = ToolEvalFuncQADataset.load('tooleval:demo/funcqa', 'multi_hop')
     predictions = [drive(dialogues(row), lambda turn: turn.gold) for row in rows]
     evaluator = ToolEvalFuncQAEvaluator('multi_hop')
-    scores = evaluator.score_samples(rows['record'], predictions)
+    scores = evaluator.score_samples(rows['record'], list(map(as_answer, predictions)))
     assert {score.reason for score in scores} == {'ok'}
     provenance = evaluator.provenance()
     assert (provenance['method'], provenance['gold']) == (method, 'official')

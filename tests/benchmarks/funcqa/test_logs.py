@@ -1,4 +1,4 @@
-"""The authors' logs: joined by question, their labels, their calls, and what is wrong with a log."""
+"""The authors' logs: matched by question, their labels, their calls, and faults of logs."""
 
 from __future__ import annotations
 

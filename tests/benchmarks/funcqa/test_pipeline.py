@@ -1,4 +1,4 @@
-"""FuncQA through the real ``opencompass``: models that work out or err behind a real server, a tiny model, a kill."""
+"""FuncQA through the real ``opencompass``: correct and wrong models on a real server, a tiny model, a kill."""
 
 from __future__ import annotations
 

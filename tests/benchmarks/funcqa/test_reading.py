@@ -1,4 +1,4 @@
-"""Final numbers and objects in what a model says."""
+"""Final numbers and objects in models' answers."""
 
 from __future__ import annotations
 

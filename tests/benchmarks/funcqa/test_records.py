@@ -1,4 +1,4 @@
-"""FuncQA's files: what they hold, what is wrong with them, and what is done about it."""
+"""FuncQA's files: their content, their faults, and the repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories to scores: tolerance, error accounting, and what is no trajectory."""
+"""Trajectories to scores: tolerance, counts of errors, and texts that are no trajectory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE
 from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from tests.benchmarks.funcqa.support import RECORD
 from tests.growth import in_linear_time
 
@@ -141,9 +141,9 @@ def test_steps_that_ran_out_are_the_reason_of_a_wrong_answer() -> None:
 
 def test_the_denominator_is_all_questions() -> None:
     predictions = [
-        trajectory('258', FINE).to_json(),
-        trajectory('258', NAME, FINE).to_json(),
-        trajectory('7', ARGS).to_json(),
+        Answer(trajectory('258', FINE).to_json()),
+        Answer(trajectory('258', NAME, FINE).to_json()),
+        Answer(trajectory('7', ARGS).to_json()),
         Answer('', 'infra:timeout'),
     ]
     scores = score_predictions([replace(RECORD, id=str(number)) for number in range(4)], predictions)
@@ -168,13 +168,13 @@ def test_without_any_answer_nothing_is_full_marks() -> None:
 def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
     text = json.dumps({**trajectory('258').to_dict(), **more})
     with pytest.raises(ValueError, match="question '7': this is no trajectory"):
-        score_predictions([RECORD], [text])
+        score_predictions([RECORD], [as_answer(text)])
 
 
 @pytest.mark.parametrize('text', ['', '258', '{}', '[]', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
 def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
     with pytest.raises(ValueError, match="question '7': this is no trajectory"):
-        score_predictions([RECORD], [text])
+        score_predictions([RECORD], [as_answer(text)])
 
 
 def test_counts_must_agree() -> None:

@@ -1,4 +1,4 @@
-"""What the RestBench tests share: the real data if it is there, and records made by hand."""
+"""Shared by RestBench's tests: the real data if it exists, and records made by hand."""
 
 from __future__ import annotations
 

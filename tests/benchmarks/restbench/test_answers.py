@@ -1,4 +1,4 @@
-"""Which list of steps is read from an answer, and by which parse method."""
+"""The list of steps that is read from an answer, and its parse method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths that are answered by number: EasyTool's own prompt, and how its script reads the answer."""
+"""Paths answered by number: EasyTool's prompt, and the reading of answers as in its script."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def test_hostile(name: str) -> None:
 
 def test_asks_again_until_it_can_be_read() -> None:
     row = {'messages': json.dumps([{'role': 'user', 'content': 'x'}]), 'gold_answer': chosen(1)}
-    assert run_alone(RestBenchDialogues()(row), ['Sure!', '```\n[]\n```', chosen('1')]) == chosen('1')
-    assert run_alone(RestBenchDialogues()(row), ['no'] * TRIES) == 'no'
-    assert run_alone(RestBenchDialogues(tries=1)(row), ['no']) == 'no'
+    assert run_alone(RestBenchDialogues()(row), ['Sure!', '```\n[]\n```', chosen('1')]) == Answer(chosen('1'))
+    assert run_alone(RestBenchDialogues()(row), ['no'] * TRIES) == Answer('no')
+    assert run_alone(RestBenchDialogues(tries=1)(row), ['no']) == Answer('no')
     with pytest.raises(ValueError, match='tries must be at least 1'):
         next(RestBenchDialogues(tries=0)(row))
 

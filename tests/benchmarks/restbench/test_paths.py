@@ -1,4 +1,4 @@
-"""Steps are read, compared and looked up by rules that have names."""
+"""Steps are read, compared and found by named rules."""
 
 from __future__ import annotations
 

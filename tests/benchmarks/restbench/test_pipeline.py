@@ -1,4 +1,4 @@
-"""RestBench through the ``opencompass`` command: demo records, and the real ones where they are at hand."""
+"""RestBench through the ``opencompass`` command: demo records, and the real ones if they exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files to records: counts, faults that are named, and nothing that is dropped."""
+"""Files to records: counts, named faults, and no lost rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden cases of scoring, written from the metrics' definitions, and what aggregates say."""
+"""Golden cases of scoring, written from the metrics' definitions, and aggregates."""
 
 from __future__ import annotations
 

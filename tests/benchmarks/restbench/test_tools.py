@@ -1,4 +1,4 @@
-"""What the model is shown of a service's tools, and which instructions are refused."""
+"""Texts of a service's tools in prompts, and rejected instructions."""
 
 from __future__ import annotations
 

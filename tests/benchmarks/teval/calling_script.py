@@ -1,4 +1,4 @@
-"""What a server that calls tools answers to T-Eval's demo requests: see tools/serve_model.py."""
+"""Answers of a server that calls tools to T-Eval's demo requests: see tools/serve_model.py."""
 
 from __future__ import annotations
 

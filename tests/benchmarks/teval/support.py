@@ -1,4 +1,4 @@
-"""What the T-Eval tests share: the real data if it is there, records made by hand, and the reference."""
+"""Shared by T-Eval's tests: the real data if it exists, records made by hand, and the reference."""
 
 from __future__ import annotations
 

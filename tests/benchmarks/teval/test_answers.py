@@ -1,4 +1,4 @@
-"""Postprocessors: what of an output is scored."""
+"""Postprocessors, which extract the scored part of an output."""
 
 from __future__ import annotations
 
@@ -29,12 +29,10 @@ CASES = [
 
 @pytest.mark.parametrize(('name', 'source', 'text', 'expected'), CASES, ids=[f'{c[0]}-{c[1]}' for c in CASES])
 def test_postprocessor(name: str, source: str, text: str, expected: str) -> None:
-    answer = POSTPROCESSORS[name](text)
-    assert answer == expected
-    assert answer.reason is None
+    assert POSTPROCESSORS[name](Answer(text)) == Answer(expected)
 
 
 @pytest.mark.parametrize('name', POSTPROCESSORS)
 def test_reasons_survive(name: str) -> None:
-    assert POSTPROCESSORS[name]('<think>and so on').reason == 'answer:truncated_reasoning'
+    assert POSTPROCESSORS[name](Answer('<think>and so on')).reason == 'answer:truncated_reasoning'
     assert POSTPROCESSORS[name](Answer('', 'infra:timeout')).reason == 'infra:timeout'

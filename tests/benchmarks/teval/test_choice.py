@@ -1,4 +1,4 @@
-"""benchmarks/teval/choice: what a person reads, and what no person would."""
+"""benchmarks/teval/choice: choices that a person reads, and texts without a choice."""
 
 from __future__ import annotations
 

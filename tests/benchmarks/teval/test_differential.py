@@ -17,6 +17,7 @@ from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Sample
 from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
 from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.result import SampleScore
 from tests.benchmarks.teval.support import (
@@ -49,14 +50,16 @@ def noisy_answers(samples: list[Sample], noise: float) -> list[str]:
     for sample in samples:
         rng = Random(sample.record.id)
         gold = gold_answer(sample.record)
-        answers.append(str(postprocess_v1(damage(gold, rng) if rng.random() < noise else gold)))
+        answers.append(postprocess_v1(Answer(damage(gold, rng) if rng.random() < noise else gold)).text)
     return answers
 
 
 def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
     """Scores real records by both, sample by sample and in the mean."""
     answers = noisy_answers(samples, noise)
-    scores = score_answers([sample.record for sample in samples], answers, V1, offline_similarity())
+    scores = score_answers(
+        [sample.record for sample in samples], list(map(as_answer, answers)), V1, offline_similarity()
+    )
     results = []
     for sample, answer, score in zip(samples, answers, scores, strict=True):
         if score.reason == 'plan:only_finish':
@@ -151,7 +154,7 @@ PLAN_RAW = {
 
 def compare_generated(kind: str, subset: str, raw: dict[str, Any], answer: str) -> None:
     """Compares one answer to a record made by hand."""
-    score = score_answer(make_record(subset, raw), answer, V1, offline_similarity())
+    score = score_answer(make_record(subset, raw), as_answer(answer), V1, offline_similarity())
     if score.reason == 'plan:only_finish':
         with pytest.raises((RuntimeError, ValueError, IndexError)):
             reference_values(kind, raw, answer)
@@ -312,14 +315,17 @@ def test_postprocessor_is_opencompass_one(text: str) -> None:
     from opencompass.datasets.teval import teval_postprocess
 
     assume('<think>' not in text and '</think>' not in text)
-    assert postprocess_v1(text) == teval_postprocess(text)
+    assert postprocess_v1(Answer(text)).text == teval_postprocess(text)
 
 
 def test_aggregate_of_instruct_is_the_reference_before_rounding() -> None:
     string = {**INSTRUCT_JSON, 'template': MARKS[0], 'meta_data': {'response_format': 'string'}}
     raws = [INSTRUCT_JSON, string, INSTRUCT_JSON]
     answers = [json.dumps({'goal': '', 'name': 'Map.route', 'args': {'place': 'Rome'}}), 'nonsense', '{}']
-    scores = [score_answer(make_record('instruct', raw), answer, V1) for raw, answer in zip(raws, answers, strict=True)]
+    scores = [
+        score_answer(make_record('instruct', raw), as_answer(answer), V1)
+        for raw, answer in zip(raws, answers, strict=True)
+    ]
     evaluator = reference('instruct')
     results = [
         evaluator._evaluate(reference_sample('instruct', raw, answer))
@@ -331,7 +337,7 @@ def test_aggregate_of_instruct_is_the_reference_before_rounding() -> None:
 
 
 def test_absent_format_is_not_measured() -> None:
-    score = score_answer(make_record('instruct', INSTRUCT_JSON), '{}', V1)
+    score = score_answer(make_record('instruct', INSTRUCT_JSON), Answer('{}'), V1)
     total = aggregate([score], score.values)
     assert total.metrics['string_format_metric'] is None  # NaN in the reference
     assert total.metrics['json_format_metric'] == 0.0

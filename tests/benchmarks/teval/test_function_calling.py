@@ -1,4 +1,4 @@
-"""T-Eval with native calls: the demo records and, where they are, the real APIs; by hand-computed scores."""
+"""T-Eval with native calls: the demo records and, if they exist, the real APIs; by hand-computed scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native calls through the real ``opencompass``: a server that calls tools, well and badly, beside the prompts."""
+"""Native calls through the real ``opencompass``: a server with good and bad calls, compared with prompts."""
 
 from __future__ import annotations
 

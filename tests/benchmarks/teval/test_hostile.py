@@ -11,6 +11,7 @@ from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from tests.benchmarks.teval.support import make_record
 from tests.benchmarks.teval.test_differential import GOLDS, INSTRUCT_JSON, MARKS, PLAN_RAW, call_raw
@@ -80,7 +81,7 @@ def assert_strict_json(detail: dict[str, Any]) -> None:
 
 def detail_of(record: Record, text: str, protocol: str, scoring: str) -> dict[str, Any]:
     """What is written of an answer."""
-    answer = POSTPROCESSORS[protocol](text)
+    answer = POSTPROCESSORS[protocol](as_answer(text))
     (score,) = score_answers([record], [answer], Protocol(protocol, scoring), ExactSimilarity())
     return score.to_detail()
 
@@ -103,11 +104,11 @@ def test_hostile_answers_reach_the_real_encoder() -> None:
 
     record = RECORDS['call']
     answers = [HOSTILE[name] for name in ('surrogates', 'nul', 'nan_in_dict', 'sets', 'deep_args')]
-    scores = score_answers([record] * len(answers), answers, Protocol('v1'), offline_similarity())
+    scores = score_answers([record] * len(answers), list(map(as_answer, answers)), Protocol('v1'), offline_similarity())
     assert [score.parse_method for score in scores] == ['json', 'none', 'json', 'literal', 'none']
 
 
 def test_code_is_not_run(capfd: pytest.CaptureFixture[str]) -> None:
     for record in RECORDS.values():
-        score_answers([record], [HOSTILE['code']], Protocol('v2'), ExactSimilarity())
+        score_answers([record], [as_answer(HOSTILE['code'])], Protocol('v2'), ExactSimilarity())
     assert 'pwned' not in capfd.readouterr().out

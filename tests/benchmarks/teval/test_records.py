@@ -1,4 +1,4 @@
-"""T-Eval's files: what is read, and what is refused with file, record and the command that fixes it."""
+"""T-Eval's files: their records, and errors with file, record and the command that fixes it."""
 
 from __future__ import annotations
 

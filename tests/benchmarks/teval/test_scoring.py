@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, 
 from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.score_plan import MAX_STEPS
 from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.reading import parse_literal
 from opencompass_tooleval.core.similarity import ExactSimilarity, Similarity
 from tests.benchmarks.teval.support import ROOT, make_record, offline_similarity, real_samples, repeats_a_step
@@ -27,7 +27,9 @@ DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
 @pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case["source"]} [{case["scoring"]}]')
 def test_golden(case: dict[str, Any]) -> None:
     record = make_record(case['subset'], case['raw'])
-    score = score_answer(record, case['answer'], Protocol(case['protocol'], case['scoring']), ExactSimilarity())
+    score = score_answer(
+        record, as_answer(case['answer']), Protocol(case['protocol'], case['scoring']), ExactSimilarity()
+    )
     assert score.values == pytest.approx(case['values'], abs=1e-12)
     assert list(score.values) == list(record.subset.metrics)
     assert score.reason == case['reason']
@@ -38,7 +40,7 @@ def test_golden(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize('file', sorted(DEMO.rglob('*.json')), ids=lambda file: file.stem)
 def test_gold_answers_of_the_demo_score_full(file: Path, protocol: str, scoring: str) -> None:
     samples = load_samples(file, next(s.name for s in TABLE if file.stem.startswith(f'{s.name}_v2')))
-    answers = [POSTPROCESSORS[protocol](gold_answer(sample.record)) for sample in samples]
+    answers = [POSTPROCESSORS[protocol](as_answer(gold_answer(sample.record))) for sample in samples]
     rules = Protocol(protocol, scoring)
     for score in score_answers([sample.record for sample in samples], answers, rules, offline_similarity()):
         assert score.reason == 'ok', score
@@ -48,7 +50,7 @@ def test_gold_answers_of_the_demo_score_full(file: Path, protocol: str, scoring:
 
 
 def assert_full_when_strict(samples: Sequence[Sample], similarity: Similarity) -> None:
-    answers = [POSTPROCESSORS['v1'](gold_answer(sample.record)) for sample in samples]
+    answers = [POSTPROCESSORS['v1'](as_answer(gold_answer(sample.record))) for sample in samples]
     scores = score_answers([sample.record for sample in samples], answers, Protocol('v1', 'strict'), similarity)
     assert [score.id for score in scores if score.reason != 'ok'] == []
 
@@ -78,10 +80,10 @@ def test_infrastructure_failures_score_nothing_under_their_name(subset: str) -> 
 
 def test_unclosed_reasoning_is_counted_under_its_name() -> None:
     sample = load_samples(DEMO / 'EN' / 'plan_json_v2.json', 'plan_json')[0]
-    answer = POSTPROCESSORS['v2']('<think>first I would ' + gold_answer(sample.record))
+    answer = POSTPROCESSORS['v2'](Answer('<think>first I would ' + gold_answer(sample.record)))
     score = score_answer(sample.record, answer, Protocol('v2'), ExactSimilarity())
     assert (score.reason, score.values['f1_score']) == ('answer:truncated_reasoning', 0.0)
-    finished = POSTPROCESSORS['v2']('<think>hm [1]</think>' + gold_answer(sample.record))
+    finished = POSTPROCESSORS['v2'](Answer('<think>hm [1]</think>' + gold_answer(sample.record)))
     assert score_answer(sample.record, finished, Protocol('v2'), ExactSimilarity()).reason == 'ok'
 
 
@@ -90,7 +92,7 @@ def test_unclosed_reasoning_is_counted_under_its_name() -> None:
 def test_unfinished_thoughts_are_no_answer_in_any_subset(subset: str, scoring: str) -> None:
     sample = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)[0]
     for text in ('<think>' + gold_answer(sample.record), '<|channel|>analysis<|message|>' + gold_answer(sample.record)):
-        answer = POSTPROCESSORS['v2'](text)
+        answer = POSTPROCESSORS['v2'](as_answer(text))
         score = score_answer(sample.record, answer, Protocol('v2', scoring), ExactSimilarity())
         assert score.reason == 'answer:truncated_reasoning'
         assert {value for value in score.values.values() if value is not None} == {0.0}
@@ -106,7 +108,7 @@ def _as_people_write(text: str) -> str:
 def test_strict_reads_full_width_json(subset: str) -> None:
     samples = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)
     sample = next(sample for sample in samples if sample.record.format != 'string')
-    answer = POSTPROCESSORS['v2'](_as_people_write(gold_answer(sample.record)))
+    answer = POSTPROCESSORS['v2'](as_answer(_as_people_write(gold_answer(sample.record))))
     official, strict = (
         score_answer(sample.record, answer, Protocol('v2', scoring), ExactSimilarity()) for scoring in SCORINGS
     )
@@ -117,14 +119,14 @@ def test_strict_reads_full_width_json(subset: str) -> None:
 def test_strict_reads_a_choice_behind_a_byte_order_mark() -> None:
     sample = load_samples(DEMO / 'EN' / 'review_str_v2.json', 'review_str')[0]
     answer = f'\ufeffThe answer is {sample.record.gold.answer}.\r\n'
-    assert score_answer(sample.record, answer, Protocol('v1', 'strict'), ExactSimilarity()).reason == 'ok'
+    assert score_answer(sample.record, as_answer(answer), Protocol('v1', 'strict'), ExactSimilarity()).reason == 'ok'
 
 
 def test_an_empty_thought_scores_its_cosine_officially_and_nothing_when_strict() -> None:
     raw = {'template': '', 'ground_truth': {'thought': 'Go.', 'name': 'a.b', 'args': {}}}
     record = make_record('reason_str', raw)
-    official = score_answer(record, '', Protocol('v1'), offline_similarity())
-    strict = score_answer(record, '', Protocol('v1', 'strict'), offline_similarity())
+    official = score_answer(record, Answer(''), Protocol('v1'), offline_similarity())
+    strict = score_answer(record, Answer(''), Protocol('v1', 'strict'), offline_similarity())
     assert (official.reason, strict.reason) == ('answer:empty', 'answer:empty')
     assert official.values['thought'] > 0.05
     assert strict.values['thought'] == 0.0
@@ -136,7 +138,7 @@ def test_steps_beyond_the_limit_still_cost_precision() -> None:
         'ground_truth': [{'id': 0, 'name': 'a.b', 'args': {}}],
     }
     steps = [{'id': i, 'name': 'a.b' if i == 0 else f'x{i}', 'args': '{}'} for i in range(2 * MAX_STEPS)]
-    score = score_answer(make_record('plan_json', raw), json.dumps(steps), Protocol('v1'), ExactSimilarity())
+    score = score_answer(make_record('plan_json', raw), Answer(json.dumps(steps)), Protocol('v1'), ExactSimilarity())
     assert score.values['precision'] == 1 / (2 * MAX_STEPS)
     assert score.values['recall'] == 1.0
 
@@ -144,7 +146,7 @@ def test_steps_beyond_the_limit_still_cost_precision() -> None:
 def test_a_missing_encoder_is_an_error_not_a_zero() -> None:
     sample = load_samples(DEMO / 'EN' / 'plan_json_v2.json', 'plan_json')[0]
     with pytest.raises(ValueError, match='plan_json under protocol v2 needs a sentence encoder'):
-        score_answers([sample.record], ['[]'], Protocol('v2'))
+        score_answers([sample.record], [Answer('[]')], Protocol('v2'))
 
 
 def test_subsets_without_comparison_need_no_encoder() -> None:
@@ -203,7 +205,7 @@ def test_what_is_read_from_a_right_answer_is_what_gold_shows(
 ) -> None:
     """The sample browser holds them against each other, argument by argument."""
     record = make_record(subset, {'template': '', **raw})
-    detail = score_answer(record, answer, Protocol('v1'), ExactSimilarity()).to_detail()
+    detail = score_answer(record, as_answer(answer), Protocol('v1'), ExactSimilarity()).to_detail()
     assert (detail['reason'], detail['parsed'], detail['gold']) == ('ok', shown, shown)
     unread = score_answer(record, Answer('', 'infra:timeout'), Protocol('v1'), ExactSimilarity())
     assert (unread.parsed, unread.gold) == (None, shown)

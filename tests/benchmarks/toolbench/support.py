@@ -1,4 +1,4 @@
-"""What the ToolBench tests share: the demo, the real data if it is there, and records made by hand."""
+"""Shared by ToolBench's tests: the demo, the real data if it exists, and records made by hand."""
 
 from __future__ import annotations
 

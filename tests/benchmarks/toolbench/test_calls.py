@@ -1,4 +1,4 @@
-"""Calls held against the documentation: error rates over calls, and answers without any."""
+"""Calls checked against the documentation: error rates over calls, and answers without any."""
 
 from __future__ import annotations
 

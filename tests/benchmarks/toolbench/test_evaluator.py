@@ -1,4 +1,4 @@
-"""The evaluator of the success rate: its judge, replies that cannot be read, and judgements from a file."""
+"""The evaluator of the success rate: its judge, unreadable replies, and judgements from a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.judging.judge import TRIES
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from opencompass_tooleval.models.fixed_models import _FixedModel
@@ -29,10 +29,10 @@ class Scripted(_FixedModel):
     says: ClassVar[Callable[[str, int], str]]
     asked: ClassVar[list[str]]
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         before = self.asked.count(prompt.record_id)
         self.asked.append(prompt.record_id)
-        return type(self).says(prompt.record_id, before)
+        return as_answer(type(self).says(prompt.record_id, before))
 
 
 @pytest.fixture

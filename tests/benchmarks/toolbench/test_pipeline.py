@@ -1,4 +1,4 @@
-"""ToolBench through the ``opencompass`` command: demo records, real ones where they are at hand, and judges."""
+"""ToolBench through the ``opencompass`` command: demo records, real ones if they exist, and judges."""
 
 from __future__ import annotations
 

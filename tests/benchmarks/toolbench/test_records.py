@@ -1,4 +1,4 @@
-"""The test files, and what is wrong with them."""
+"""The test files, and their faults."""
 
 from __future__ import annotations
 

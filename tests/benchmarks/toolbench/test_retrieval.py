@@ -1,4 +1,4 @@
-"""NDCG, held against scikit-learn; what is searched; and that instructions of the same words change nothing."""
+"""NDCG, compared with scikit-learn; searched texts; equal results for instructions with the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools are to choose from, and what a choice scores."""
+"""Candidate tools, and scores of choices."""
 
 from __future__ import annotations
 

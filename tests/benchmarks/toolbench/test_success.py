@@ -22,7 +22,7 @@ from opencompass_tooleval.benchmarks.toolbench.success import (
     to_row,
 )
 from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
-from opencompass_tooleval.core.answer import Answer, clean
+from opencompass_tooleval.core.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError, Unread
@@ -169,8 +169,8 @@ def said(record_id: str, success: bool, why: str = '', digest: str = '') -> Judg
 def test_scores_and_their_reasons() -> None:
     one = FinalAnswer('1', 'q', 'a')
 
-    def scored(answer: str, judgement: Judgement | None) -> tuple[float | None, str]:
-        score = score_success(one, answer, [judgement] if judgement else [])
+    def scored(answer: Answer | str, judgement: Judgement | None) -> tuple[float | None, str]:
+        score = score_success(one, as_answer(answer), [judgement] if judgement else [])
         return score.values['success_rate'], score.reason
 
     yes, no = said('1', True, 'w'), said('1', False)
@@ -181,13 +181,13 @@ def test_scores_and_their_reasons() -> None:
     assert scored(' ', None) == (0.0, 'answer:empty')
     assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
     assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
-    assert scored(clean('<think>never ends'), None) == (0.0, 'answer:truncated_reasoning')
-    detail = score_success(one, 'a', [yes]).to_detail()
+    assert scored(clean(Answer('<think>never ends')), None) == (0.0, 'answer:truncated_reasoning')
+    detail = score_success(one, Answer('a'), [yes]).to_detail()
     assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
 
 
-def many(count: int) -> tuple[list[FinalAnswer], list[str]]:
-    return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], ['a'] * count
+def many(count: int) -> tuple[list[FinalAnswer], list[Answer]]:
+    return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], [Answer('a')] * count
 
 
 def test_one_percent_unjudged_may_be() -> None:
@@ -208,8 +208,8 @@ def test_judgements_survive_a_file(tmp_path: Path) -> None:
     trajectories = [FinalAnswer(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
     of_a = answer_digest('a')
     judgements = [said(str(i), i % 3 == 0, f'why {i}', of_a) for i in range(2, 150)]
-    scores = score_final_answers(trajectories, [one.answer for one in trajectories], judgements)
-    asked = [judgement for judgement, _ in questions(trajectories, [one.answer for one in trajectories])]
+    scores = score_final_answers(trajectories, [Answer(one.answer) for one in trajectories], judgements)
+    asked = [judgement for judgement, _ in questions(trajectories, [Answer(one.answer) for one in trajectories])]
     file = write_rows(
         tmp_path / 'judgements.jsonl',
         map(to_row, [asked[0].with_verdict(Unread('no_judgement')), asked[1], *judgements]),
@@ -217,7 +217,7 @@ def test_judgements_survive_a_file(tmp_path: Path) -> None:
     loaded = load_judgements(file)
     assert [judgement.status for judgement in loaded[:3]] == ['unjudged', 'missing', 'judged']
     assert loaded[2:] == judgements
-    assert score_final_answers(trajectories, [one.answer for one in trajectories], loaded) == scores
+    assert score_final_answers(trajectories, [Answer(one.answer) for one in trajectories], loaded) == scores
 
 
 def test_reasons_are_bounded_text(tmp_path: Path) -> None:

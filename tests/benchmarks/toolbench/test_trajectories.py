@@ -1,4 +1,4 @@
-"""Stored runs in ToolBench's format: read, bounded, and what they say without a judge."""
+"""Stored runs in ToolBench's format: reading, bounds, and scores without a judge."""
 
 from __future__ import annotations
 

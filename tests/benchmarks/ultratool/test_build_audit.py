@@ -1,4 +1,4 @@
-"""Faults of the official files: found where they are planted, and counted in the real ones."""
+"""Faults of the official files: planted ones are found, and real ones counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool annotations of plans, as hands and models write them."""
+"""Tool annotations of plans, as people and models write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``tooleval build ultratool`` and ``tooleval prepare ultratool`` do."""
+"""The commands ``tooleval build ultratool`` and ``tooleval prepare ultratool``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real answers, damaged: never an exception, each in bounded time, and unchanged where they can still be read."""
+"""The real answers, damaged: no exception, in bounded time, and unchanged while they are readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far two judges agree: the correlation, what it is over, and the command's function."""
+"""Agreement of two judges: the correlation, its items, and the command's function."""
 
 from __future__ import annotations
 

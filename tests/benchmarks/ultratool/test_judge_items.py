@@ -1,4 +1,4 @@
-"""What of an answer the judge is shown."""
+"""The parts of an answer that the judge sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt styles: what a model is sent, how it is asked and how its answer is read."""
+"""The prompt styles: requests to a model, and the reading of its answers."""
 
 from __future__ import annotations
 

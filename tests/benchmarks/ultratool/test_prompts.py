@@ -1,4 +1,4 @@
-"""Prompts: what a small row becomes, and what the real ones must not hold."""
+"""Prompts: that of a small row, and texts that the real ones must not hold."""
 
 from __future__ import annotations
 

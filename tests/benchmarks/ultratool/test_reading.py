@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
+from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.reading_official import PARSE_METHODS
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from tests.benchmarks.ultratool.support import cases
 from tests.growth import in_linear_time
@@ -91,7 +91,7 @@ def test_json_as_it_stands(answer: Any, expected: bool) -> None:
 
 
 def test_thoughts_are_dropped() -> None:
-    assert clean('<think>[1]?</think>[2]') == '[2]'
-    assert clean('[2]') == '[2]'
-    assert clean([2]) == [2]
-    assert clean('<think>[1]?').reason == 'answer:truncated_reasoning'
+    assert without_thoughts('<think>[1]?</think>[2]') == Answer('[2]')
+    assert without_thoughts('[2]') == Answer('[2]')
+    assert without_thoughts([2]) == [2]
+    assert without_thoughts('<think>[1]?').reason == 'answer:truncated_reasoning'

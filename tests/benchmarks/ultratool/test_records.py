@@ -1,4 +1,4 @@
-"""Records: every field, every fault, and where domains come from."""
+"""Records: every field, every fault, and the sources of domains."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.judging.judgement import Unread
 from opencompass_tooleval.models.fixed_models import _FixedModel
 from opencompass_tooleval.report.read import Scored
@@ -94,9 +95,9 @@ class Judging(_FixedModel):
 
     asked: ClassVar[list[str]] = []
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         self.asked.append(prompt.record_id)
-        return json.dumps(reply('tool_creation' if '/' in prompt.record_id else 'planning'))
+        return Answer(json.dumps(reply('tool_creation' if '/' in prompt.record_id else 'planning')))
 
 
 PLAN = {'input': 'request', 'reference': '1. gold'}
@@ -117,7 +118,7 @@ def test_they_reach_details_rows_and_report(
     for _ in range(2):  # the second judge reads what the first has kept
         evaluator = ToolEvalUltraToolEvaluator(task, 'en', judge_cfg={'type': Judging, 'path': 'judging'})
         evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'set')
-        (score,) = evaluator.score_samples([reference], [answer])
+        (score,) = evaluator.score_samples([reference], [as_answer(answer)])
         assert score.values['overall'] == 0.7
         detail = score.to_detail()
         assert detail['steps'][0]['why'] == wanted(task)
@@ -137,7 +138,7 @@ def test_they_reach_details_rows_and_report(
         Path(f'{evaluator._out_dir}_judgements.jsonl').rename(tmp_path / 'kept.jsonl')
     assert len(Judging.asked) == 1
     given = ToolEvalUltraToolEvaluator(task, 'en', judgements=str(tmp_path / 'kept.jsonl'))
-    assert given.score_samples([reference], [answer]) == [score]
+    assert given.score_samples([reference], [as_answer(answer)]) == [score]
 
 
 def test_rows_without_reasons_are_read_as_before(tmp_path: Path) -> None:

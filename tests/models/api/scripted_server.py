@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server in this process that does everything right; tests override what is to go wrong."""
+"""An OpenAI-compatible server in this process without faults; tests override parts to add some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines are started, waited for and taken down, whatever ends first: real processes, an engine in a page."""
+"""Engines are started, waited for and stopped, for any order of ends: real processes, a small engine."""
 
 from __future__ import annotations
 

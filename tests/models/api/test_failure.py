@@ -1,4 +1,4 @@
-"""What the errors of servers mean, in the words of each."""
+"""Classification of the errors of servers, in the words of each."""
 
 from __future__ import annotations
 

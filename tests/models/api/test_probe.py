@@ -1,4 +1,4 @@
-"""What ``tooleval doctor --endpoint`` finds: a good server, and each fault alone."""
+"""Findings of ``tooleval doctor --endpoint``: a good server, and each fault alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies in the shapes that servers send."""
+"""Replies in the formats that servers send."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{bro
 )
 def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | None) -> None:
     answer = read_reply(body, content_type)
-    assert (str(answer), answer.reason, answer.finish_reason) == (expected, None, finish)
+    assert (answer.text, answer.reason, answer.finish_reason) == (expected, None, finish)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_hostile_reply_is_refused_in_linear_time(piece: str, content_type: str
 
 def test_an_answer_may_be_empty_where_tools_were_offered() -> None:
     answer = read_reply(reply(content=''), JSON, offers_tools=True)
-    assert (str(answer), answer.calls, answer.reason, answer.finish_reason) == ('', (), None, 'stop')
+    assert (answer.text, answer.calls, answer.reason, answer.finish_reason) == ('', (), None, 'stop')
     for finish in ('content_filter', 'error'):
         with pytest.raises(Failure):
             read_reply(reply(finish, content=None), JSON, offers_tools=True)

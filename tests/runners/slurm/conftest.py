@@ -1,4 +1,4 @@
-"""A real Slurm of one node, started once; what uses it is skipped, saying why, where there can be none."""
+"""A real Slurm of one node, started once; its tests are skipped with a reason if it cannot run."""
 
 from __future__ import annotations
 

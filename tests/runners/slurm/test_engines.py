@@ -1,4 +1,4 @@
-"""One array element is one engine: a real Slurm of one node, and what takes elements away in mid-run."""
+"""One array element is one engine: a real Slurm of one node, and elements that end during a run."""
 
 from __future__ import annotations
 

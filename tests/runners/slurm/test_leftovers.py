@@ -1,4 +1,4 @@
-"""runners/slurm/leftovers against a real Slurm: whose jobs are cancelled, and whose are left alone."""
+"""runners/slurm/leftovers against a real Slurm: only the runner's own jobs are cancelled."""
 
 from __future__ import annotations
 

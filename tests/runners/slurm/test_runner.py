@@ -1,4 +1,4 @@
-"""runners/slurm/runner against a real Slurm: what goes wrong on a cluster, and what comes of it."""
+"""runners/slurm/runner against a real Slurm: faults of a cluster, and their consequences."""
 
 from __future__ import annotations
 

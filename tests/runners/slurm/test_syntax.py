@@ -1,4 +1,4 @@
-"""runners/slurm/syntax: options, throttles, and Slurm's own words read; no Slurm is needed here."""
+"""runners/slurm/syntax: options, throttles, and Slurm's output; without Slurm."""
 
 from __future__ import annotations
 

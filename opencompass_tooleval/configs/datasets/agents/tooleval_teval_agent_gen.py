@@ -1,5 +1,5 @@
-# T-Eval's queries carried out from beginning to end, with its text protocol (react) and with native function calling
-# (fc), also by agents that are shown EasyTool instructions in place of documentation.
+# T-Eval's queries as tasks of agents, with its text protocol (react) and with native function calling (fc), also with
+# EasyTool instructions instead of documentation.
 from mmengine.config import read_base
 
 with read_base():

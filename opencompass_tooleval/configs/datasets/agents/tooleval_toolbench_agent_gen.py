@@ -1,6 +1,6 @@
 # ToolBench's queries with its published ReAct prompts, which call natively (react), with its depth-first search
-# (dfsdt), with native calls and prompts of ours (fc), with EasyTool's published method, which may retrieve its tools,
-# and by agents that are shown EasyTool instructions in place of documentation.
+# (dfsdt), with native calls and our prompts (fc), with EasyTool's published method, which may retrieve its tools, and
+# with EasyTool instructions instead of documentation.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,6 +1,6 @@
-# ToolBench's queries, each loop, judged by ToolBench's rules: the solved rate stands behind the scores without a judge;
+# ToolBench's queries, each loop, judged by ToolBench's rules: the solved rate follows the scores without a judge;
 # `judged` may also name pass, win (with reference=...) and success. The judge is judge_cfg of the evaluator, or
-# OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE. `opencompass ... -m eval -r TIME` judges a run that is there.
+# OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE. `opencompass ... -m eval -r TIME` judges an existing run.
 from mmengine.config import read_base
 
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator

@@ -1,4 +1,4 @@
-# Demo records of the data sets whose tools are offered natively: shipped with this package.
+# Demo records of the data sets with native tools: shipped with this package.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,4 +1,4 @@
-# Demo questions in FuncQA's format: shipped with this package. ReAct stands apart: it needs the extra `agent`.
+# Demo questions in FuncQA's format: shipped with this package. ReAct has its own variable: it needs the extra `agent`.
 from mmengine.config import read_base
 
 with read_base():

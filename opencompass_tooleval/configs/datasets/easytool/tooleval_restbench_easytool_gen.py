@@ -1,4 +1,4 @@
-# RestBench with EasyTool instructions, and (`_ids`) as EasyTool's own script asks: TMDB and Spotify.
+# RestBench with EasyTool instructions, and (`_ids`) with the prompt of EasyTool's script: TMDB and Spotify.
 from mmengine.config import read_base
 
 with read_base():

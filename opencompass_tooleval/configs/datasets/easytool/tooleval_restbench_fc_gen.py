@@ -1,4 +1,4 @@
-# RestBench with its tools offered natively. A model that makes one call an answer is asked again until it makes none.
+# RestBench with native tools. A model that makes one call per answer gets further requests until it makes none.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 

@@ -1,4 +1,4 @@
-# T-Eval with EasyTool instructions in place of the documentation: a variable for each language and version.
+# T-Eval with EasyTool instructions instead of the documentation: a variable for each language and version.
 from mmengine.config import read_base
 
 with read_base():

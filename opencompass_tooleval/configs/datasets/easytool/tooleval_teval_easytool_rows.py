@@ -1,4 +1,4 @@
-# T-Eval with EasyTool instructions in place of the documentation, by language and version of the data.
+# T-Eval with EasyTool instructions instead of the documentation, by language and version of the data.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2

@@ -1,5 +1,5 @@
-# Errors in the calls that a model makes for a request (Figure 4), with the APIs offered natively. A model that makes
-# one call an answer is asked again until it makes none.
+# Errors in the calls that a model makes for a request (Figure 4), with native APIs. A model that makes one call per
+# answer gets further requests until it makes none.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset

@@ -1,5 +1,5 @@
-# ToolBench with EasyTool instructions: selection (Figure 3) and calls (Figure 4); `_ids`: selection as EasyTool's own
-# script asks (for recorded answers say tries=1).
+# ToolBench with EasyTool instructions: selection (Figure 3) and calls (Figure 4); `_ids`: selection with the prompt
+# of EasyTool's script (for recorded answers: tries=1).
 from mmengine.config import read_base
 
 with read_base():

@@ -1,5 +1,5 @@
-# ToolBench with documentation: which of 5, 10, 20 and 50 tools fulfils a request (Figure 3), and errors in the calls
-# that a model makes for one (Figure 4).
+# ToolBench with documentation: choose the tool of a request among 5, 10, 20 and 50 (Figure 3), and errors in the
+# calls that a model makes for a request (Figure 4).
 from mmengine.config import read_base
 
 with read_base():

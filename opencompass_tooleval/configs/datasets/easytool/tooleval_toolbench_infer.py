@@ -1,4 +1,4 @@
-# How every ToolBench data set is asked: one user message, greedily. Calls with all their parameters take some room.
+# Inference of all ToolBench data sets: one user message, greedy. Calls with all their parameters need many tokens.
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.inferencers import ToolEvalGenInferencer

@@ -1,5 +1,5 @@
-# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection) as EasyTool's own
-# script asks: tools chosen by number, asked again until it can be read; for recorded answers say tries=1.
+# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection) with the prompt of
+# EasyTool's script: tools chosen by number, with repeated requests until one can be read (recorded answers: tries=1).
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.toolbench.adapter import (

@@ -1,5 +1,5 @@
-# Success rate of stored trajectories (EasyTool, Appendix B.1). The oracle model answers what is stored; the judge is
-# judge_cfg of the evaluator, or OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE.
+# Success rate of stored trajectories (EasyTool, Appendix B.1). The oracle model returns the stored answers; the judge
+# is judge_cfg of the evaluator, or OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.toolbench.adapter import (

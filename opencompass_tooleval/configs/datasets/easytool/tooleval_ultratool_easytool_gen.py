@@ -1,4 +1,4 @@
-# UltraTool with EasyTool instructions in place of the toolsets: the published tasks, and what is built of them.
+# UltraTool with EasyTool instructions instead of the toolsets: the published tasks, and those built from annotations.
 from mmengine.config import read_base
 
 with read_base():

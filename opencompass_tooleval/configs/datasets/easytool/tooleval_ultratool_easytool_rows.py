@@ -1,4 +1,4 @@
-# UltraTool with EasyTool instructions in place of the toolsets, by language: as published, and built from annotations.
+# UltraTool with EasyTool instructions instead of the toolsets, by language: as published, and built from annotations.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator

@@ -1,4 +1,4 @@
-# T-Eval with native function calling, by language and version of the data: the subsets that ask for calls.
+# T-Eval with native function calling, by language and version of the data: the subsets whose answers are calls.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.teval.adapter import (

@@ -1,4 +1,4 @@
-# T-Eval as its authors run it today: v2, English and Chinese.
+# T-Eval in its current version: v2, English and Chinese.
 from mmengine.config import read_base
 
 with read_base():

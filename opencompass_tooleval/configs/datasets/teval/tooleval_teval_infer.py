@@ -1,4 +1,4 @@
-# How every T-Eval data set is asked: whole conversations, greedily, 512 tokens as the authors have it.
+# Inference of all T-Eval data sets: complete conversations, greedy, 512 tokens as published.
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.inferencers import ToolEvalGenInferencer

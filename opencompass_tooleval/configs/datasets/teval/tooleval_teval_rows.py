@@ -1,4 +1,4 @@
-# T-Eval's whole table, by language and version of the data; the other configs of this folder pick from it.
+# T-Eval's complete table, by language and version of the data; the other configs of this folder select from it.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.teval.adapter import (

@@ -1,4 +1,4 @@
-# T-Eval v1, whose numbers the paper has: English and Chinese.
+# T-Eval v1, the version of the paper: English and Chinese.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,4 +1,4 @@
-# What the authors never had, built by `tooleval build ultratool`: larger toolsets, and tool_usage with repaired gold.
+# Data that the authors do not have, from `tooleval build ultratool`: larger toolsets, tool_usage with repaired gold.
 from mmengine.config import read_base
 
 with read_base():

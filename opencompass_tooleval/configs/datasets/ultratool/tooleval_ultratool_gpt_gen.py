@@ -1,4 +1,4 @@
-# UltraTool's six tasks as the authors asked GPT: a system prompt, 4,096 tokens, temperature 0, list_choice='span'.
+# UltraTool's six tasks as the authors ran GPT: a system prompt, 4,096 tokens, temperature 0, list_choice='span'.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,5 +1,5 @@
-# How UltraTool is asked: one user message, the tokens of a prompt style (`open` by default), and its temperature where
-# it is named. The published shell script ran open models at 0.7: set the inferencer's temperature.
+# Inference of UltraTool: one user message, the tokens of a prompt style (`open` by default), and the temperature of a
+# named style. The published shell script ran open models at 0.7: set the inferencer's temperature.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 

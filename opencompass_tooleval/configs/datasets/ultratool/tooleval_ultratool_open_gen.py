@@ -1,4 +1,4 @@
-# UltraTool's six tasks as the authors asked open models: no system prompt, 512 tokens, temperature 0,
+# UltraTool's six tasks as the authors ran open models: no system prompt, 512 tokens, temperature 0,
 # list_choice='last'.
 from mmengine.config import read_base
 

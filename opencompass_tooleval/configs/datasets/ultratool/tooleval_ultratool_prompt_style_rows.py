@@ -1,4 +1,4 @@
-# UltraTool's six tasks as the authors asked GPT (a system prompt, 4,096 tokens, list_choice='span') and open models (no
+# UltraTool's six tasks as the authors ran GPT (a system prompt, 4,096 tokens, list_choice='span') and open models (no
 # system prompt, 512 tokens, list_choice='last'), at temperature 0, by language and prompt style.
 from mmengine.config import read_base
 

@@ -1,4 +1,4 @@
-# UltraTool's whole table, by language; the other configs of this folder pick from it.
+# UltraTool's complete table, by language; the other configs of this folder select from it.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator

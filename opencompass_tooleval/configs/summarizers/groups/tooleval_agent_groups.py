@@ -1,5 +1,5 @@
-# The metrics of agents' tasks, subset by loop, with documentation and with instructions. First what says whether a task
-# is solved: a judge, where one was asked; all calls, where gold calls are known. ToolBench's sets have their mean, too.
+# The metrics of agents' tasks, subset by loop, with documentation and with instructions. The first column shows if a
+# task is solved: by a judge, if there is one; by all calls, if gold calls are known. ToolBench's sets have a mean too.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,4 +1,4 @@
-# The metrics of data sets with native function calling, which belong to no table: what a call passes before its form.
+# The metrics of data sets with native function calling, which belong to no table: arguments before the format.
 from mmengine.config import read_base
 
 with read_base():
