@@ -35,6 +35,7 @@ from opencompass_tooleval.benchmarks.teval.step_rows import (
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, parse_call, write_call
 from opencompass_tooleval.benchmarks.ultratool.records import load_records
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.making.config_file import as_code
 from opencompass_tooleval.making.gold_path import gold_path, has_one_path
@@ -87,8 +88,8 @@ def test_step_files_are_read_by_the_benchmark_and_its_gold_is_right(made: MadeSe
         subset = split_stem(file.stem)[0]
         dataset = ToolEvalTEvalDataset.load(str(file.parent), file.stem, encoder='offline')
         samples = load_samples(file, subset)
-        records, answers = [one.record for one in samples], [gold_answer(one.record) for one in samples]
-        assert list(dataset['gold_answer']) == answers
+        records, answers = [one.record for one in samples], [Answer(gold_answer(one.record)) for one in samples]
+        assert list(dataset['gold_answer']) == [answer.text for answer in answers]
         if subset == 'plan_str':
             continue  # needs an encoder: the oracle runs it through opencompass in test_outputs_pipeline.py
         for rules, least in ((STRICT, 1), (V2, 1 - 1e-5)):
@@ -190,7 +191,7 @@ def test_names_that_begin_with_another_are_told_apart(tmp_path: Path) -> None:
     assert write_teval([made], tmp_path)['EN/plan_str_v2.json'] == 1
     (sample,) = load_samples(tmp_path / 'teval/EN/plan_str_v2.json', 'plan_str')
     assert sample.record.apis == ('git_diff_staged', 'git_diff')
-    (score,) = score_answers([sample.record], [gold_answer(sample.record)], Protocol('v1'), _Exact())
+    (score,) = score_answers([sample.record], [Answer(gold_answer(sample.record))], Protocol('v1'), _Exact())
     assert score.values['f1_score'] == 1
     assert "[['git_diff', {" in sample.messages[0].content  # shown in the order in which it is offered
 
