@@ -75,6 +75,7 @@ LONGEST = (
     'report/test_browser.py',
     'report/test_browser_agents.py',
     'test_synthetic.py',
+    'making/test_outputs_pipeline.py',
     'environments/test_live.py',
     'environments/test_state.py',
     'mcp_servers/test_connection.py',

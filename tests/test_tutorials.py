@@ -19,7 +19,7 @@ from tests.test_documentation import NOT_RUN, Place, commands, run
 TUTORIALS = ROOT / 'docs' / 'tutorials'
 SCRIPT = Path(__file__).with_name('tutorial_script.py')
 PORTS = {'large': '8000', 'small': '8001'}
-BLOCK = re.compile(r'^```(\w+)(?: title="(.+)")?\n(.*?)^```$', re.M | re.S)
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.M | re.S)
 
 
 @dataclass(frozen=True)

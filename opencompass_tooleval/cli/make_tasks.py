@@ -103,7 +103,8 @@ def make_tasks(
     opened = _open(source, input_, out, live, documented, context or ())
     with opened.closing:
         if dry_run:
-            drafts = list(Drawing(opened.tools, quotas, seed, similarity).draw(tasks))
+            drawing = Drawing(opened.tools, quotas, seed, similarity)
+            drafts = list(drawing.draw(drawing.apportion(tasks)))
             _show_plan(console, drafts, expected_requests(options, 1 + (second is not None)))
             return 0
         model_cfg = cfgs['model']

@@ -63,7 +63,9 @@ datasets = {name}_datasets
 models = [...]
 ```
 
-Without a config: `opencompass --datasets {name}_gen.py --config-dir DIR --models NAME`, in this folder.
+Or copy `{name}_gen.py` to the folder `datasets` of your configs: `opencompass --config-dir configs --datasets
+{name}_gen --models NAME`. OpenCompass does not read `--models` beside a config.
+
 `{name}_agent` has only the tasks for agents, `{name}_teval` and `{name}_ultratool` the step files, and
 `{name}_judged` those that a judge model scores. Step files are scored with `scoring='strict'`: official scoring gives
 no points for calls without arguments (UltraTool), and may confuse tools of which one name begins with another (T-Eval).

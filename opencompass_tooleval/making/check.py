@@ -191,7 +191,7 @@ def _must_fail(name: str, made: MadeSet, solved: Sequence[MadeTask]) -> Gate:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a model's runs.
+    """Scores of a model's runs.
 
     Attributes:
         solved: Task -> whether each run solved it; None if that is not known.

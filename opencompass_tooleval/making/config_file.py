@@ -34,7 +34,7 @@ _step = dict(_infer, inferencer=dict(type=ToolEvalGenInferencer, max_out_len=512
 _dialogues = dict({environment}, type=AgentDialogues)
 _agent = dict(_infer, inferencer=dict(type=ToolEvalDialogueGenInferencer, max_out_len=1024, dialogues=_dialogues))
 {name}_agent = [dict(_row, abbr='{name}-agent-{loop}', type=ToolEvalMadeDataset, path=_folder, infer_cfg=_agent,
-                eval_cfg=dict(evaluator=dict(type=ToolEvalMadeEvaluator)))]
+                eval_cfg=dict(evaluator=dict(type=ToolEvalMadeEvaluator, path=_folder)))]
 """
 
 _TEVAL = """

@@ -101,7 +101,6 @@ class Drawing:
         self._random = random.Random(seed)
         self._drawn: Counter[str] = Counter()
         self._pairs: Counter[frozenset[str]] = Counter()
-        self._kinds: Counter[str] = Counter()
         self._languages: Counter[str] = Counter()
         self._operations: Counter[str] = Counter()
         self._domains: dict[str, list[str]] = {}
@@ -110,13 +109,24 @@ class Drawing:
         self._sibling = _siblings(tools, similarity)
         self._count = 0
 
-    def draw(self, count: int) -> Iterator[Draft]:
-        """Draws further drafts."""
-        for _ in range(count):
-            yield self._draw()
+    def apportion(self, tasks: int) -> dict[str, int]:
+        """Returns the number of tasks of each kind, by the quotas and largest remainders.
 
-    def _draw(self) -> Draft:
-        kind = self._next(self._kinds, {kind: share for kind, share in self._quotas.kinds.items() if self._can(kind)})
+        Kinds that these tools do not allow are left out; their share goes to the others.
+        """
+        shares = {kind: share for kind, share in self._quotas.kinds.items() if share and self._can(kind)}
+        total = sum(shares.values())
+        exact = {kind: share / total * tasks for kind, share in shares.items()}
+        counts = {kind: int(count) for kind, count in exact.items()}
+        for kind in sorted(exact, key=lambda kind: counts[kind] - exact[kind])[: tasks - sum(counts.values())]:
+            counts[kind] += 1
+        return {kind: count for kind, count in counts.items() if count}
+
+    def draw(self, counts: Mapping[str, int]) -> Iterator[Draft]:
+        """Draws further drafts: kind -> how many."""
+        return (self._draw(kind) for kind, count in counts.items() for _ in range(count))
+
+    def _draw(self, kind: str) -> Draft:
         language = self._next(self._languages, self._quotas.languages)
         operation = self._next(self._operations, self._quotas.operations) if kind == ORDINARY else ''
         needed = self._needed(kind)

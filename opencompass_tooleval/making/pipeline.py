@@ -157,11 +157,17 @@ class Making:
             The set, not yet written. It has fewer tasks than wanted where the rounds did not give more.
         """
         for _ in range(self._options.rounds):
-            missing = self._options.tasks - len(self._made)
-            if missing <= 0 or self.failed:
+            missing = self._missing()
+            if not missing or self.failed:
                 break
-            self._round(list(self._drawing.draw(round(missing * _SURPLUS + 0.5))))
+            counts = {kind: round(count * _SURPLUS + 0.5) for kind, count in missing.items()}
+            self._round(list(self._drawing.draw(counts)))
         return self._set()
+
+    def _missing(self) -> dict[str, int]:
+        made = Counter(task.goal.kind for task in self._made)
+        wanted = self._drawing.apportion(self._options.tasks)
+        return {kind: count - made[kind] for kind, count in wanted.items() if made[kind] < count}
 
     def _round(self, drafts: Sequence[Draft]) -> None:
         drafts = [draft for draft in drafts if not self._is_volatile(draft)]
@@ -171,7 +177,7 @@ class Making:
             if agreement.goal is None:
                 self._drop_unsolved(one, agreement)
                 continue
-            if len(self._made) < self._options.tasks:
+            if one.draft.kind in self._missing():
                 self._check(one, agreement, agreement.goal)
 
     def _is_volatile(self, draft: Draft) -> bool:

@@ -113,9 +113,9 @@ def documented_source(
 
     Args:
         docs: Their documentation.
-        bank: As :class:`~opencompass_tooleval.agents.adapter.AgentDialogues`.
-        stateful_tools: As there.
-        simulator: As there.
+        bank: Recorded responses, as :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` takes them.
+        stateful_tools: Name of the functions that answer calls.
+        simulator: The model that answers what nothing else does.
 
     Raises:
         ValueError: Nothing answers the calls.
@@ -133,8 +133,7 @@ def documented_source(
         known.errors,
         simulator=open_simulator(**simulator) if simulator else None,
     )
-    settings = {'bank': bank, 'stateful_tools': stateful_tools, **({'simulator': simulator} if simulator else {})}
-    return ToolSource(documented_tools(docs), environment, settings)
+    return ToolSource(documented_tools(docs), environment, {'bank': bank, 'stateful_tools': stateful_tools})
 
 
 def tool_text(tools: Sequence[SourceTool]) -> str:

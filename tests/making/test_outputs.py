@@ -88,8 +88,8 @@ def test_step_files_are_read_by_the_benchmark_and_its_gold_is_right(made: MadeSe
         subset = split_stem(file.stem)[0]
         dataset = ToolEvalTEvalDataset.load(str(file.parent), file.stem, encoder='offline')
         samples = load_samples(file, subset)
-        records, answers = [one.record for one in samples], [gold_answer(one.record) for one in samples]
-        assert list(dataset['gold_answer']) == answers
+        records, answers = [one.record for one in samples], [Answer(gold_answer(one.record)) for one in samples]
+        assert list(dataset['gold_answer']) == [answer.text for answer in answers]
         if subset == 'plan_str':
             continue  # needs an encoder: the oracle runs it through opencompass in test_outputs_pipeline.py
         for rules, least in ((STRICT, 1), (V2, 1 - 1e-5)):

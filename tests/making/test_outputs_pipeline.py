@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.util import find_spec
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,24 @@ import pytest
 
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.outputs import write_outputs
-from tests.conftest import ROOT
 from tests.forked import start_opencompass
 from tests.making.small_set import small_set
 
 PATIENCE = 1500
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.models import OracleModel
 
 with read_base():
     from .office_gen import {parts}
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 datasets = [{datasets}]
+"""
+MODELS = """
+from opencompass_tooleval.models import OracleModel
+
 models = [dict(type=OracleModel, abbr='oracle', path='oracle', max_out_len=64, batch_size=8, run_cfg=dict(num_gpus=0))]
 """
-HAS_SCORES = find_spec('opencompass_tooleval.making.adapter') is not None
-"""Whether the data set of agents' tasks is in this package."""
 
 
 @pytest.fixture
@@ -41,19 +41,19 @@ def made(tmp_path: Path) -> MadeSet:
 
 
 def results_of(made: MadeSet, *arguments: str) -> dict[str, Any]:
-    """Runs ``opencompass`` in the folder of the set; data set -> its result."""
+    """Runs ``opencompass`` in the folder of the set; data set -> the oracle's result."""
     printed = made.folder / 'printed.txt'
     environment = {**os.environ, 'TOOLEVAL_CACHE': str(made.folder / 'cache')}
     run = start_opencompass(*arguments, '-w', 'out', '--debug', cwd=made.folder, env=environment, output=printed)
     assert run.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
-    files = made.folder.glob('out/*/results/*/*.json')
+    files = made.folder.glob('out/*/results/oracle/*.json')
     return {file.stem: json.loads(file.read_text(encoding='utf-8')) for file in files}
 
 
 def write_config(made: MadeSet, *parts: str) -> None:
     names = [f'office_{part}' for part in parts]
     text = CONFIG.format(parts=', '.join(names), datasets=', '.join(f'*{name}' for name in names))
-    (made.folder / 'mine.py').write_text(text, encoding='utf-8')
+    (made.folder / 'mine.py').write_text(text + MODELS, encoding='utf-8')
 
 
 def check_steps(results: dict[str, Any]) -> None:
@@ -70,12 +70,14 @@ def test_step_files(made: MadeSet) -> None:
     check_steps(results_of(made, 'mine.py'))
 
 
-@pytest.mark.skipif(not HAS_SCORES, reason='the data set of agents on made sets is not merged yet')
 def test_whole_set_from_the_command_line(made: MadeSet) -> None:
-    configs = ROOT / 'opencompass_tooleval' / 'configs'
-    results = results_of(
-        made, '--datasets', 'office_gen.py', '--config-dir', str(configs), '--models', 'tooleval_oracle'
-    )
+    """The config among a user's own, with the models of another file."""
+    for kind in ('datasets', 'models'):
+        (made.folder / 'configs' / kind).mkdir(parents=True)
+    shutil.copy(made.folder / 'office_gen.py', made.folder / 'configs' / 'datasets')
+    (made.folder / 'configs' / 'models' / 'knows_all.py').write_text(MODELS, encoding='utf-8')
+    results = results_of(made, '--datasets', 'office_gen', '--models', 'knows_all')
     check_steps(results)
     agent = results['office-agent-function_calling']
-    assert agent['solved'] == 100.0
+    assert agent['provenance']['benchmark'] == 'made', agent
+    assert agent['solved'] == 100.0, agent
