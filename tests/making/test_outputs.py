@@ -93,9 +93,7 @@ def test_step_files_are_read_by_the_benchmark_and_its_gold_is_right(made: MadeSe
         if subset == 'plan_str':
             continue  # needs an encoder: the oracle runs it through opencompass in test_outputs_pipeline.py
         for rules, least in ((STRICT, 1), (V2, 1 - 1e-5)):
-            for score in score_answers(
-                records, list(map(Answer, answers)), rules, None if subset == 'instruct' else _Exact()
-            ):
+            for score in score_answers(records, answers, rules, None if subset == 'instruct' else _Exact()):
                 assert all(value >= least for value in score.values.values() if value is not None), score
 
 
