@@ -80,7 +80,7 @@ class _Asks(_WithoutOptions):
         chain = Chain('without_tools', self.settings)
         answer = yield ModelRequest((Message('user', task.query),), task.gold_answer)
         chain.add(answer)
-        return chain.end(visible_text(answer))
+        return chain.end(visible_text(answer).text)
 
 
 @dataclass(frozen=True)
