@@ -33,13 +33,13 @@ class PartlyKnowing(OracleModel):
         self._knows = knows
         self._unanswered = unanswered
 
-    def reply(self, prompt: Conversation) -> str:
+    def reply(self, prompt: Conversation) -> Answer:
         """Answers one conversation."""
         run = f'{prompt.record_id.partition("/")[0]}#'  # behind the slash is the round
         if any(run.startswith(f'{name}#') for name in self._unanswered):
             return Answer('', 'infra:timeout')
         if prompt.tools is None:
-            return prompt.gold_answer if self._knows in prompt.gold_answer else 'I cannot know that.'
+            return Answer(prompt.gold_answer if self._knows in prompt.gold_answer else 'I cannot know that.')
         if self._solves is None or any(run.startswith(f'{name}#') for name in self._solves):
             return super().reply(prompt)
-        return 'I do not know.'
+        return Answer('I do not know.')
