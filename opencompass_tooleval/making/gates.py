@@ -90,7 +90,9 @@ class Gate:
     @property
     def threshold(self) -> str:
         """The threshold in words; ``''`` for a number that is only shown."""
-        return '' if self.status == SHOWN else str(THRESHOLDS[self.name])
+        if self.status == SHOWN:
+            return ''
+        return f'above {THRESHOLDS[self.name].limit:g}' if self.name == TELLS_APART else str(THRESHOLDS[self.name])
 
     def to_row(self) -> dict[str, Any]:
         """Returns its JSON values; ``passed`` is None for a gate that did not run and a number without threshold."""

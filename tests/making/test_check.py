@@ -56,6 +56,7 @@ def test_a_sound_set_passes_and_says_what_did_not_run(tmp_path: Path, capsys: py
     assert by_status(gates, 'passed') == {*SCRIPTED, *OF_TASKS}
     assert by_status(gates, 'NOT RUN') == set(OF_MODELS)
     assert {gates[name]['passed'] for name in OF_MODELS} == {None}
+    assert gates['strong minus weak']['threshold'] == 'above 0'
     assert gates['solvable']['why'] == 'it needs a model: --model CONFIG'
     assert gates['not trivial']['why'] == 'it needs a model: --weak CONFIG'
     assert {
