@@ -51,6 +51,7 @@ AREAS = {
     'limit': 'Limits of a run',
     'loop': 'Loops',
     'calls': 'Calls of agents against gold calls',
+    'goal': 'Goals of tasks made from your own tools',
     'retrieval': 'Retrieval',
     'judge': 'Judges',
     'gold': 'Gold answers',
