@@ -43,7 +43,7 @@ LAYERS = {
 BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
 FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
 HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
-PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy'}
+PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing'}
 GLUE_ROOMS = {'models', 'judging', 'inferencers', 'evaluators', 'summarizers', 'tasks', 'runners', 'configs'}
 GLUE_MODULES = {
     'partitioner.py',

@@ -62,7 +62,12 @@ def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def keeps_to(arguments: Any, schema: Mapping[str, Any]) -> bool:
-    """Tests if arguments are valid under a JSON Schema, which comes from the benchmark, not from the model."""
+    """Tests if arguments are valid under a JSON Schema of a benchmark or of a tool.
+
+    Raises:
+        Exception: jsonschema raises several kinds for what is no schema, or for a reference without a target in it;
+            nothing is fetched.
+    """
     from jsonschema.exceptions import ValidationError  # 0.1 s, for those who score native calls only
 
     try:
@@ -75,5 +80,7 @@ def keeps_to(arguments: Any, schema: Mapping[str, Any]) -> bool:
 @lru_cache(maxsize=4096)
 def _validator(schema: str) -> Any:
     from jsonschema import Draft202012Validator
+    from referencing import Registry
 
-    return Draft202012Validator(loads(schema))
+    # By default a reference to a URL is fetched, and the schema may be that of a server nobody trusts.
+    return Draft202012Validator(loads(schema), registry=Registry())

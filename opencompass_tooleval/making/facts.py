@@ -17,7 +17,7 @@ _MAX_ANSWER = 20_000
 _MAX_OBSERVATION = 100_000
 
 _TOKEN = re.compile(r'[^\s,;()\[\]{}<>"\'`|]+')
-_NUMBERING = re.compile(r'^\s*\d{1,2}[.)]\s', re.MULTILINE)
+_NUMBERING = re.compile(r'^[ \t]{0,20}\d{1,2}[.)]\s', re.MULTILINE)
 _EDGES = '.:!?*=#-_/'
 _WORDLESS = {'true', 'false', 'null', 'none', ''}
 

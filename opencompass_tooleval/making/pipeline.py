@@ -26,6 +26,7 @@ from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.making.agreement import Agreement, agree
 from opencompass_tooleval.making.drafts import Draft, Drawing, Quotas
 from opencompass_tooleval.making.execution import VOLATILE, execute_gold
+from opencompass_tooleval.making.gates import DUPLICATE
 from opencompass_tooleval.making.grounding import sample_resources
 from opencompass_tooleval.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
@@ -36,9 +37,6 @@ from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_config import PRICES, build_model
 from opencompass_tooleval.work_dir.journal import Journal
-
-DUPLICATE = 0.9
-"""Cosine similarity of two queries from which on the later one is a near-duplicate."""
 
 MAX_ROUNDS = 5
 _SURPLUS = 1.4
