@@ -48,7 +48,7 @@ def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, OSError):  # DataError is a ValueError
+    except ValueError:  # a DataError is one
         raise
     except Exception as error:
         fix = f'fix it and run again: what was answered is kept in {kept}'

@@ -126,7 +126,7 @@ def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating:
     assert outcomes['b'].value and outcomes['b'].infra is None
     assert words_of_reason('infra:simulator:timeout') == (
         'simulator: timeout',
-        'of the simulator: no answer came in time',
+        'of the simulator: no answer: the server did not reply in time',
     )
     assert explained(['infra:simulator:timeout']) and not explained(['infra:simulator:odd'])
 

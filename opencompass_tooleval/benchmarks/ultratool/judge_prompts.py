@@ -1,4 +1,4 @@
-"""The judge's prompts in the published evaluation (App. B.2 and Figures 24 to 27 differ in blanks and marks).
+"""The judge's prompts as the published evaluation sent them (App. B.2 and Figures 24 to 27 differ in blanks and marks).
 
 Only ``{question}``, ``{reference}`` and ``{answer}`` are replaced: the prompts have further braces.
 """

@@ -48,7 +48,8 @@ def _documented(path: Path, tools: Sequence[Any]) -> Iterator[ToolDoc]:
         try:
             yield from (tool_doc({**api, 'name': f'{tool["name"]}.{api["name"]}'}) for api in tool['api_list'])
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(path, f'no tool with APIs ({type(error).__name__}: {error})', str(place)) from error
+            what = 'the file is no JSON object of id -> record, and this is no tool with APIs'
+            raise DataError(path, f'{what} ({type(error).__name__}: {error})', str(place)) from error
 
 
 def read(path: Path) -> list[ToolDoc]:
