@@ -72,10 +72,14 @@ def _of_one(text: str) -> Iterator[str]:
     if read.ok:
         yield from _leaves(read.value)
         return
-    yield text
+    yield from _of_lines(text)
+    yield from _tokens(text)
+
+
+def _of_lines(text: str) -> Iterator[str]:
+    """Yields the lines, not a text of several lines: a right answer may make a list of it."""
     for line in text.splitlines():
         yield line.strip()
-    yield from _tokens(text)
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -92,8 +96,8 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _of_text(text: str) -> Iterator[str]:
-    """A text inside JSON: the whole of it, or what is in it where it is long."""
-    yield text
+    """Yields the lines of a text inside JSON; of a long text also its tokens."""
+    yield from _of_lines(text)
     if len(text) > MAX_FACT:
         yield from _tokens(text)
 

@@ -196,9 +196,9 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
     options: dict[str, Any] = {'source': 'mcp', 'input_': NOTES, 'fixture': fixture, 'allow': ['add_note']}
     shares = ['ordinary=1', 'recovery=1', 'missing_parameter=1']
     status, report = run(
-        tmp_path / 'diary', model, 4, leave_out=[*UNUSED], probe=['read_notes'], kinds=shares, trials=2, **options
+        tmp_path / 'diary', model, 3, leave_out=[*UNUSED], probe=['read_notes'], kinds=shares, trials=2, **options
     )
-    assert (status, report['tasks']) == (0, 4)
+    assert (status, report['kinds']) == (0, {'ordinary': 1, 'recovery': 1, 'missing_parameter': 1})
     made = load_set(tmp_path / 'diary')
     assert made.environment['bank'] == 'frozen.bank'  # the clock
     assert (made.folder / 'fixture' / 'notes.txt').read_text() == 'Buy 12 pears\n'
