@@ -23,6 +23,7 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.observation import SOURCES
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from opencompass_tooleval.models.fixed_models import _FixedModel
@@ -263,6 +264,10 @@ SCRIPT = textwrap.dedent(
 )
 
 
+def judgements_on_disk() -> int:
+    return sum(file.read_bytes().count(b'\n') for file in default_cache().glob('judgements/*/*.jsonl'))
+
+
 def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer) -> None:
     """Eight answers, four judgements of each, two questions in each judgement: killed among the second ones."""
     server.reset('slow@41-=10')
@@ -270,7 +275,8 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer
     process = start_python('-c', SCRIPT, json.dumps(cfg), output=NOWHERE, errors=NOWHERE)
     try:
         deadline = time.monotonic() + 1500
-        while server.stats()['requests'] < 44:
+        # Judgements are on disk once the dialogues that got them have asked on: the 44th request may come before.
+        while server.stats()['requests'] < 44 or judgements_on_disk() < 40:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
     finally:
