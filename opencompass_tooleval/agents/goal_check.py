@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.goal import MISSING_PARAMETER, NO_TOOL, Goal, GoldCall
@@ -78,16 +78,17 @@ def _edge(letter: str, outside: str) -> str:
     return outside.format('[a-z0-9_]') + (outside.format(number) if number else '')
 
 
-def has_effects_or_facts(goal: Goal) -> bool:
-    """Returns whether the end of a trajectory alone shows that the goal is reached; otherwise its calls decide."""
-    return bool(goal.effects) or bool(goal.facts)
+def _calls_decide(goal: Goal, changes: Mapping[str, str] | None) -> bool:
+    """Returns whether the end of a trajectory does not show that the goal is reached, so that its calls have to."""
+    return changes is None if goal.effects else not goal.facts
 
 
 def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
     """Checks a trajectory.
 
     Effects, facts and forbidden tools count for every kind. Calls count only where the goal has neither effects nor
-    facts, since a task may be solved in other ways than those that are known.
+    facts, or where it has effects and the state at the end was not read: a task may be solved in other ways than those
+    that are known.
 
     Args:
         goal: The goal.
@@ -116,7 +117,7 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
         reason = NOT_ASKED
     elif facts:
         reason = MISSING_FACTS
-    elif missing and not has_effects_or_facts(goal):
+    elif missing and _calls_decide(goal, changes):
         reason = MISSING_CALLS
     return GoalResult(reason, tuple(wrong), facts, missing, forbidden)
 

@@ -109,7 +109,7 @@ def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[State, list[R
     volatile = [
         RecordedCall(CHECK_TASK, '', read.name, {}, first[str(read)])
         for read in reads
-        if first[str(read)] != second[str(read)]
+        if str(read) in first and first[str(read)] != second.get(str(read))
     ]
     return first, volatile
 

@@ -27,7 +27,7 @@ class Dropped:
 
     Attributes:
         id: Its id.
-        stage: ``query``, ``duplicate``, ``solution``, ``agreement`` or ``review``.
+        stage: ``draft``, ``query``, ``duplicate``, ``solution``, ``agreement``, ``execution``, ``quota`` or ``review``.
         reason: As ``area:code``.
         detail: What was found, such as the query or the differing effects.
     """

@@ -47,6 +47,7 @@ QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
 _STAGES = {QUERY: 'queries', SOLUTION: 'solutions'}
 
 _NEAR_DUPLICATE = 'query:duplicate'
+_QUOTA_IS_FULL = 'quota:full'
 _DEFAULT_OUT_LEN = 4_096
 _DEFAULT_BATCH = 64
 _NOT_BUILT = ('max_out_len', 'batch_size')
@@ -84,7 +85,7 @@ class Spent:
     Attributes:
         calls: Requests of this run.
         tokens: Their tokens.
-        cost: By the prices of the configs, answers of an earlier run included; None where a config has no prices.
+        cost: By the prices of the configs, None without; of models that solve, answers of an earlier run included.
     """
 
     calls: int = 0
@@ -177,6 +178,8 @@ class Making:
                 continue
             if one.draft.kind in self._missing():
                 self._check(one, agreement, agreement.goal)
+            else:
+                self._dropped.append(Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.task.query))
 
     def _is_volatile(self, draft: Draft) -> bool:
         tool = next((name for name in draft.needed if name in self._volatile), None)

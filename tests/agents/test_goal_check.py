@@ -53,6 +53,8 @@ def test_a_fact_is_a_whole_word_or_number(text: str, fact: str, is_held: bool) -
         (Goal(effects={'a': '1'}), trajectory(changes={'a': '2'}), 'goal:effects'),
         (Goal(effects={'a': '1'}), trajectory(changes={'a': '1', 'b': ''}), 'goal:effects'),
         (Goal(effects={}), trajectory(WRITE, changes={'b': '1'}), 'goal:effects'),
+        (Goal(effects={'a': '1'}, facts=('7',), calls=((WRITE,),)), trajectory(), 'goal:calls'),
+        (Goal(effects={'a': '1'}, facts=('7',), calls=((WRITE,),)), trajectory(WRITE), ''),
         (Goal(calls=((READ,),)), trajectory(READ), ''),
         (Goal(calls=((READ,),)), trajectory(WRITE), 'goal:calls'),
         (Goal(calls=((READ, WRITE),)), trajectory(WRITE), ''),

@@ -22,6 +22,7 @@ from opencompass_tooleval.cli.make_tasks import make_tasks
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.making.live_source import open_live_source
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.mcp_servers.server import ServerError
 from tests.conftest import ROOT, ModelServer, start_server
@@ -89,6 +90,9 @@ def test_fifty_tasks_on_the_tools_of_teval(
             assert task.goal.calls and (task.goal.facts or task.goal.calls)
         text = '\n'.join(call.observation for call in task.solutions[0].calls)
         assert all(fact.casefold() in text.casefold() for fact in task.goal.facts)
+    # Every draft became a task or was dropped for a reason.
+    drafts = [*(one.id for one in made.dropped), *(task.task.id for task in made.tasks)]
+    assert sorted(drafts) == sorted(f'task_{number}' for number in range(1, len(drafts) + 1))
     used = {call.name for task in made.tasks for call in task.task.gold or ()}
     assert len(used) >= 15
     assert report['cost'] > 0 and f'wrote {folder}: 50 of 50 tasks' in capsys.readouterr().out
@@ -211,6 +215,14 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
     server = f'env COUNTER={tmp_path / "count"} {NOTES}'
     with pytest.raises(ServerError, match='does not reset'):
         run(tmp_path / 'other', model, 4, **{**options, 'input_': server}, probe=['starts'])
+
+
+def test_reads_that_fail_are_no_resources(tmp_path: Path) -> None:
+    settings = {'server': NOTES, 'allow': ['add_note'], 'leave_out': ['hang', 'huge']}
+    source = open_live_source(tmp_path, settings, [], [])
+    with source.closing:
+        assert {text.partition('(')[0] for text in source.resources} == {'read_notes', 'clock', 'folder', 'starts'}
+        assert source.settings['bank'] == 'frozen.bank'
 
 
 def test_what_cannot_be_made_is_said_before_anything_is_asked(tmp_path: Path, teval: dict[str, Any]) -> None:
