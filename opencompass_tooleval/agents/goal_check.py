@@ -61,10 +61,13 @@ def holds_fact(text: str, fact: str) -> bool:
         text: Prepared by :func:`plain_text`.
         fact: The fact as it was observed.
     """
-    wanted = plain_text(fact)
-    if not wanted:
+    plain_fact = plain_text(fact)
+    if not plain_fact:
         return False
-    return re.search(f'{_edge(wanted[0], "(?<!{})")}{re.escape(wanted)}{_edge(wanted[-1], "(?!{})")}', text) is not None
+    return (
+        re.search(f'{_edge(plain_fact[0], "(?<!{})")}{re.escape(plain_fact)}{_edge(plain_fact[-1], "(?!{})")}', text)
+        is not None
+    )
 
 
 def _edge(letter: str, outside: str) -> str:
@@ -76,6 +79,11 @@ def _edge(letter: str, outside: str) -> str:
         return ''
     number = (r'\d[.,]' if '<' in outside else r'[.,]\d') if letter.isdigit() else ''
     return outside.format('[a-z0-9_]') + (outside.format(number) if number else '')
+
+
+def asks_back(answer: str) -> bool:
+    """Returns whether an answer asks the user something: it has a question mark, of English or Chinese."""
+    return any(mark in answer for mark in _QUESTION_MARKS)
 
 
 def _calls_decide(goal: Goal, changes: Mapping[str, str] | None) -> bool:
@@ -113,7 +121,7 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
         reason = NEEDLESS_CALL
     elif wrong:
         reason = WRONG_EFFECTS
-    elif goal.kind == MISSING_PARAMETER and not any(mark in trajectory.final_answer for mark in _QUESTION_MARKS):
+    elif goal.kind == MISSING_PARAMETER and not asks_back(trajectory.final_answer):
         reason = NOT_ASKED
     elif facts:
         reason = MISSING_FACTS

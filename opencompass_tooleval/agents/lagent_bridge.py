@@ -185,9 +185,9 @@ class ReActConversation:
 
     def read(self, answer: str) -> Action:
         """Reads the answer to the request, without a reasoning model's thoughts, up to the first stop word."""
-        said = cut_at(strip_reasoning(answer[:MAX_CHARS]).text, tuple(self._protocol.stop_words))
-        self._history.append({'role': 'assistant', 'content': said})
-        thought, name, text = self._protocol.parse(said, self._tools)
+        visible = cut_at(strip_reasoning(answer[:MAX_CHARS]).text, tuple(self._protocol.stop_words))
+        self._history.append({'role': 'assistant', 'content': visible})
+        thought, name, text = self._protocol.parse(visible, self._tools)
         if name == self._tools.no_action.name:
             self._add_response(self._tools.no_action(text))
             return Action(thought, None, text)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.goal import FORBIDDEN, MISSING_PARAMETER, NO_TOOL, RECOVERY, Goal, GoldCall
-from opencompass_tooleval.agents.goal_check import plain_text
+from opencompass_tooleval.agents.goal_check import asks_back, plain_text
 from opencompass_tooleval.agents.matching import call_key
 from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.facts import find_facts
@@ -22,8 +22,6 @@ TOO_FEW = 'agreement:too_few'
 DIFFERENT_EFFECTS = 'agreement:effects'
 DIFFERENT_FACTS = 'agreement:facts'
 NOTHING_TO_CHECK = 'agreement:nothing_to_check'
-
-_QUESTION_MARKS = '?\N{FULLWIDTH QUESTION MARK}'
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,7 @@ def _breaks(draft: Draft, solution: Solution) -> bool:
     if draft.kind == NO_TOOL:
         return bool(called) or bool(solution.changes)
     if draft.kind == MISSING_PARAMETER:
-        asks = any(mark in solution.answer for mark in _QUESTION_MARKS)
-        return not asks or draft.needed[0] in called or bool(solution.changes)
+        return not asks_back(solution.answer) or draft.needed[0] in called or bool(solution.changes)
     if draft.kind == FORBIDDEN:
         return draft.other in called
     if draft.kind == RECOVERY:
@@ -163,8 +160,9 @@ def _alternatives(calls: Sequence[SolvedCall], place: int, others: Sequence[Solu
         same_tool = [one for one in good_calls(other) if one.name == call.name]
         same_count = sum(one.name == call.name for one in calls) == len(same_tool)
         if same_count:
-            one = same_tool[number]
-            found.setdefault(call_key(one.name, one.arguments), GoldCall(one.name, dict(one.arguments)))
+            instead = same_tool[number]
+            key = call_key(instead.name, instead.arguments)
+            found.setdefault(key, GoldCall(instead.name, dict(instead.arguments)))
     return list(found.values())
 
 

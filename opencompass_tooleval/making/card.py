@@ -88,7 +88,9 @@ def write_card(made: MadeSet, files: Mapping[str, int], instructions: int) -> st
     """
     reviewed = sum(task.is_reviewed for task in made.tasks)
     unreviewed = len(made.tasks) - reviewed
-    said = 'No person has looked at any task.' if not reviewed else f'No person has looked at {unreviewed} tasks.'
+    review_state = (
+        'No person has looked at any task.' if not reviewed else f'No person has looked at {unreviewed} tasks.'
+    )
     listed = [f'- `{name}`: {rows} rows' for name, rows in files.items()]
     listed += [
         f'- `{INSTRUCTIONS}`: instructions for {instructions} tools, made by rule. `tooleval easytool generate '
@@ -97,7 +99,7 @@ def write_card(made: MadeSet, files: Mapping[str, int], instructions: int) -> st
     return _CARD.format(
         name=made.name,
         count=len(made.tasks),
-        reviewed=said if unreviewed else 'A person has looked at every task.',
+        reviewed=review_state if unreviewed else 'A person has looked at every task.',
         source=_settings(made),
         simulated=_simulated(made),
         models=_models(made),

@@ -23,7 +23,7 @@ from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.instructions.generate import TRIES
 from opencompass_tooleval.judging.judge import settings_hash
-from opencompass_tooleval.making.agreement import Agreement, agree
+from opencompass_tooleval.making.agreement import LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.making.drafts import Draft, Drawing, Quotas
 from opencompass_tooleval.making.execution import VOLATILE, execute_gold
 from opencompass_tooleval.making.gates import DUPLICATE
@@ -165,8 +165,8 @@ class Making:
 
     def _missing(self) -> dict[str, int]:
         made = Counter(task.goal.kind for task in self._made)
-        wanted = self._drawing.apportion(self._options.tasks)
-        return {kind: count - made[kind] for kind, count in wanted.items() if made[kind] < count}
+        quota = self._drawing.apportion(self._options.tasks)
+        return {kind: count - made[kind] for kind, count in quota.items() if made[kind] < count}
 
     def _round(self, drafts: Sequence[Draft]) -> None:
         drafts = [draft for draft in drafts if not self._is_volatile(draft)]
@@ -287,7 +287,7 @@ class Making:
 
     def _drop_unsolved(self, one: _Asked, agreement: Agreement) -> None:
         reasons = Counter(attempt.reason for attempt in one.attempts if attempt.reason)
-        if len(one.accepted) < 2 and reasons:
+        if len(one.accepted) < LEAST_AGREEING and reasons:
             words = next((attempt.detail for attempt in one.attempts if attempt.detail), '')
             reason, count = reasons.most_common(1)[0]
             detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.task.query}'

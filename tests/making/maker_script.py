@@ -39,16 +39,16 @@ def _number(*texts: str) -> int:
     return int.from_bytes(hashlib.blake2b('\n'.join(texts).encode(), digest_size=6).digest(), 'big')
 
 
-def _query(asked: str) -> str:
-    needed = NEEDED.search(asked)
-    purpose = PURPOSES[_number(asked, 'p') % len(PURPOSES)].format(NAMES[_number(asked, 'n') % len(NAMES)])
-    if 'Calling a tool would be a mistake' in asked:
-        return f'For {purpose}: how much is {_number(asked) % 90} and {_number(asked, "x") % 90}?'
+def _query(prompt: str) -> str:
+    needed = NEEDED.search(prompt)
+    purpose = PURPOSES[_number(prompt, 'p') % len(PURPOSES)].format(NAMES[_number(prompt, 'n') % len(NAMES)])
+    if 'Calling a tool would be a mistake' in prompt:
+        return f'For {purpose}: how much is {_number(prompt) % 90} and {_number(prompt, "x") % 90}?'
     names = needed[1].split(', ') if needed else []
-    if 'Leave out the value' in asked:
+    if 'Leave out the value' in prompt:
         return f'For {purpose}, do the usual thing again, but I shall not say with which one.'
-    clauses = [KEY[name][_number(asked, name) % len(KEY[name])][0] for name in names if KEY.get(name)]
-    ban = ' Whatever you do, keep everything else as it is.' if 'rules out' in asked else ''
+    clauses = [KEY[name][_number(prompt, name) % len(KEY[name])][0] for name in names if KEY.get(name)]
+    ban = ' Whatever you do, keep everything else as it is.' if 'rules out' in prompt else ''
     return f'For {purpose}: ' + '; '.join(clauses) + f'.{ban}'
 
 
@@ -83,16 +83,16 @@ def _solve(messages: Messages, request: dict[str, Any]) -> Any:
 
 def right(messages: Messages, request: dict[str, Any]) -> Any:
     """Answers every role rightly."""
-    asked = messages[0]['content']
-    if asked.startswith('You write requests'):
-        return json.dumps({'query': _query(asked)})
-    if asked.startswith(('Rewrite this request', 'Improve this request')):
-        query = re.search(r'^Request: (.*)$', asked, re.MULTILINE)
+    prompt = messages[0]['content']
+    if prompt.startswith('You write requests'):
+        return json.dumps({'query': _query(prompt)})
+    if prompt.startswith(('Rewrite this request', 'Improve this request')):
+        query = re.search(r'^Request: (.*)$', prompt, re.MULTILINE)
         assert query is not None
         return json.dumps({'query': query[1], 'solvable': True})
-    if asked.startswith('You plan'):
+    if prompt.startswith('You plan'):
         return json.dumps({'steps': ['Do it.', 'Answer.']})
-    if asked.startswith('You review'):
+    if prompt.startswith('You review'):
         return json.dumps({'accept': True, 'why': 'all is there'})
     return _solve(messages, request)
 
@@ -118,9 +118,9 @@ def reads_second_time(messages: Messages, request: dict[str, Any]) -> Any:
 
 def leaks(messages: Messages, request: dict[str, Any]) -> Any:
     """Names the first needed tool in each query."""
-    asked = messages[0]['content']
-    needed = NEEDED.search(asked)
-    if not asked.startswith('You write') or needed is None:
+    prompt = messages[0]['content']
+    needed = NEEDED.search(prompt)
+    if not prompt.startswith('You write') or needed is None:
         return right(messages, request)
     return json.dumps({'query': f'{needed[1].split(", ")[0]} please'})
 
