@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -207,7 +208,14 @@ def place(tmp_path: Path, urls: dict[str, str]) -> Iterator[Place]:
 def environment(place: Place) -> dict[str, str]:
     home = place.folder.parent / 'home'
     home.mkdir(exist_ok=True)
-    settings = {'HOME': home, 'TOOLEVAL_ENCODER': 'offline', 'OPENAI_API_KEY': KEY, 'TOOLEVAL_CACHE': home / 'cache'}
+    programs = f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'  # `python` is the tests' own
+    settings = {
+        'HOME': home,
+        'PATH': programs,
+        'TOOLEVAL_CACHE': home / 'cache',
+        'TOOLEVAL_ENCODER': 'offline',
+        'OPENAI_API_KEY': KEY,
+    }
     inherited = {name: value for name, value in os.environ.items() if name != 'COMPASS_DATA_CACHE'}
     return {**inherited, **{name: str(value) for name, value in settings.items()}, 'CUDA_VISIBLE_DEVICES': '0'}
 
