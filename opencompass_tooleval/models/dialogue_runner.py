@@ -189,6 +189,29 @@ class DialogueRunner:
         self._rows = 0
         self._waiting: dict[str, list[_Running[Any]]] = {}
 
+    @classmethod
+    def of(
+        cls,
+        model: AuxiliaryModel,
+        journal: Journal,
+        source: str,
+        what: str,
+        others: Mapping[str, AuxiliaryModel] | None = None,
+    ) -> DialogueRunner:
+        """Creates a runner on a model that has the limits of its own config.
+
+        Args:
+            model: The model under test.
+            journal: Stores answers during the run.
+            source: As of the class.
+            what: What it does, for the progress bar beside its name.
+            others: As of the class.
+        """
+        described = f'{model.name} {what}'
+        return cls(
+            model.model, journal, model.max_out_len, model.batch_size, source, description=described, others=others
+        )
+
     def run(self, dialogues: Mapping[str, Dialogue[T]]) -> dict[str, Outcome[T]]:
         """Runs dialogues and returns the outcome of each, with the same keys and in the same order."""
         everyone = [_Running(key, position, dialogue) for position, (key, dialogue) in enumerate(dialogues.items())]

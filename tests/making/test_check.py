@@ -135,13 +135,21 @@ FAULTS: dict[str, tuple[Callable[[list[MadeTask]], list[MadeTask]], str, dict[st
         'valid calls',
         {'t0': 'write_note: call:unknown_name'},
     ),
+    'fact that no call returns': (
+        lambda made: [
+            *made,
+            more('Who looks after the hut of the club?', Goal(facts=('Zoe',), answer='Zoe does.'), [READ]),
+        ],
+        'reproduced gold',
+        {'t8': 'no call returns Zoe'},
+    ),
     'volatile read': (
         lambda made: [
             *made,
             more('How late is it now?', Goal(facts=('1',), answer='At 1.'), [GoldCall('clock', {})], CLOCK),
         ],
         'reproduced gold',
-        {'t8': 'no call returns 1'},
+        {'t8': 'flips: clock answers differently'},
     ),
     'flipping read': (
         lambda made: [
@@ -210,7 +218,8 @@ def test_effects_that_the_gold_does_not_leave(tmp_path: Path) -> None:
     made = notes_set(tmp_path / 'notes', [wrong, second])
     status, gates = checked(made)
     assert (status, by_status(gates, 'FAILED')) == (1, {'reproduced gold'})
-    assert gates['reproduced gold']['faults'] == {'t0': 'the gold calls score goal:effects'}
+    fault = f'{dict(first.goal.effects or {})} instead of {dict(wrong.goal.effects or {})}'
+    assert gates['reproduced gold']['faults'] == {'t0': fault}
 
 
 def test_makers_that_do_not_agree_and_a_set_of_one_maker() -> None:
