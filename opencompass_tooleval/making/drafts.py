@@ -194,10 +194,6 @@ class Drawing:
         return tuple(name for name in self._tools if name in offered)
 
 
-def _pairs(name: str, others: Sequence[str]) -> list[frozenset[str]]:
-    return [frozenset((name, other)) for other in others]
-
-
 def _siblings(tools: Mapping[str, SourceTool], similarity: Similarity) -> dict[str, str]:
     """Tool -> the other tool whose description is most similar; ``''`` where there is no other."""
     names = list(tools)
