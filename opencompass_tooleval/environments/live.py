@@ -29,6 +29,11 @@ from opencompass_tooleval.mcp_servers.server import DISCONNECTED, FATAL, Server,
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 
+def only_reads(tool: Mapping[str, Any]) -> bool:
+    """Tests if a server says that one of its tools, in its format, changes nothing."""
+    return (tool.get('annotations') or {}).get('readOnlyHint') is True
+
+
 class LiveTrial:
     """One trial: a server in the state after the trial's calls.
 
@@ -218,8 +223,7 @@ class LiveTools:
         name = tool['name']
         if any(fnmatchcase(name, pattern) for pattern in self._leave_out):
             return False
-        reads = tool.get('annotations', {}).get('readOnlyHint') is True
-        return reads or any(fnmatchcase(name, pattern) for pattern in self._allow)
+        return only_reads(tool) or any(fnmatchcase(name, pattern) for pattern in self._allow)
 
     async def allow(self, name: str) -> None:
         """Checks that a tool may be called.

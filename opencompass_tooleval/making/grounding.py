@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text
 from opencompass_tooleval.environments.state import State
+from opencompass_tooleval.work_dir.data_files import read_text
 
 MAX_RESOURCES = 400
 MAX_RESOURCE_CHARS = 1_500
@@ -41,13 +41,10 @@ def document_resources(files: Sequence[Path]) -> Iterator[str]:
     """Cuts the user's documents into parts.
 
     Raises:
-        DataError: A file is missing or no text in UTF-8.
+        DataError: A file is missing, too large or no text in UTF-8.
     """
     for file in files:
-        try:
-            text = clean_text(file.read_text('utf-8'))
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(file, f'the context cannot be read ({error})') from error
+        text = clean_text(read_text(file))
         for start in range(0, len(text), MAX_RESOURCE_CHARS):
             yield f'From {file.name}:\n{text[start : start + MAX_RESOURCE_CHARS]}'
 

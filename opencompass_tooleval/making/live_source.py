@@ -12,7 +12,7 @@ from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.live import LiveTools, LiveTrial
+from opencompass_tooleval.environments.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset
 from opencompass_tooleval.making.grounding import fixture_resources, state_resources
@@ -96,9 +96,7 @@ def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[State, list[R
     reads = [
         CallProbe(tool['name'])
         for tool in live.listed
-        if (tool.get('annotations') or {}).get('readOnlyHint') is True
-        and not tool['inputSchema'].get('required')
-        and tool['name'] not in known
+        if only_reads(tool) and not tool['inputSchema'].get('required') and tool['name'] not in known
     ]
     if not reads:
         return {}, []

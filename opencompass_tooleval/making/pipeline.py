@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from opencompass_tooleval.making.gates import DUPLICATE, near_duplicates
 from opencompass_tooleval.making.grounding import sample_resources
 from opencompass_tooleval.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
-from opencompass_tooleval.making.queries import Written, write_query
+from opencompass_tooleval.making.queries import write_query
 from opencompass_tooleval.making.solving import REVIEWER, Attempt, solve
 from opencompass_tooleval.making.tool_source import ToolSource
 from opencompass_tooleval.mcp_servers.server import ServerError
@@ -162,85 +162,65 @@ class Making:
         quota = self._drawing.apportion(self._options.tasks)
         return {kind: count - made[kind] for kind, count in quota.items() if made[kind] < count}
 
+    def _drop(self, draft: Draft, stage: str, reason: str, detail: str) -> None:
+        self._dropped.append(Dropped(draft.id, stage, reason, detail))
+
     def _round(self, drafts: Sequence[Draft]) -> None:
-        drafts = [draft for draft in drafts if not self._is_volatile(draft)]
-        asked = self._solved(list(self._without_duplicates(list(self._written(drafts)))))
-        for one in asked:
+        written = list(self._written(drafts))
+        for one in self._solved(list(self._without_duplicates(written))):
             agreement = agree(one.draft, one.task.query, one.accepted)
             if agreement.goal is None:
                 self._drop_unsolved(one, agreement)
-                continue
-            if one.draft.kind in self._missing():
+            elif one.draft.kind in self._missing():
                 self._check(one, agreement, agreement.goal)
             else:
-                self._dropped.append(Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.task.query))
-
-    def _is_volatile(self, draft: Draft) -> bool:
-        tool = next((name for name in draft.needed if name in self._volatile), None)
-        if tool:
-            self._dropped.append(Dropped(draft.id, 'draft', VOLATILE, tool))
-        return tool is not None
+                self._drop(one.draft, 'quota', _QUOTA_IS_FULL, one.task.query)
 
     def _written(self, drafts: Sequence[Draft]) -> Iterator[_Asked]:
         tools, resources = self._source.tools, self._source.resources
-        dialogues = {
-            draft.id: write_query(draft, tools, sample_resources(resources, f'{self._options.seed} {draft.id}'))
-            for draft in drafts
-        }
-        for draft, outcome in zip(drafts, self._run(QUERY, SOLUTION, dialogues).values(), strict=True):
-            written: Written | None = outcome.value
-            if written is None:
-                self.failed[draft.id] = str(outcome.infra)
-            elif written.reason:
-                self._dropped.append(Dropped(draft.id, QUERY, written.reason, written.query))
+        dialogues = {}
+        for draft in drafts:
+            if tool := next((name for name in draft.needed if name in self._volatile), None):
+                self._drop(draft, 'draft', VOLATILE, tool)
             else:
-                offered = tuple(tools[name].schema for name in draft.offered)
-                documents = {name: tools[name].document for name in draft.offered}
-                yield _Asked(
-                    draft,
-                    Task(
-                        draft.id,
-                        self._options.name,
-                        written.query,
-                        offered,
-                        documents=documents,
-                        language=draft.language,
-                    ),
-                )
+                shown = sample_resources(resources, f'{self._options.seed} {draft.id}')
+                dialogues[draft.id] = write_query(draft, tools, shown)
+        by_id = {draft.id: draft for draft in drafts}
+        for name, outcome in self._run(QUERY, SOLUTION, dialogues).items():
+            draft, written = by_id[name], outcome.value
+            if written is None:
+                self.failed[name] = str(outcome.infra)
+            elif written.reason:
+                self._drop(draft, QUERY, written.reason, written.query)
+            else:
+                schemas = tuple(tools[tool].schema for tool in draft.offered)
+                documents = {tool: tools[tool].document for tool in draft.offered}
+                task = Task(name, self._options.name, written.query, schemas, documents=documents)
+                yield _Asked(draft, replace(task, language=draft.language))
 
     def _without_duplicates(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
         known = [made.task.query for made in self._made]
         twins = near_duplicates([*known, *(one.task.query for one in asked)], self._similarity, len(known))
         for place, one in enumerate(asked, len(known)):
             if place in twins:
-                self._dropped.append(Dropped(one.draft.id, 'duplicate', _NEAR_DUPLICATE, one.task.query))
+                self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.task.query)
             else:
                 yield one
 
     def _solved(self, asked: list[_Asked]) -> list[_Asked]:
+        runs = {f'{one.draft.id}#{trial}': one for one in asked for trial in range(self._options.trials)}
+        has_reviewer, environment = REVIEWER in self._models, self._source.environment
         for role in (role for role in (SOLUTION, SECOND) if role in self._models):
+            model = self._models[role].name
             dialogues = {
-                f'{one.draft.id}#{trial}': solve(
-                    one.task,
-                    one.draft,
-                    self._source.tools,
-                    self._source.environment,
-                    self._loop,
-                    self._models[role].name,
-                    f'{one.draft.id} {role} {trial}',
-                    REVIEWER in self._models,
-                )
-                for one in asked
-                for trial in range(self._options.trials)
+                key: solve(one.task, one.draft, environment, self._loop, model, f'{key} {role}', has_reviewer)
+                for key, one in runs.items()
             }
-            outcomes = self._run(SOLUTION, role, dialogues)
-            for one in asked:
-                for trial in range(self._options.trials):
-                    outcome = outcomes[f'{one.draft.id}#{trial}']
-                    if outcome.value is None:
-                        self.failed[one.draft.id] = str(outcome.infra)
-                    else:
-                        one.attempts.append(outcome.value)
+            for key, outcome in self._run(SOLUTION, role, dialogues).items():
+                if outcome.value is None:
+                    self.failed[runs[key].draft.id] = str(outcome.infra)
+                else:
+                    runs[key].attempts.append(outcome.value)
         return [one for one in asked if one.draft.id not in self.failed]
 
     def _run(self, stage: str, role: str, dialogues: Mapping[str, Dialogue[Any]]) -> dict[str, Outcome[Any]]:
@@ -267,19 +247,12 @@ class Making:
             words = next((attempt.detail for attempt in one.attempts if attempt.detail), '')
             reason, count = reasons.most_common(1)[0]
             detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.task.query}'
-            self._dropped.append(Dropped(one.draft.id, 'solution', reason, detail))
+            self._drop(one.draft, 'solution', reason, detail)
         else:
-            self._dropped.append(
-                Dropped(one.draft.id, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
-            )
+            self._drop(one.draft, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
 
     def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> None:
-        made = MadeTask(
-            one.task,
-            agreement.solutions,
-            one.draft.operation,
-            self._made_by(),
-        ).with_goal(goal)
+        made = MadeTask(one.task, agreement.solutions, one.draft.operation, self._made_by()).with_goal(goal)
         carry_out_here = partial(carry_out, loop=self._loop, environment=self._environment_of(made))
         try:
             fault = execute_gold([made.task], carry_out_here).get(made.task.id)
@@ -290,7 +263,7 @@ class Making:
             return
         if fault.tool:
             self._volatile.add(fault.tool)
-        self._dropped.append(Dropped(one.draft.id, 'execution', fault.reason, fault.detail))
+        self._drop(one.draft, 'execution', fault.reason, fault.detail)
         self._simulated.pop(one.draft.id, None)
 
     def _environment_of(self, made: MadeTask) -> Environment:

@@ -42,10 +42,9 @@ def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -
         tools: Name -> tool, of the whole source.
         resources: What the request shows of the environment.
     """
-    offered = [tools[name] for name in draft.offered]
-    schemas = [tool.schema for tool in offered]
+    schemas = [tools[name].schema for name in draft.offered]
     shown = {
-        'tools': tool_text(offered),
+        'tools': tool_text(schemas),
         'resources': resources or '(nothing is known)',
         'language': prompts.LANGUAGES[draft.language],
         'kind': kind_text(draft),

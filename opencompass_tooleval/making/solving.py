@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval.agents.carry_out import carry_out
@@ -22,7 +21,7 @@ from opencompass_tooleval.making import prompts
 from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import MAX_STEPS, read_plan, read_verdict
-from opencompass_tooleval.making.tool_source import SourceTool, tool_text
+from opencompass_tooleval.making.tool_source import tool_text
 
 REVIEWER = 'reviewer'
 """Name of the reviewing model in requests, where it is another than the solving one."""
@@ -50,7 +49,6 @@ class Attempt:
 def solve(
     task: Task,
     draft: Draft,
-    tools: Mapping[str, SourceTool],
     environment: Environment,
     loop: Loop,
     model: str,
@@ -62,15 +60,13 @@ def solve(
     Args:
         task: The task, without goal.
         draft: Its draft.
-        tools: Name -> tool, of the whole source.
         environment: Answers the calls.
         loop: The executor's loop.
         model: Name of the model, for the solution.
         trial: Name of the session, unique for each attempt.
         has_reviewer: Whether another model reviews; otherwise the same one does.
     """
-    offered = [tools[tool.name] for tool in task.tools]
-    asked = prompts.PLAN.format(query=task.query, tools=tool_text(offered), most=MAX_STEPS)
+    asked = prompts.PLAN.format(query=task.query, tools=tool_text(task.tools), most=MAX_STEPS)
     plan = yield from ask_until_usable((Message('user', asked),), read_plan, prompts.PLAN_FORM, Limit())
     if isinstance(plan, list):
         return Attempt(None, plan[0].code)

@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.core.jsonable import answer_digest, to_jsonable
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.environments.live import LiveTools, only_reads
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
@@ -99,9 +99,7 @@ def live_tools(live: LiveTools) -> dict[str, SourceTool]:
         ServerError: The server cannot be started, or an allowed tool does not exist.
     """
     return {
-        schema.name: SourceTool(
-            schema, live.name, listed, bool((listed.get('annotations') or {}).get('readOnlyHint') is True)
-        )
+        schema.name: SourceTool(schema, live.name, listed, only_reads(listed))
         for schema, listed in zip(live.tools, live.listed, strict=True)
     }
 
@@ -136,15 +134,15 @@ def documented_source(
     return ToolSource(documented_tools(docs), environment, {'bank': bank, 'stateful_tools': stateful_tools})
 
 
-def tool_text(tools: Sequence[SourceTool]) -> str:
+def tool_text(tools: Sequence[ToolSchema]) -> str:
     """Shows tools to a model: name, description and parameters, one per line as JSON."""
     return '\n'.join(
         json.dumps(
             {
                 'name': tool.name,
-                'description': tool.schema.description,
-                'parameters': to_jsonable(dict(tool.schema.parameters.get('properties') or {})),
-                'required': list(tool.required),
+                'description': tool.description,
+                'parameters': to_jsonable(dict(tool.parameters.get('properties') or {})),
+                'required': list(tool.parameters.get('required') or ()),
             },
             ensure_ascii=False,
         )
