@@ -39,7 +39,8 @@ JOURNAL_FOLDER = 'check_journal'
 _SAYS = 'I have done it.'
 _BATCH = 16
 _DEFAULT_OUT_LEN = 4_096
-_UNANSWERED = 'no answer'
+UNANSWERED = 'no answer'
+"""Begins the reason of a gate whose model did not answer."""
 
 
 class _WithoutOptions:
@@ -210,7 +211,7 @@ def _models(made: MadeSet, models: Models) -> list[Gate]:
         weak = _try(made, begin, made.tasks, '--weak', models.weak, models.trials)
     finally:
         begin.close()
-    if not any(tried.why.startswith(_UNANSWERED) for tried in (alone, strong, weak)):
+    if not any(tried.why.startswith(UNANSWERED) for tried in (alone, strong, weak)):
         shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
     if alone.solved is None:
         without = not_run(gates.WITHOUT_TOOLS, alone.why)
@@ -246,7 +247,7 @@ def _try(
     outcomes = runner.run({key: begin.carry_out(one.task, loop) for one, key in runs})
     failed = [outcome.infra for outcome in outcomes.values() if outcome.value is None]
     if failed:
-        return Tried(None, f'{_UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
+        return Tried(None, f'{UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
     solved: dict[str, list[bool]] = {}
     for one, key in runs:
         done = outcomes[key].value

@@ -88,10 +88,14 @@ class MadeSet:
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         # First: a task that a person dropped is in one of the two files, also after a kill between them.
-        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
-        write_whole(self.folder / DROPPED_FILE, rows)
+        self.write_dropped()
         write_tasks(self.tasks, self.folder / TASKS_FILE)
         write_whole(self.folder / SET_FILE, f'{json.dumps(to_jsonable(head), ensure_ascii=False, indent=2)}\n')
+
+    def write_dropped(self) -> None:
+        """Writes ``dropped.jsonl`` alone, as where no task was made."""
+        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
+        write_whole(self.folder / DROPPED_FILE, rows)
 
 
 def load_set(folder: Path) -> MadeSet:

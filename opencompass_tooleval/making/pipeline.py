@@ -84,7 +84,7 @@ class Spent:
 
     Attributes:
         calls: Requests of this run.
-        tokens: Their tokens.
+        tokens: Their known tokens.
         cost: By the prices of the configs, None without; of models that solve, answers of an earlier run included.
     """
 
@@ -276,6 +276,8 @@ class Making:
     def _count(self, cfg: Mapping[str, Any], runner: DialogueRunner, outcomes: Mapping[str, Outcome[Any]]) -> None:
         self.spent.calls += runner.calls + sum(runner.other_calls.values())
         self.spent.tokens += runner.tokens
+        for usages_of_one in runner.other_usages.values():
+            self.spent.tokens += sum((one.prompt or 0) + (one.completion or 0) for one in usages_of_one if one)
         usages: list[tuple[Any, Usage | None]] = [
             (read_prices(cfg.get(PRICES)), outcome.usage) for outcome in outcomes.values()
         ]
@@ -305,7 +307,11 @@ class Making:
             self._made_by(),
         ).with_goal(goal)
         environment = self._environment_of(made)
-        executed = execute_gold(made.task, environment)
+        try:
+            executed = execute_gold(made.task, environment)
+        finally:
+            if environment.bank is not None and environment is not self._source.environment:
+                environment.bank.close()
         if executed.reason:
             if executed.tool:
                 self._volatile.add(executed.tool)
@@ -326,17 +332,18 @@ class Making:
             return self._source.environment
         self._simulated[made.task.id] = calls
         environment = self._source.environment
-        return Environment(self._bank([*self._recorded, *calls]), environment.stateful_tools, environment.errors)
+        bank = Bank(self._write_bank([*self._recorded, *calls]))
+        return Environment(bank, environment.stateful_tools, environment.errors)
 
     @cached_property
     def _recorded(self) -> list[RecordedCall]:
         bank = self._source.environment.bank
         return bank.calls() if bank else []
 
-    def _bank(self, calls: Sequence[RecordedCall]) -> Bank:
+    def _write_bank(self, calls: Sequence[RecordedCall]) -> Path:
         file = self._options.folder / BANK_FILE
         write_bank(calls, file)
-        return Bank(file)
+        return file
 
     def _made_by(self) -> dict[str, str]:
         names = {QUERY: model_name(self._solvers[SOLUTION])}
@@ -349,7 +356,7 @@ class Making:
         settings = dict(self._source.settings)
         simulated = [call for calls in self._simulated.values() for call in calls]
         if self._source.live is None and (self._recorded or simulated):
-            self._bank([*self._recorded, *simulated])
+            self._write_bank([*self._recorded, *simulated])
             settings['bank'] = BANK_FILE
         options = self._options
         return MadeSet(
