@@ -23,14 +23,29 @@ FROZEN_FILE = 'frozen.bank'
 _AHEAD = 2
 
 
-def place_fixture(fixture: Path, folder: Path) -> str:
-    """Copies a fixture into the folder of a set, once.
+def place_fixture(fixture: Path, folder: Path, has_begun: bool = False) -> str:
+    """Copies a fixture into the folder of a set.
+
+    Args:
+        fixture: A folder or file.
+        folder: The folder of the set.
+        has_begun: Whether models have answered already: their answers are of the fixture that is there.
 
     Returns:
         Its path there, relative to ``folder``.
+
+    Raises:
+        ValueError: The set's folder is in the fixture, or the set was begun with another fixture.
+        OSError: The fixture is missing or cannot be copied.
     """
+    if folder.resolve().is_relative_to(fixture.resolve()):
+        raise ValueError(f'the fixture {fixture} holds the folder of the set: give another --out, outside of it')
     name = FIXTURE_FOLDER if fixture.is_dir() else f'{FIXTURE_FOLDER}/{fixture.name}'
     place = folder / name
+    if place.exists() and _content(place) != _content(fixture):
+        if has_begun:
+            raise ValueError(f'{folder} was begun with another fixture: remove it, or give another --out')
+        shutil.rmtree(folder / FIXTURE_FOLDER)
     if not place.exists():
         partial = folder / f'{FIXTURE_FOLDER}.partial'
         shutil.rmtree(partial, ignore_errors=True)
@@ -41,6 +56,10 @@ def place_fixture(fixture: Path, folder: Path) -> str:
             shutil.copy2(fixture, partial / fixture.name)
         partial.rename(folder / FIXTURE_FOLDER)
     return name
+
+
+def _content(fixture: Path) -> Any:
+    return folder_state(fixture) if fixture.is_dir() else fixture.read_bytes()
 
 
 def open_live_source(

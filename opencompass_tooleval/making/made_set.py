@@ -88,6 +88,11 @@ class MadeSet:
         head = {'tooleval_made_set': self.version, **{name: kind(getattr(self, name)) for name, kind in _HEAD.items()}}
         write_whole(self.folder / SET_FILE, f'{json.dumps(to_jsonable(head), ensure_ascii=False, indent=2)}\n')
 
+    def write_dropped(self) -> None:
+        """Writes ``dropped.jsonl`` alone, as where no task was made."""
+        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
+        write_whole(self.folder / DROPPED_FILE, rows)
+
 
 def load_set(folder: Path) -> MadeSet:
     """Reads a made set.

@@ -79,7 +79,7 @@ class Spent:
 
     Attributes:
         calls: Requests of this run.
-        tokens: Their tokens.
+        tokens: Their known tokens.
         cost: By the prices of the configs, None without; of models that solve, answers of an earlier run included.
     """
 
@@ -278,17 +278,18 @@ class Making:
             return self._source.environment
         self._simulated[made.task.id] = calls
         environment = self._source.environment
-        return Environment(self._bank([*self._recorded, *calls]), environment.stateful_tools, environment.errors)
+        bank = Bank(self._write_bank([*self._recorded, *calls]))
+        return Environment(bank, environment.stateful_tools, environment.errors)
 
     @cached_property
     def _recorded(self) -> list[RecordedCall]:
         bank = self._source.environment.bank
         return bank.calls() if bank else []
 
-    def _bank(self, calls: Sequence[RecordedCall]) -> Bank:
+    def _write_bank(self, calls: Sequence[RecordedCall]) -> Path:
         file = self._options.folder / BANK_FILE
         write_bank(calls, file)
-        return Bank(file)
+        return file
 
     def _made_by(self) -> dict[str, str]:
         return {QUERY: self._models[SOLUTION].name, **{role: model.name for role, model in self._models.items()}}
@@ -297,7 +298,7 @@ class Making:
         settings = dict(self._source.settings)
         simulated = [call for calls in self._simulated.values() for call in calls]
         if self._source.live is None and (self._recorded or simulated):
-            self._bank([*self._recorded, *simulated])
+            self._write_bank([*self._recorded, *simulated])
             settings['bank'] = BANK_FILE
         options = self._options
         return MadeSet(

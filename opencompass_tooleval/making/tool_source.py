@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -81,11 +82,11 @@ def documented_tools(docs: Sequence[ToolDoc]) -> dict[str, SourceTool]:
 
     A function keeps its name where no other has it; otherwise it is called ``Tool.function``.
     """
-    names = [function.name for doc in docs for function in doc.functions]
+    names = Counter(function.name for doc in docs for function in doc.functions)
     tools: dict[str, SourceTool] = {}
     for doc in docs:
         for function in doc.functions:
-            name = function.name if names.count(function.name) == 1 else f'{doc.name}.{function.name}'
+            name = function.name if names[function.name] == 1 else f'{doc.name}.{function.name}'
             prefix, point, _ = name.rpartition('.')
             domain = doc.name if len(doc.functions) > 1 else prefix if point else ''
             tools[name] = SourceTool(function_tool(function, name), domain, function.raw)
@@ -113,7 +114,7 @@ def documented_source(
         docs: Their documentation.
         bank: Recorded responses, as :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` takes them.
         stateful_tools: Name of the functions that answer calls.
-        simulator: The model that answers what nothing else does.
+        simulator: Config of the model that answers what nothing else does.
 
     Raises:
         ValueError: Nothing answers the calls.
@@ -129,7 +130,7 @@ def documented_source(
         open_bank(bank) if bank else None,
         known.stateful_tools,
         known.errors,
-        simulator=open_simulator(**simulator) if simulator else None,
+        simulator=open_simulator(simulator) if simulator else None,
     )
     return ToolSource(documented_tools(docs), environment, {'bank': bank, 'stateful_tools': stateful_tools})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -30,7 +31,7 @@ from opencompass_tooleval.mcp_servers.server import (
     Server,
     ServerError,
 )
-from opencompass_tooleval.mcp_servers.stdio import ServerState, bounded_stdio
+from opencompass_tooleval.mcp_servers.stdio import ServerState, bounded_stdio, end_late_start
 
 _MOST_SAID = 300
 
@@ -161,6 +162,10 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
     try:
         async with AsyncExitStack() as stack:
             transport: Any
+            late = asyncio.get_running_loop().call_later(
+                limits.start_seconds, end_late_start, state, limits.start_seconds
+            )
+            stack.callback(late.cancel)
             if server.command:
                 transport = bounded_stdio(server, state)
             else:
@@ -174,6 +179,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
             )
             info = client.server_info
             name = clean_text(f'{info.name} {info.version}'.strip()[:200]) if info else str(server)
+            late.cancel()
             is_connected = True
             yield Connection(server, client, name, client.protocol_version, state)
     except Exception as error:

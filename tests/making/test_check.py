@@ -96,7 +96,7 @@ def test_a_run_without_an_answer_leaves_its_gates_open_and_is_asked_again(tmp_pa
     made = notes_set(tmp_path / 'notes', executed_tasks()[:2])
     failing = config(tmp_path, 'strong', unanswered=['t1#1'])
     status, gates = checked(made, failing, trials=2)
-    assert status == 0 and by_status(gates, 'NOT RUN') == {'solvable', 'not trivial', 'strong minus weak'}
+    assert status == 1 and by_status(gates, 'NOT RUN') == {'solvable', 'not trivial', 'strong minus weak'}
     assert gates['solvable']['why'] == 'no answer of 1 of 4 runs (infra:timeout): run the command again'
     assert list((made.folder / JOURNAL_FOLDER).iterdir())
 
