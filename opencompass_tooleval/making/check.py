@@ -33,7 +33,8 @@ from opencompass_tooleval.work_dir.journal import Journal
 
 JOURNAL_FOLDER = 'check_journal'
 _SAYS = 'I have done it.'
-_UNANSWERED = 'no answer'
+UNANSWERED = 'no answer'
+"""Begins the reason of a gate whose model did not answer."""
 
 
 class _Says:
@@ -139,7 +140,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
 
         alone, strong = tried('--model', models.strong, _Asks()), tried('--model', models.strong)
         weak = tried('--weak', models.weak)
-    if not any(one.why.startswith(_UNANSWERED) for one in (alone, strong, weak)):
+    if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
         shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
     return [*found, _must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
 
@@ -156,9 +157,8 @@ def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:
         return not_run(name, tried.why)
     left = tasks - len(tried.solved)
     solved = {task: 'solved' for task, runs in tried.solved.items() if any(runs)}
-    return share(
-        name, list(tried.solved), solved, f' solved{f"; {left} that need no tool are left out" if left else ""}'
-    )
+    more = f'; {left} that need no tool are left out' if left else ''
+    return share(name, list(tried.solved), solved, f' solved{more}')
 
 
 def _try(
@@ -169,7 +169,7 @@ def _try(
     outcomes = runner.run({key: begin.carry_out(one.task, loop) for key, one in runs.items()})
     failed = [outcome.infra for outcome in outcomes.values() if outcome.value is None]
     if failed:
-        return Tried(None, f'{_UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
+        return Tried(None, f'{UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
     solved: dict[str, list[bool]] = {one.task.id: [] for one in tasks}
     for key, one in runs.items():
         done = outcomes[key].value

@@ -208,16 +208,3 @@ class Drawing:
         self._random.shuffle(more)
         offered = [*chosen, *more[: max(0, self._quotas.offered - len(chosen))]]
         return tuple(name for name in self._tools if name in offered)
-
-
-def _siblings(tools: Mapping[str, SourceTool], similarity: Similarity) -> dict[str, str]:
-    """Tool -> the other tool whose description is most similar; ``''`` where there is no other."""
-    names = list(tools)
-    texts = [f'{tool.name}: {tool.schema.description}' for tool in tools.values()]
-    similarity.prepare(texts)
-    matrix = similarity.matrix(texts, texts)
-    siblings = {}
-    for place, name in enumerate(names):
-        others = [other for other in range(len(names)) if other != place]
-        siblings[name] = names[max(others, key=lambda other: (matrix[place][other], -other))] if others else ''
-    return siblings

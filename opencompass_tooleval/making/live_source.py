@@ -12,6 +12,7 @@ from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.fixture import folder_state
 from opencompass_tooleval.environments.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset

@@ -83,15 +83,14 @@ class MadeSet:
         """Writes ``set.json``, ``tasks.jsonl`` and ``dropped.jsonl``."""
         self.folder.mkdir(parents=True, exist_ok=True)
         # First: a task that a person dropped is in one of the two files, also after a kill between them.
-        write_lines(map(asdict, self.dropped), self.folder / DROPPED_FILE)
+        self.write_dropped()
         write_lines((task.to_row() for task in self.tasks), self.folder / TASKS_FILE)
         head = {'tooleval_made_set': self.version, **{name: kind(getattr(self, name)) for name, kind in _HEAD.items()}}
         write_whole(self.folder / SET_FILE, f'{json.dumps(to_jsonable(head), ensure_ascii=False, indent=2)}\n')
 
     def write_dropped(self) -> None:
         """Writes ``dropped.jsonl`` alone, as where no task was made."""
-        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
-        write_whole(self.folder / DROPPED_FILE, rows)
+        write_lines(map(asdict, self.dropped), self.folder / DROPPED_FILE)
 
 
 def load_set(folder: Path) -> MadeSet:

@@ -233,9 +233,10 @@ class Making:
         runner = DialogueRunner.of(model, journal, 'making', _STAGES[stage], others)
         outcomes = runner.run(dialogues)
         self.spent.calls += runner.calls + sum(runner.other_calls.values())
+        of_others = [(others[name], usage) for name, usages in runner.other_usages.items() for usage in usages]
         self.spent.tokens += runner.tokens
-        usages = [(model, outcome.usage) for outcome in outcomes.values()]
-        usages += [(others[name], usage) for name, of_other in runner.other_usages.items() for usage in of_other]
+        self.spent.tokens += sum((usage.prompt or 0) + (usage.completion or 0) for _, usage in of_others if usage)
+        usages = [*((model, outcome.usage) for outcome in outcomes.values()), *of_others]
         costs = [one.prices.cost_of(usage) for one, usage in usages if one.prices and usage]
         if any(costs):
             self.spent.cost = (self.spent.cost or 0.0) + sum(filter(None, costs))
@@ -253,11 +254,15 @@ class Making:
 
     def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> None:
         made = MadeTask(one.task, agreement.solutions, one.draft.operation, self._made_by()).with_goal(goal)
-        carry_out_here = partial(carry_out, loop=self._loop, environment=self._environment_of(made))
+        environment = self._environment_of(made)
         try:
-            fault = execute_gold([made.task], carry_out_here).get(made.task.id)
+            found = execute_gold([made.task], partial(carry_out, loop=self._loop, environment=environment))
+            fault = found.get(made.task.id)
         except ServerError as error:
             fault = Executed(FAILED, str(error))
+        finally:
+            if environment.bank is not None and environment is not self._source.environment:
+                environment.bank.close()
         if fault is None:
             self._made.append(made)
             return
