@@ -177,7 +177,7 @@ def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
 def score_made_predictions(
     tasks: Sequence[Task], predictions: Sequence[Answer], reviewed: Mapping[str, bool]
 ) -> list[MadeScore]:
-    """Scores a made set with :func:`~opencompass_tooleval.agents.scoring.score_predictions`.
+    """Returns one score per task, in the same order, as :func:`~opencompass_tooleval.agents.scoring.score_predictions`.
 
     Args:
         tasks: The tasks.
