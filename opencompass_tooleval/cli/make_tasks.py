@@ -240,8 +240,8 @@ def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
         return 1
     if not report['tasks']:
         say(
-            f'FAILED no task was made: {out / DROPPED_FILE} has the reason of each draft. The answers of the models are '
-            f'kept: to ask again, remove {out}'
+            f'FAILED no task was made: {out / DROPPED_FILE} has the reason of each draft. The answers are kept: '
+            f'to ask the models again, remove {out}'
         )
         return 1
     say(f'wrote {out}: {report["tasks"]} of {report["wanted"]} tasks, {report["single_path"]} with one possible path')

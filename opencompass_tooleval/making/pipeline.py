@@ -198,7 +198,9 @@ class Making:
             if written is None:
                 self.failed[draft.id] = str(outcome.infra)
             elif written.reason:
-                self._dropped.append(Dropped(draft.id, QUERY, written.reason, written.query))
+                self._dropped.append(
+                    Dropped(draft.id, QUERY, written.reason, '; '.join(filter(None, (written.detail, written.query))))
+                )
             else:
                 offered = tuple(tools[name].schema for name in draft.offered)
                 documents = {name: tools[name].document for name in draft.offered}
