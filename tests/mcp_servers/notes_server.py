@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,9 @@ PAGES = {
         _tool('crash', True),
         _tool('picture', True),
         _tool('unannotated', None),
+        _tool('hoard', None),
+        _tool('fill', None),
+        _tool('chatter', None),
     ),
 }
 
@@ -96,9 +100,23 @@ async def _call(context: ServerRequestContext[Any], params: types.CallToolReques
     if name == 'crash':
         print('the disk is full', file=sys.stderr, flush=True)
         os._exit(3)
+    if name == 'hoard':
+        return _says(str(len(bytearray(1 << 30))))
+    if name == 'fill':
+        with Path('huge').open('wb') as file:
+            file.write(bytes(8 << 20))
+        return _says('written')
+    if name == 'chatter':
+        threading.Thread(target=_chatter, daemon=True).start()
+        return _says('begun')
     if name == 'picture':
         return types.CallToolResult(content=[types.ImageContent(data='eA==', mime_type='image/png')])
     raise ValueError(name)
+
+
+def _chatter() -> None:
+    while True:
+        os.write(2, b'spam and ' * 4_000)
 
 
 def _count_start() -> int:

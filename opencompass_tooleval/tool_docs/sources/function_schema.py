@@ -25,9 +25,7 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
         raise DataError(path, "the function's 'parameters' are no JSON schema", inner['name'])
     description = str(inner.get('description') or '')
     try:
-        resolved = Resolver(schema or {}).resolve(
-            {key: schema[key] for key in _READ if key in schema} if schema else {}
-        )
+        resolved = Resolver(schema or {}).resolve({key: schema[key] for key in _READ if key in (schema or {})})
     except ValueError as error:
         raise DataError(path, str(error), inner['name']) from error
     required, optional = schema_parameters(resolved)
