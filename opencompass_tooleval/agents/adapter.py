@@ -13,6 +13,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.carry_out import carry_out
 from opencompass_tooleval.agents.instructed import load_instructed
 from opencompass_tooleval.agents.loops import Loop, make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
@@ -20,7 +21,7 @@ from opencompass_tooleval.agents.records import FIX, data_file, find_subset, loa
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.tools import find_tools
-from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
+from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.answer import Answer
@@ -29,13 +30,12 @@ from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
-from opencompass_tooleval.mcp_servers.server import ServerError
 from opencompass_tooleval.models.conversation import ASKED_WITH
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
@@ -167,26 +167,13 @@ class AgentDialogues:
             task: The task.
             loop: In place of the loop of the dialogues.
         """
-        fails_first = task.goal.fails_first if task.goal else ''
-        session = self._environment.begin(task.id, task.schemas, task.documents, fails_first)
-        try:
-            trajectory = yield from (loop or self._loop).run(task, session)
-            trajectory = _with_changes(trajectory, session)
-        finally:
-            session.close()
+        trajectory = yield from carry_out(task, loop or self._loop, self._environment)
         return replace(trajectory, settings={**trajectory.settings, **self._settings})
 
     def close(self) -> None:
         """Stops the processes of the live server."""
         if self._environment.live is not None:
             self._environment.live.close()
-
-
-def _with_changes(trajectory: Trajectory, session: Session) -> Trajectory:
-    try:
-        return replace(trajectory, changes=session.changes())
-    except ServerError:
-        return replace(trajectory, stopped=STATE_LOST)
 
 
 @ICL_EVALUATORS.register_module()

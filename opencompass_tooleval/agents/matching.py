@@ -69,7 +69,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
     same = same_calls(calls, gold, repaired)
     partner = largest_matching(same, len(gold))
     spare_gold = _spare_gold(same, partner, len(gold))
-    spare = _spare_calls(same, partner)
+    spare = spare_calls(same, partner)
     allowed = [
         {
             place
@@ -162,7 +162,7 @@ def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
     return partner
 
 
-def _spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
+def spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
     """Returns the calls that are unmatched in some largest matching."""
     spare = set(range(len(same))) - set(partner.values())
     waiting, reached = list(spare), set[int]()

@@ -6,7 +6,7 @@ those of abandoned branches. docs/explanation/agents.md defines each metric.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -227,27 +227,32 @@ def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Value
     return REFUSED if wrong == OK and task.gold is None and values[INVALID] else wrong
 
 
-def score_predictions(tasks: Sequence[Task], predictions: Sequence[Answer]) -> list[AgentScore]:
+def score_predictions(
+    tasks: Sequence[Task],
+    predictions: Sequence[Answer],
+    score: Callable[[Task, Trajectory], AgentScore] = score_trajectory,
+) -> list[AgentScore]:
     """Scores a subset: one score per task, in the same order.
 
     Args:
         tasks: The tasks.
         predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not run, and
             counts as wrong.
+        score: Scores a trajectory.
 
     Raises:
         ValueError: The numbers of tasks and predictions differ, or a prediction is no trajectory.
     """
     if len(tasks) != len(predictions):
         raise ValueError(f'{len(tasks)} tasks, but {len(predictions)} predictions')
-    return [_score(task, prediction) for task, prediction in zip(tasks, predictions, strict=True)]
+    return [_score(task, prediction, score) for task, prediction in zip(tasks, predictions, strict=True)]
 
 
-def _score(task: Task, prediction: Answer) -> AgentScore:
+def _score(task: Task, prediction: Answer, score: Callable[[Task, Trajectory], AgentScore]) -> AgentScore:
     if prediction.reason:
         values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
         return AgentScore(task.id, values, prediction.reason, gold=_gold_of(task), repaired=_repaired(task, ()))
     try:
-        return score_trajectory(task, parse_trajectory(prediction.text))
+        return score(task, parse_trajectory(prediction.text))
     except ValueError as error:
         raise ValueError(f'prediction of task {task.id!r}: {error}') from error

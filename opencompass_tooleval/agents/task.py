@@ -97,10 +97,17 @@ _EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array'
 
 
 def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns required arguments with their example values; without an example, a value of the type."""
-    properties = schema.get('properties', {})
-    required = {name: properties.get(name, {}) for name in schema.get('required', ())}
+    """Returns required arguments with their example values; without an example, a value of the type, of several the
+    first.
+    """
+    properties = schema.get('properties') or {}
+    required = {name: properties.get(name) for name in schema.get('required') or ()}
     return {
-        name: parameter.get('example_value', _EXAMPLES.get(parameter.get('type', ''), 'text'))
-        for name, parameter in required.items()
+        name: _example(parameter) if isinstance(parameter, Mapping) else 'text' for name, parameter in required.items()
     }
+
+
+def _example(parameter: Mapping[str, Any]) -> Any:
+    types = parameter.get('type', '')
+    first = next(iter(types), '') if isinstance(types, list) else types
+    return parameter.get('example_value', _EXAMPLES.get(str(first), 'text'))

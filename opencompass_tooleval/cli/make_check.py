@@ -14,6 +14,7 @@ from rich.table import Table
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.jsonable import printable
 
 if TYPE_CHECKING:
     from opencompass_tooleval.core.similarity import Similarity
@@ -36,7 +37,8 @@ def check_made_set(
     """Measures the gates of a set and prints them with their thresholds. After a kill the same command goes on.
 
     Returns:
-        0; 1 if a value is beyond its threshold. A gate that could not run does not count as passed or failed.
+        0; 1 if a value is beyond its threshold, or if a model gave no answer. Any other gate that could not run does
+        not count as passed or failed.
 
     Raises:
         DataError: The set or a config is missing or damaged.
@@ -46,7 +48,7 @@ def check_made_set(
     from opencompass_tooleval.instructions.generation import load_model_cfg
     from opencompass_tooleval.judging.judge import tell_only_warnings
     from opencompass_tooleval.making.adapter import find_set
-    from opencompass_tooleval.making.check import Models, check_set
+    from opencompass_tooleval.making.check import UNANSWERED, Models, check_set
     from opencompass_tooleval.making.gates import FAILED
 
     check_outputs(json_out, None)
@@ -58,7 +60,7 @@ def check_made_set(
     write_outputs(report, (), json_out, None)
     if json_out != STDOUT:
         _show(Console(), report, found)
-    return int(any(gate.status == FAILED for gate in found))
+    return int(any(gate.status == FAILED or gate.why.startswith(UNANSWERED) for gate in found))
 
 
 def _similarity() -> Similarity:
@@ -83,7 +85,7 @@ def _show(console: Console, report: Mapping[str, Any], found: Sequence[Gate]) ->
     console.print(table, markup=False, highlight=False)
     for gate in found:
         if gate.faults:
-            faults = [shorten(f'{task}: {fault}', 200) for task, fault in gate.faults.items()]
+            faults = [printable(shorten(f'{task}: {fault}', 200)) for task, fault in gate.faults.items()]
             console.print(
                 f'{gate.name}: {first_of(faults, _MOST_FAULTS)}', markup=False, highlight=False, soft_wrap=True
             )

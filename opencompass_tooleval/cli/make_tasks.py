@@ -25,6 +25,8 @@ from opencompass_tooleval.cli.options import (
 )
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.making.made_set import DROPPED_FILE, SET_FILE
 
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,39}')
 
@@ -82,8 +84,8 @@ def make_tasks(
     from opencompass_tooleval.embedding.encoder import shared_encoder
     from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
     from opencompass_tooleval.instructions.generation import load_model_cfg
+    from opencompass_tooleval.making.agreement import LEAST_AGREEING
     from opencompass_tooleval.making.drafts import DEFAULT_KINDS, Drawing, Quotas
-    from opencompass_tooleval.making.made_set import SET_FILE
     from opencompass_tooleval.making.outputs import write_outputs as write_set_outputs
     from opencompass_tooleval.making.pipeline import JOURNAL_FOLDER, Making, Options, expected_requests
 
@@ -92,6 +94,8 @@ def make_tasks(
         raise ValueError(f'{set_name!r} is no name of a set: letters, digits and underscores; give --name')
     if (out / SET_FILE).exists():
         raise DataError(out, 'there is a finished set already', fix='another --out, or remove the folder')
+    if trials * (1 + (second is not None)) < LEAST_AGREEING:
+        raise ValueError('one attempt agrees with no other: give --trials 2 or more, or --second')
     quotas = Quotas(_shares(kinds) or dict(DEFAULT_KINDS), dict.fromkeys(language or ('EN',), 1.0))
     options = Options(set_name, out, tasks, trials, seed, loop, quotas)
     cfgs = {role: load_model_cfg(path) if path else None for role, path in _roles(model, second, reviewer, simulator)}
@@ -109,6 +113,10 @@ def make_tasks(
             return 0
         model_cfg = cfgs['model']
         assert model_cfg is not None
+        for path, cfg in ((model, model_cfg), (second, cfgs['second'])):
+            if cfg and trials > 1 and not cfg.get('temperature') and 'generation_kwargs' not in cfg:
+                note = f'NOTE {path} sets no temperature: its {trials} attempts at a task may all be the same'
+                console.print(note, markup=False, highlight=False, soft_wrap=True)
         making = Making(opened, options, model_cfg, cfgs['second'], cfgs['reviewer'], cfgs['simulator'], similarity)
         with naming_model_faults(model, out / JOURNAL_FOLDER):
             made = making.run()
@@ -118,6 +126,8 @@ def make_tasks(
         made.write()
         write_set_outputs(made)
         shutil.rmtree(out / JOURNAL_FOLDER, ignore_errors=True)
+    elif not making.failed:
+        made.write_dropped()
     write_outputs(report, (), json_out, None)
     return _show(console, out, report)
 
@@ -145,6 +155,7 @@ def _open(
     from opencompass_tooleval.cli.agents_bank_mcp import read_variables
     from opencompass_tooleval.making.grounding import document_resources
     from opencompass_tooleval.making.live_source import open_live_source, place_fixture
+    from opencompass_tooleval.making.pipeline import JOURNAL_FOLDER
     from opencompass_tooleval.making.tool_source import documented_source
     from opencompass_tooleval.tool_docs.sources import MCP, load_docs
 
@@ -156,7 +167,7 @@ def _open(
         opened = documented_source(load_docs(source, input_), **documented)
         opened.resources = documents
         return opened
-    fixture = place_fixture(live['fixture'], out) if live['fixture'] else None
+    fixture = place_fixture(live['fixture'], out, (out / JOURNAL_FOLDER).exists()) if live['fixture'] else None
     settings = {
         'server': _absolute(input_),
         'fixture': fixture,
@@ -217,7 +228,7 @@ def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
 
 def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     cost = '' if report['cost'] is None else f', cost {report["cost"]:.4f}'
     say(f'{report["calls"]} requests, {report["tokens"]} tokens{cost}')
@@ -229,7 +240,10 @@ def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
         say(f'{len(report["failed"])} drafts got no answer; nothing is written. The same command asks only for them.')
         return 1
     if not report['tasks']:
-        say('FAILED no task was made, so that nothing is written: the reasons are above')
+        say(
+            f'FAILED no task was made: {out / DROPPED_FILE} has the reason of each draft. The answers are kept: '
+            f'to ask the models again, remove {out}'
+        )
         return 1
     say(f'wrote {out}: {report["tasks"]} of {report["wanted"]} tasks, {report["single_path"]} with one possible path')
     say(counts_line('kinds', report['kinds']))

@@ -29,6 +29,11 @@ from opencompass_tooleval.mcp_servers.server import DISCONNECTED, FATAL, Server,
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 
+def only_reads(tool: Mapping[str, Any]) -> bool:
+    """Tests if a server says that one of its tools, in its format, changes nothing."""
+    return (tool.get('annotations') or {}).get('readOnlyHint') is True
+
+
 class LiveTrial:
     """One trial: a server in the state after the trial's calls.
 
@@ -97,6 +102,27 @@ class LiveTrial:
     async def _folder(self) -> Path:
         async with self.lock:
             return (self.running or await self._start()).copy.folder
+
+    def resources(self, most: int) -> dict[str, str]:
+        """Reads the server's resources, in the state after the trial's calls.
+
+        Args:
+            most: Maximum number of them.
+
+        Returns:
+            URI -> text, with :data:`~opencompass_tooleval.environments.fixture.ALIAS` for the folder of the copy. A
+            server at its end has none.
+
+        Raises:
+            ServerError: It cannot be started.
+        """
+        return run(self._resources(most))
+
+    async def _resources(self, most: int) -> dict[str, str]:
+        async with self.lock:
+            running = self.running or await self._start()
+            texts = await running.connection.resources(most)
+            return {running.copy.outward(uri): running.copy.outward(text) for uri, text in texts.items()}
 
     def close(self, wait: bool = True) -> None:
         """Stops the process and removes the copy of the fixture.
@@ -218,8 +244,7 @@ class LiveTools:
         name = tool['name']
         if any(fnmatchcase(name, pattern) for pattern in self._leave_out):
             return False
-        reads = tool.get('annotations', {}).get('readOnlyHint') is True
-        return reads or any(fnmatchcase(name, pattern) for pattern in self._allow)
+        return only_reads(tool) or any(fnmatchcase(name, pattern) for pattern in self._allow)
 
     async def allow(self, name: str) -> None:
         """Checks that a tool may be called.

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.instructions.prompts import (
     DESCRIPTION_FORM,
     GUIDELINE_FORM,
@@ -33,7 +34,7 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usa
 TRIES = 4
 """Maximum number of requests: an unusable reply is requested again, up to three times."""
 
-TOO_LONG_TO_ASK = Fault('prompt:too_long', "The documentation does not fit into the model's context.")
+TOO_LONG_TO_ASK = Fault('prompt:too_long', "The request does not fit into the model's context.")
 
 _QUOTED = (2_000, 200)
 """Number of characters of a reply that are shown to the model again; the first number that fits is used."""
@@ -82,6 +83,8 @@ def ask_until_usable(
 ) -> Dialogue[T | list[Fault]]:
     """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last.
 
+    A request that the model's server refuses for its length ends it, too.
+
     Args:
         prompt: The first request.
         read: Reads a reply, or returns its faults.
@@ -92,7 +95,10 @@ def ask_until_usable(
     asked = prompt
     result: T | list[Fault] = []
     for _ in range(TRIES):
-        reply = (yield ModelRequest(asked, model=model)).text
+        answer = yield ModelRequest(asked, model=model, may_be_too_long=True)
+        if answer.reason == TRUNCATED:
+            return result or [TOO_LONG_TO_ASK]
+        reply = answer.text
         result = read(reply)
         if not isinstance(result, list):
             return result

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.goal import FORBIDDEN, MISSING_PARAMETER, NO_TOOL, RECOVERY, Goal, GoldCall
@@ -22,6 +23,9 @@ TOO_FEW = 'agreement:too_few'
 DIFFERENT_EFFECTS = 'agreement:effects'
 DIFFERENT_FACTS = 'agreement:facts'
 NOTHING_TO_CHECK = 'agreement:nothing_to_check'
+
+_Tagged = dict[tuple[str, int], GoldCall]
+"""Tool, and number among the calls of the tool -> call; in the order of the calls."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +132,11 @@ def _path(solution: Solution) -> Hashable:
 
 def _agreed(draft: Draft, group: Sequence[Solution], facts: tuple[str, ...]) -> Agreement:
     first, *others = sorted(group, key=lambda one: len(good_calls(one)))
-    calls = good_calls(first)
-    alternatives = [_alternatives(calls, place, others) for place in range(len(calls))]
+    tagged, *others_tagged = (_tagged(one) for one in (first, *others))
     goal = Goal(
         kind=draft.kind,
-        calls=tuple(tuple(one) for one in alternatives),
-        order=_order(calls, others),
+        calls=_alternatives(tagged, others_tagged),
+        order=_order(list(tagged), others_tagged),
         forbidden=_forbidden(draft),
         effects=first.changes,
         facts=facts,
@@ -151,37 +154,34 @@ def _forbidden(draft: Draft) -> tuple[str, ...]:
     return draft.needed[:1] if draft.kind == MISSING_PARAMETER else ()
 
 
-def _alternatives(calls: Sequence[SolvedCall], place: int, others: Sequence[Solution]) -> list[GoldCall]:
-    """The call at a place, and the calls of the same tool, the first, the second, ..., that others made instead."""
-    call = calls[place]
-    number = [one.name for one in calls[:place]].count(call.name)
-    found = {call_key(call.name, call.arguments): GoldCall(call.name, dict(call.arguments))}
-    for other in others:
-        same_tool = [one for one in good_calls(other) if one.name == call.name]
-        same_count = sum(one.name == call.name for one in calls) == len(same_tool)
-        if same_count:
-            instead = same_tool[number]
-            key = call_key(instead.name, instead.arguments)
-            found.setdefault(key, GoldCall(instead.name, dict(instead.arguments)))
-    return list(found.values())
+def _tagged(solution: Solution) -> _Tagged:
+    seen = Counter[str]()
+    tagged = {}
+    for call in good_calls(solution):
+        tagged[call.name, seen[call.name]] = GoldCall(call.name, dict(call.arguments))
+        seen[call.name] += 1
+    return tagged
 
 
-def _order(calls: Sequence[SolvedCall], others: Sequence[Solution]) -> tuple[tuple[int, int], ...]:
-    """Pairs of places that every solution made in this order."""
-    names = [call.name for call in calls]
-    order = []
-    for second in range(len(calls)):
-        for first in range(second):
-            if all(_comes_before(names, first, second, good_calls(other)) for other in others):
-                order.append((first, second))
-    return tuple(order)
+def _alternatives(calls: _Tagged, others: Sequence[_Tagged]) -> tuple[tuple[GoldCall, ...], ...]:
+    """Of each call, itself and those that others, with as many calls of the tool, made instead."""
+    alternatives = []
+    for (name, number), call in calls.items():
+        count = sum(tool == name for tool, _ in calls)
+        same = [other[name, number] for other in others if sum(tool == name for tool, _ in other) == count]
+        found: dict[Hashable, GoldCall] = {}
+        for one in (call, *same):
+            found.setdefault(call_key(one.name, one.arguments), one)
+        alternatives.append(tuple(found.values()))
+    return tuple(alternatives)
 
 
-def _comes_before(names: Sequence[str], first: int, second: int, calls: Sequence[SolvedCall]) -> bool:
-    """Returns whether a solution made the calls of two places in their order; absent calls count as ordered."""
-    positions = [position for position, call in enumerate(calls) if call.name == names[first]]
-    later = [position for position, call in enumerate(calls) if call.name == names[second]]
-    one, two = names[:first].count(names[first]), names[:second].count(names[second])
-    if one >= len(positions) or two >= len(later):
-        return True
-    return positions[one] < later[two]
+def _order(calls: Sequence[tuple[str, int]], others: Iterable[_Tagged]) -> tuple[tuple[int, int], ...]:
+    """Pairs of places that every solution made in this order; a call that one did not make counts as ordered."""
+    places = [{call: place for place, call in enumerate(other)} for other in others]
+    return tuple(
+        (first, second)
+        for second in range(len(calls))
+        for first in range(second)
+        if all(at.get(calls[first], -1) < at.get(calls[second], len(at)) for at in places)
+    )

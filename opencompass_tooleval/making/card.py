@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.environments.observation import SIMULATED
@@ -156,16 +156,18 @@ def _table(title: str, values: Iterable[object]) -> str:
     values = list(values)
     counts = Counter(values)
     names = list(counts) if all(isinstance(value, int) for value in values) else [n for n, _ in counts.most_common()]
-    rows = [f'| {_shown(name)} | {counts[name]} |' for name in names]
-    return '\n'.join([f'| {title} | tasks |', '| --- | --- |', *rows])
+    return _markdown((title, 'tasks'), ((_shown(name), counts[name]) for name in names))
 
 
 def _dropped(made: MadeSet) -> str:
     counts = Counter((one.stage, one.reason) for one in made.dropped)
-    if not counts:
-        return 'No draft was dropped.'
-    rows = [f'| {stage} | {reason} | {count} |' for (stage, reason), count in sorted(counts.items())]
-    return '\n'.join(['| stage | reason | drafts |', '| --- | --- | --- |', *rows])
+    rows = ((stage, reason, count) for (stage, reason), count in sorted(counts.items()))
+    return _markdown(('stage', 'reason', 'drafts'), rows) if counts else 'No draft was dropped.'
+
+
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [columns, ['---'] * len(columns), *rows]
+    return '\n'.join(f'| {" | ".join(map(str, line))} |' for line in lines)
 
 
 def _gaps(made: MadeSet) -> str:

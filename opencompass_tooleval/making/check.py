@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
-from opencompass_tooleval.agents.goal_check import check_goal, holds_fact, plain_text
+from opencompass_tooleval.agents.goal_check import check_goal
 from opencompass_tooleval.agents.loops import Loop
-from opencompass_tooleval.agents.scoring import ALL_RIGHT
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call
 from opencompass_tooleval.agents.task import Task, example_arguments
 from opencompass_tooleval.agents.trajectory import Trajectory
@@ -19,37 +18,29 @@ from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.intervals import Pairs, intervals_of
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.paired import FEWEST
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.environments.observation import ERROR, INJECTED
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.making import gates
+from opencompass_tooleval.making.execution import execute_gold
 from opencompass_tooleval.making.gates import Gate, measured, not_run, share
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.made_task import MadeTask
-from opencompass_tooleval.making.scoring import score_made
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.work_dir.journal import Journal
 
 JOURNAL_FOLDER = 'check_journal'
 _SAYS = 'I have done it.'
-_BATCH = 16
-_DEFAULT_OUT_LEN = 4_096
-_UNANSWERED = 'no answer'
+UNANSWERED = 'no answer'
+"""Begins the reason of a gate whose model did not answer."""
 
 
-class _WithoutOptions:
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {}
-
-
-class _Says(_WithoutOptions):
+class _Says:
     """An agent that calls nothing."""
+
+    settings: ClassVar[dict[str, Any]] = {}
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         yield from ()
@@ -58,8 +49,10 @@ class _Says(_WithoutOptions):
         return chain.end(_SAYS)
 
 
-class _CallsEverything(_WithoutOptions):
+class _CallsEverything:
     """An agent that calls each tool once, with example arguments, and tells all that it was told."""
+
+    settings: ClassVar[dict[str, Any]] = {}
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         yield from ()
@@ -73,8 +66,10 @@ class _CallsEverything(_WithoutOptions):
         return chain.end('\n'.join(told))
 
 
-class _Asks(_WithoutOptions):
+class _Asks:
     """An agent that is offered no tools."""
+
+    settings: ClassVar[dict[str, Any]] = {}
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         chain = Chain('without_tools', self.settings)
@@ -98,6 +93,19 @@ class Models:
     trials: int = 4
 
 
+@dataclass(frozen=True)
+class Tried:
+    """Scores of an agent's runs.
+
+    Attributes:
+        solved: Task -> whether each run solved it; None if that is not known.
+        why: Why it is not known.
+    """
+
+    solved: Mapping[str, Sequence[bool]] | None
+    why: str = ''
+
+
 def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gate]:
     """Measures all gates of a set. The answers of models are journaled until every gate has its answers.
 
@@ -110,148 +118,63 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
         ServerError: The server cannot be started.
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
-    environment = {name: value for name, value in made.environment_here.items() if name != 'simulator'}
-    begin = AgentDialogues(**environment)
-    try:
-        found = [*gates.task_gates(made.tasks, similarity, solvers), _gold(made.tasks, begin), *_scripted(made, begin)]
-    finally:
-        begin.close()
-    return [*found, *_models(made, models)]
+    tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
+    here, scripted = made.environment_here, DialogueRunner(None, None, 0)
+    with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
+        found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
+        for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
+            found.append(_must_fail(name, len(tasks), _try(scripted, needing, begin, loop)))
+    with closing(AgentDialogues(**here)) as begin:
+        others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
+
+        def tried(option: str, cfg: Mapping[str, Any] | None, loop: Loop | None = None) -> Tried:
+            if cfg is None:
+                return Tried(None, f'it needs a model: {option} CONFIG')
+            what = 'without_tools' if loop else 'with_tools'
+            journal = Journal(made.folder / JOURNAL_FOLDER / f'{what}-{settings_hash(cfg)}.jsonl')
+            journal.path.parent.mkdir(exist_ok=True)
+            runner = DialogueRunner.of(
+                AuxiliaryModel(cfg), journal, f'made_{made.name}', what.replace('_', ' '), others
+            )
+            return _try(runner, needing if loop else tasks, begin, loop, 1 if loop else models.trials)
+
+        alone, strong = tried('--model', models.strong, _Asks()), tried('--model', models.strong)
+        weak = tried('--weak', models.weak)
+    if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
+        shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
+    return [*found, _must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
 
 
 def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
-    runs = []
-    for _ in range(2):
-        runner = DialogueRunner(OracleModel(), None, 1, batch_size=_BATCH)
-        runs.append(runner.run({made.task.id: begin.carry_out(made.task) for made in tasks}))
-    faults = {}
-    for made in tasks:
-        first, second = (run[made.task.id].value for run in runs)
-        assert first is not None and second is not None
-        if fault := _gold_fault(made, first) or _gold_fault(made, second) or _flip(first, second):
-            faults[made.task.id] = fault
-    ids = [made.task.id for made in tasks]
-    return share(gates.REPRODUCED, ids, set(ids) - set(faults), faults)
-
-
-def _gold_fault(made: MadeTask, done: Trajectory) -> str:
-    score = score_made(made.task, done)
-    if not score.result.is_solved or score.values[ALL_RIGHT] != 1:
-        return f'the gold calls score {score.reason}'
-    failed = [call for call in done.calls if call.source == ERROR or (call.error or INJECTED) != INJECTED]
-    if failed:
-        return f'{failed[0].name} answers {failed[0].observation[:100]!r}'
-    observed = plain_text('\n'.join(call.observation for call in done.calls))
-    missing = [fact for fact in made.goal.facts if not holds_fact(observed, fact)]
-    return f'no call returns {", ".join(missing)}' if missing else ''
-
-
-def _flip(first: Trajectory, second: Trajectory) -> str:
-    told, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
-    return next(
-        (
-            f'flips: {one[0]} answers differently'
-            for one, other in zip_longest(told, again, fillvalue=('the loop', ''))
-            if one != other
-        ),
-        '',
+    faults = execute_gold([made.task for made in tasks], begin.carry_out)
+    return share(
+        gates.REPRODUCED, [made.task.id for made in tasks], {task: str(fault) for task, fault in faults.items()}
     )
 
 
-def _needing_tools(tasks: Sequence[MadeTask]) -> list[MadeTask]:
-    return [made for made in tasks if made.goal.calls]
-
-
-def _scripted(made: MadeSet, begin: AgentDialogues) -> Iterator[Gate]:
-    for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
-        done = ((one, _end(begin.carry_out(one.task, loop))) for one in _needing_tools(made.tasks))
-        yield _must_fail(name, made, [one for one, trajectory in done if _solves(one, trajectory)])
-
-
-def _end(dialogue: Dialogue[Trajectory]) -> Trajectory:
-    try:
-        next(dialogue)
-    except StopIteration as end:
-        trajectory: Trajectory = end.value
-        return trajectory
-    raise AssertionError('a scripted agent asks no model')
-
-
-def _solves(made: MadeTask, trajectory: Trajectory) -> bool:
-    return check_goal(made.goal, trajectory).is_solved
-
-
-def _must_fail(name: str, made: MadeSet, solved: Sequence[MadeTask]) -> Gate:
-    ids = [one.task.id for one in _needing_tools(made.tasks)]
-    gate = share(name, ids, [one.task.id for one in solved], {one.task.id: 'solved' for one in solved})
-    left = len(made.tasks) - len(ids)
-    shown = f'{gate.shown} solved; {left} that need no tool are left out' if left else f'{gate.shown} solved'
-    return gate if gate.value is None else replace(gate, shown=shown)
-
-
-@dataclass(frozen=True)
-class Tried:
-    """Scores of a model's runs.
-
-    Attributes:
-        solved: Task -> whether each run solved it; None if that is not known.
-        why: Why it is not known.
-    """
-
-    solved: Mapping[str, Sequence[bool]] | None
-    why: str = ''
-
-
-def _models(made: MadeSet, models: Models) -> list[Gate]:
-    begin, needing = AgentDialogues(**made.environment_here), _needing_tools(made.tasks)
-    try:
-        alone = _try(made, begin, needing, '--model', models.strong, 1, _Asks())
-        strong = _try(made, begin, made.tasks, '--model', models.strong, models.trials)
-        weak = _try(made, begin, made.tasks, '--weak', models.weak, models.trials)
-    finally:
-        begin.close()
-    if not any(tried.why.startswith(_UNANSWERED) for tried in (alone, strong, weak)):
-        shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
-    if alone.solved is None:
-        without = not_run(gates.WITHOUT_TOOLS, alone.why)
-    else:
-        without = _must_fail(gates.WITHOUT_TOOLS, made, [one for one in needing if any(alone.solved[one.task.id])])
-    return [without, *model_gates(strong, weak)]
+def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:
+    if tried.solved is None:
+        return not_run(name, tried.why)
+    left = tasks - len(tried.solved)
+    solved = {task: 'solved' for task, runs in tried.solved.items() if any(runs)}
+    more = f'; {left} that need no tool are left out' if left else ''
+    return share(name, list(tried.solved), solved, f' solved{more}')
 
 
 def _try(
-    made: MadeSet,
-    begin: AgentDialogues,
-    tasks: Sequence[MadeTask],
-    option: str,
-    cfg: Mapping[str, Any] | None,
-    trials: int,
-    loop: Loop | None = None,
+    runner: DialogueRunner, tasks: Sequence[MadeTask], begin: AgentDialogues, loop: Loop | None, trials: int = 1
 ) -> Tried:
-    if cfg is None:
-        return Tried(None, f'it needs a model: {option} CONFIG')
-    what = 'without tools' if loop else 'with tools'
-    journal = made.folder / JOURNAL_FOLDER / f'{what.replace(" ", "_")}-{settings_hash(cfg)}.jsonl'
-    journal.parent.mkdir(exist_ok=True)
-    runner = DialogueRunner(
-        AuxiliaryModel(cfg).model,
-        Journal(journal),
-        int(cfg.get('max_out_len') or _DEFAULT_OUT_LEN),
-        int(cfg.get('batch_size') or _BATCH),
-        f'made_{made.name}',
-        description=f'{model_name(cfg)} {what}',
-        others={name: AuxiliaryModel(other) for name, other in begin.models.items()},
-    )
-    runs = [(one, f'{one.task.id}#{trial}') for one in tasks for trial in range(trials)]
-    outcomes = runner.run({key: begin.carry_out(one.task, loop) for one, key in runs})
+    """Runs an agent; with the loop of the set if none is given."""
+    runs = {f'{one.task.id}#{trial}': one for one in tasks for trial in range(trials)}
+    outcomes = runner.run({key: begin.carry_out(one.task, loop) for key, one in runs.items()})
     failed = [outcome.infra for outcome in outcomes.values() if outcome.value is None]
     if failed:
-        return Tried(None, f'{_UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
-    solved: dict[str, list[bool]] = {}
-    for one, key in runs:
+        return Tried(None, f'{UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
+    solved: dict[str, list[bool]] = {one.task.id: [] for one in tasks}
+    for key, one in runs.items():
         done = outcomes[key].value
         assert done is not None
-        solved.setdefault(one.task.id, []).append(_solves(one, done))
+        solved[one.task.id].append(check_goal(one.goal, done).is_solved)
     return Tried(solved)
 
 
@@ -267,13 +190,11 @@ def model_gates(strong: Tried, weak: Tried) -> list[Gate]:
         (gates.SOLVABLE, strong, lambda runs: not any(runs)),
         (gates.NOT_TRIVIAL, weak, all),
     ):
-        if tried.solved is None:
-            found.append(not_run(name, tried.why))
-            continue
+        runs_of = tried.solved or {}
         faults = {
-            task: f'solved by {sum(runs)} of {len(runs)} runs' for task, runs in tried.solved.items() if is_fault(runs)
+            task: f'solved by {sum(runs)} of {len(runs)} runs' for task, runs in runs_of.items() if is_fault(runs)
         }
-        found.append(share(name, list(tried.solved), set(tried.solved) - set(faults), faults))
+        found.append(not_run(name, tried.why) if tried.solved is None else share(name, list(runs_of), faults))
     if strong.solved is None or weak.solved is None:
         return [*found, not_run(gates.TELLS_APART, strong.why or weak.why)]
     if len(strong.solved) < FEWEST:

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 JUDGED = ('planning', 'tool_creation')
 """UltraTool's tasks that a judge model scores; they are not among the data sets that run without one."""
-
-_LANGUAGES = {'English-dataset': 'en', 'Chinese-dataset': 'zh'}
 
 _HEAD = """# The set {name}: tasks for agents and step files, written by `tooleval make`. README.md says how to run it.
 from opencompass.openicl.icl_retriever import ZeroRetriever
@@ -100,7 +99,7 @@ def _teval_row(file: str) -> tuple[str, str, str]:
 
 def _ultratool_row(file: str) -> tuple[str, str]:
     folder, _, name = file.partition('/test_set/')
-    return name.removesuffix('.json'), _LANGUAGES[folder]
+    return name.removesuffix('.json'), next(row['name'] for row in LANGUAGES if row['folder'] == folder)
 
 
 def as_code(value: Any, folder: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
 from opencompass_tooleval.core.errors import DataError
@@ -31,8 +31,7 @@ MAX_TEXTS = 200
 """Facts or forbidden tools of a task."""
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """The texts of a task that a reviewer can change.
 
     Attributes:
@@ -54,10 +53,6 @@ class Edit:
         """Returns the task with these texts; its gold stays."""
         goal = replace(made.goal, facts=self.facts, forbidden=self.forbidden)
         return replace(made, task=replace(made.task, query=self.query, goal=goal))
-
-    def changed(self, other: Edit) -> list[str]:
-        """Returns the names of the texts in which two differ."""
-        return [name for name in ('query', 'facts', 'forbidden') if getattr(self, name) != getattr(other, name)]
 
 
 @dataclass(frozen=True)
@@ -145,28 +140,17 @@ def read_decisions(file: Path, made: MadeSet) -> Review:
         DataError: It is damaged, or of another set; it has decisions on tasks that the set does not have, that have
             changed since the page was written, or that an edit would break.
     """
-    raw = read_json(file)
-    again = f'tooleval make review {made.folder}'
-    if not isinstance(raw, dict) or type(raw.get('tooleval_decisions')) is not int:
-        raise DataError(file, 'it is no decisions file', fix=again)
-    if raw['tooleval_decisions'] != FORMAT:
-        raise DataError(file, f'its format is {raw["tooleval_decisions"]}, and this version reads {FORMAT}', fix=again)
-    if raw.get('digest') != set_digest(made):
-        raise DataError(file, f'it is of another set than {made.folder}, or of an older state of it', fix=again)
-    reviewer = raw.get('reviewer')
-    if not isinstance(reviewer, str) or not reviewer.strip() or len(reviewer) > MAX_NAME:
-        raise DataError(file, f'the reviewer is no name of at most {MAX_NAME} characters', fix=again)
-    rows = raw.get('decisions')
-    if not isinstance(rows, list):
-        raise DataError(file, 'its decisions are no list', fix=again)
+    raw, name = read_json(file), None
     tasks = {task.task.id: task for task in made.tasks}
     dropped = {one.id for one in made.dropped if one.stage == REVIEW_STAGE}
     decisions: dict[str, Decision] = {}
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not isinstance(row.get('task'), str):
-            raise DataError(file, f'decision {number} names no task', fix=again)
-        name = clean_text(row['task'])
-        try:
+    try:
+        reviewer, rows = _parse_head(raw, made)
+        for number, row in enumerate(rows, 1):
+            name = None
+            if not isinstance(row, dict) or not isinstance(row.get('task'), str):
+                raise ValueError(f'decision {number} names no task')
+            name = clean_text(row['task'])
             decision = _parse(row)
             if name in decisions:
                 raise ValueError('it is decided twice')
@@ -176,28 +160,40 @@ def read_decisions(file: Path, made: MadeSet) -> Review:
                 raise ValueError('the set has no such task')
             elif decision.choice not in (DROP, UNDECIDED):
                 raise ValueError('it was dropped by an earlier review; give the files of all reviewers together')
-        except ValueError as error:
-            raise DataError(file, str(error), name, again) from error
-        decisions[name] = decision
-    decided = {name: decision for name, decision in decisions.items() if decision.choice}
-    return Review(' '.join(clean_text(reviewer).split()), decided)
+            decisions[name] = decision
+    except ValueError as error:
+        raise DataError(file, str(error), name, f'tooleval make review {made.folder}') from error
+    return Review(reviewer, {name: decision for name, decision in decisions.items() if decision.choice})
+
+
+def _parse_head(raw: Any, made: MadeSet) -> tuple[str, list[Any]]:
+    if not isinstance(raw, dict) or type(raw.get('tooleval_decisions')) is not int:
+        raise ValueError('it is no decisions file')
+    if raw['tooleval_decisions'] != FORMAT:
+        raise ValueError(f'its format is {raw["tooleval_decisions"]}, and this version reads {FORMAT}')
+    if raw.get('digest') != set_digest(made):
+        raise ValueError(f'it is of another set than {made.folder}, or of an older state of it')
+    reviewer, rows = raw.get('reviewer'), raw.get('decisions')
+    if not isinstance(reviewer, str) or not reviewer.strip() or len(reviewer) > MAX_NAME:
+        raise ValueError(f'the reviewer is no name of at most {MAX_NAME} characters')
+    if not isinstance(rows, list):
+        raise ValueError('its decisions are no list')
+    return ' '.join(clean_text(reviewer).split()), rows
 
 
 def _parse(row: Mapping[str, Any]) -> Decision:
-    choice = row.get('choice')
+    choice, edit = row.get('choice'), row.get('edit')
     if not isinstance(choice, str) or choice not in CHOICES:
         raise ValueError(f'there is no choice {choice!r}; there are {", ".join(filter(None, CHOICES))}')
-    edit = _parse_edit(row.get('edit')) if choice == EDIT else None
-    return Decision(choice, _text(row, 'comment', MAX_COMMENT), edit)
-
-
-def _parse_edit(raw: Any) -> Edit:
-    if not isinstance(raw, dict):
+    comment = _text(row, 'comment', MAX_COMMENT)
+    if choice != EDIT:
+        return Decision(choice, comment, None)
+    if not isinstance(edit, dict):
         raise ValueError('an edit lacks its texts')
-    query = _text(raw, 'query', MAX_TEXT)
+    query = _text(edit, 'query', MAX_TEXT)
     if not query.strip():
         raise ValueError('its query is empty')
-    return Edit(query, _texts(raw, 'facts'), _texts(raw, 'forbidden'))
+    return Decision(choice, comment, Edit(query, _texts(edit, 'facts'), _texts(edit, 'forbidden')))
 
 
 def _text(raw: Mapping[str, Any], key: str, most: int) -> str:
@@ -301,10 +297,9 @@ def _keep(made: MadeTask, decided: Mapping[str, Decision]) -> MadeTask:
         return made
     before = Edit.of_task(made)
     text = next(iter(new.values())).edit or before
+    changed = [name for name, one, other in zip(Edit._fields, before, text, strict=True) if one != other]
     notes = [made.comment] if made.comment else []
-    for note in _notes(new, before.changed(text)):
-        if note not in made.comment:
-            notes.append(note)
+    notes += [note for note in _notes(new, changed) if note not in made.comment]
     return replace(text.apply(made), is_reviewed=True, comment='\n'.join(notes))
 
 

@@ -106,15 +106,21 @@ class Drawing:
         self._domains: dict[str, list[str]] = {}
         for tool in tools.values():
             self._domains.setdefault(tool.domain, []).append(tool.name)
-        self._sibling = _siblings(tools, similarity)
+        self._similarity = similarity
+        self._siblings: dict[str, str] = {}
         self._count = 0
 
     def apportion(self, tasks: int) -> dict[str, int]:
         """Returns the number of tasks of each kind, by the quotas and largest remainders.
 
         Kinds that these tools do not allow are left out; their share goes to the others.
+
+        Raises:
+            ValueError: No kind is left.
         """
         shares = {kind: share for kind, share in self._quotas.kinds.items() if share and self._can(kind)}
+        if not shares:
+            raise ValueError(f'these tools allow no task of the kinds that are wanted: {", ".join(self._quotas.kinds)}')
         total = sum(shares.values())
         exact = {kind: share / total * tasks for kind, share in shares.items()}
         counts = {kind: int(count) for kind, count in exact.items()}
@@ -131,7 +137,7 @@ class Drawing:
         operation = self._next(self._operations, self._quotas.operations) if kind == ORDINARY else ''
         needed = self._needed(kind)
         missing = self._random.choice(self._tools[needed[0]].required) if kind == MISSING_PARAMETER else ''
-        other = self._forbidden(needed) if kind == FORBIDDEN else self._sibling[needed[0]] if kind == SIBLINGS else ''
+        other = self._forbidden(needed) if kind == FORBIDDEN else self._sibling(needed[0]) if kind == SIBLINGS else ''
         offered = self._offered(needed, other)
         self._count += 1
         return Draft(f'task_{self._count}', kind, language, needed, offered, operation, other, missing)
@@ -182,8 +188,18 @@ class Drawing:
         """The tool most like the needed one, which is the most tempting; rather one that changes something."""
         others = [name for name in self._tools if name not in needed]
         writing = [name for name in others if self._tools[name].only_reads is False]
-        sibling = self._sibling[needed[0]]
+        sibling = self._sibling(needed[0])
         return sibling if sibling in (writing or others) else self._random.choice(writing or others)
+
+    def _sibling(self, name: str) -> str:
+        """The other tool whose description is most similar; ``''`` where there is no other."""
+        if name not in self._siblings:
+            others = [other for other in self._tools if other != name]
+            text, *texts = (f'{one}: {self._tools[one].schema.description}' for one in (name, *others))
+            self._similarity.prepare([text, *texts])
+            # One row: of 10,000 tools the whole matrix has 800 MB.
+            self._siblings[name] = others[int(self._similarity.matrix([text], texts)[0].argmax())] if others else ''
+        return self._siblings[name]
 
     def _offered(self, needed: Sequence[str], other: str) -> tuple[str, ...]:
         chosen = dict.fromkeys([*needed, other] if other else needed)
@@ -192,20 +208,3 @@ class Drawing:
         self._random.shuffle(more)
         offered = [*chosen, *more[: max(0, self._quotas.offered - len(chosen))]]
         return tuple(name for name in self._tools if name in offered)
-
-
-def _pairs(name: str, others: Sequence[str]) -> list[frozenset[str]]:
-    return [frozenset((name, other)) for other in others]
-
-
-def _siblings(tools: Mapping[str, SourceTool], similarity: Similarity) -> dict[str, str]:
-    """Tool -> the other tool whose description is most similar; ``''`` where there is no other."""
-    names = list(tools)
-    texts = [f'{tool.name}: {tool.schema.description}' for tool in tools.values()]
-    similarity.prepare(texts)
-    matrix = similarity.matrix(texts, texts)
-    siblings = {}
-    for place, name in enumerate(names):
-        others = [other for other in range(len(names)) if other != place]
-        siblings[name] = names[max(others, key=lambda other: (matrix[place][other], -other))] if others else ''
-    return siblings

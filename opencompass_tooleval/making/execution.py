@@ -1,70 +1,83 @@
-"""Executes the gold calls of a task, twice from fresh states: gold that does not reproduce makes no task."""
+"""Executes the gold calls of tasks, twice from fresh states: gold that does not reproduce makes no task."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
+from opencompass_tooleval.agents.goal_check import WRONG_EFFECTS, holds_fact, plain_text
+from opencompass_tooleval.agents.scoring import ALL_RIGHT
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import ERROR, INJECTED, Observation
-from opencompass_tooleval.mcp_servers.server import ServerError
+from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.environments.observation import ERROR, INJECTED
+from opencompass_tooleval.making.scoring import score_made
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
 
 VOLATILE = 'execution:volatile'
 NOT_REPRODUCED = 'execution:effects'
 NO_FACT = 'execution:facts'
 FAILED = 'execution:error'
 
-_BOTH = 2
-
 
 @dataclass(frozen=True)
 class Executed:
-    """Result of executing the gold calls of a task.
+    """Fault of the gold calls of a task.
 
     Attributes:
-        reason: Why they do not make a task, as ``area:code``; ``''`` if they do.
-        detail: What was found, such as the tool.
+        reason: As ``area:code``.
+        detail: What was found, such as both answers.
         tool: ``execution:volatile``: the tool that answers the same call differently.
     """
 
-    reason: str = ''
-    detail: str = ''
+    reason: str
+    detail: str
     tool: str = ''
 
+    def __str__(self) -> str:
+        """In words, for a person."""
+        told = {VOLATILE: f'flips: {self.tool} answers differently', NO_FACT: f'no call returns {self.detail}'}
+        return told.get(self.reason, self.detail)
 
-def execute_gold(task: Task, environment: Environment) -> Executed:
-    """Executes the gold calls of a task twice, each time from a fresh state, and compares the runs with its goal.
+
+def execute_gold(tasks: Iterable[Task], carry_out: Callable[[Task], Dialogue[Trajectory]]) -> dict[str, Executed]:
+    """Has the oracle solve tasks twice, each time from a fresh state, and compares the runs with each other and goals.
 
     Args:
-        task: With its goal.
-        environment: Answers the calls.
+        tasks: With their goals.
+        carry_out: Carries out a task.
+
+    Returns:
+        Task -> what is wrong, for those whose gold does not reproduce.
+
+    Raises:
+        ServerError: The server cannot be started.
     """
-    assert task.goal is not None
-    if not task.oracle_calls:
-        return Executed()
-    try:
-        runs = [_run(task, environment, f'{task.id} gold {number}') for number in range(_BOTH)]
-    except ServerError as error:
-        return Executed(FAILED, str(error))
-    (first, changes), (second, changes_again) = runs
-    for call, one, other in zip(task.oracle_calls, first, second, strict=True):
-        if one.text != other.text:
-            return Executed(VOLATILE, f'{call.name}: {one.text[:100]!r} and {other.text[:100]!r}', call.name)
-        if one.source == ERROR or (one.error and one.error != INJECTED):
-            return Executed(FAILED, f'{call.name}: {one.text[:200]}')
-    if changes != task.goal.effects or changes_again != changes:
-        return Executed(NOT_REPRODUCED, f'{changes} instead of {task.goal.effects}'[:500])
-    observed = plain_text('\n'.join(observation.text for observation in first))
+    tasks = list(tasks)
+    first, second = (
+        DialogueRunner(OracleModel(), None, 1).run({task.id: carry_out(task) for task in tasks}) for _ in range(2)
+    )
+    found = {task.id: _fault(task, first[task.id].value, second[task.id].value) for task in tasks}
+    return {name: fault for name, fault in found.items() if fault}
+
+
+def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> Executed | None:
+    assert task.goal is not None and first is not None and second is not None
+    told, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
+    for (name, text), (_, other) in zip_longest(told, again, fillvalue=('the loop', '')):
+        if text != other:
+            return Executed(VOLATILE, f'{name}: {text[:100]!r} and {other[:100]!r}', name)
+    for call in first.calls:
+        if call.source == ERROR or (call.error or INJECTED) != INJECTED:
+            return Executed(FAILED, f'{call.name}: {call.observation[:200]}')
+    for run in (first, second):
+        score = score_made(task, run)
+        if score.reason == WRONG_EFFECTS:
+            return Executed(NOT_REPRODUCED, f'{run.changes} instead of {task.goal.effects}'[:500])
+        if not score.result.is_solved or score.values[ALL_RIGHT] != 1:
+            return Executed(FAILED, f'the gold calls score {score.reason}')
+    observed = plain_text('\n'.join(call.observation for call in first.calls))
     missing = [fact for fact in task.goal.facts if not holds_fact(observed, fact)]
-    return Executed(NO_FACT, ', '.join(missing)) if missing else Executed()
-
-
-def _run(task: Task, environment: Environment, trial: str) -> tuple[list[Observation], dict[str, str] | None]:
-    assert task.goal is not None
-    session = environment.begin(trial, task.schemas, task.documents, task.goal.fails_first)
-    try:
-        observations = [session.call(call.name, call.arguments) for call in task.oracle_calls]
-        return observations, session.changes()
-    finally:
-        session.close()
+    return Executed(NO_FACT, ', '.join(missing)) if missing else None

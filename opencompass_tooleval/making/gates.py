@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
+from opencompass_tooleval.agents.goal_check import plain_text
 from opencompass_tooleval.core.function_calling import call_fault
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.usage_summary import numbers_of
-from opencompass_tooleval.making.leaks import leaked_names
+from opencompass_tooleval.making.leaks import leaked_facts, leaked_names
 from opencompass_tooleval.making.made_task import MadeTask
 
 DUPLICATE = 0.9
@@ -107,12 +107,19 @@ def measured(name: str, value: float, shown: str, faults: Mapping[str, str] | No
     return Gate(name, PASSED if is_met else FAILED, shown, why, value, faults)
 
 
-def share(name: str, ids: Sequence[str], right: Iterable[str], faults: Mapping[str, str] | None = None) -> Gate:
-    """Measures the share of tasks, in percent, that a gate is about; without tasks it could not run."""
+def share(name: str, ids: Sequence[str], faults: Mapping[str, str], more: str = '') -> Gate:
+    """Measures the share of tasks, in percent, without a fault; where it has to be small, that with one.
+
+    Args:
+        name: The gate.
+        ids: The tasks that it is about; without any it could not run.
+        faults: Task -> what is wrong with it.
+        more: Words on the value.
+    """
     if not ids:
         return not_run(name, 'no task is of a kind that this gate is about')
-    count = len(set(right))
-    return measured(name, 100 * count / len(ids), f'{count} of {len(ids)} tasks', faults)
+    count = len(faults) if THRESHOLDS[name].is_most else len(ids) - len(faults)
+    return measured(name, 100 * count / len(ids), f'{count} of {len(ids)} tasks{more}', faults)
 
 
 def not_run(name: str, why: str) -> Gate:
@@ -130,11 +137,14 @@ def task_gates(tasks: Sequence[MadeTask], similarity: Similarity, makers: Sequen
     """
     ids = [made.task.id for made in tasks]
     invalid = {made.task.id: fault for made in tasks if (fault := _invalid_call(made))}
-    yield share(VALID_CALLS, ids, set(ids) - set(invalid), invalid)
-    for name, find in ((NAMES, _names), (FACTS, _facts)):
-        leaks = {made.task.id: ', '.join(found) for made in tasks if (found := find(made))}
+    yield share(VALID_CALLS, ids, invalid)
+    names = {made.task.id: leaked_names(made.task.query, made.task.tools) for made in tasks}
+    facts = {made.task.id: leaked_facts(made.task.query, made.goal.facts) for made in tasks}
+    for name, found in ((NAMES, names), (FACTS, facts)):
+        leaks = {task: ', '.join(leaked) for task, leaked in found.items() if leaked}
         yield measured(name, len(leaks), f'{len(leaks)} tasks', leaks)
-    twins = _duplicates(tasks, similarity)
+    alike = near_duplicates([made.task.query for made in tasks], similarity)
+    twins = {ids[place]: f'{ids[other]} ({value:.2f})' for place, (other, value) in alike.items()}
     yield measured(DUPLICATES, len(twins), f'{len(twins)} tasks, by the encoder {similarity.name}', twins)
     yield from _coverage(tasks)
     yield _agreement(tasks, makers)
@@ -161,24 +171,26 @@ def _fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
         return f'its schema cannot be used ({type(error).__name__})'
 
 
-def _names(made: MadeTask) -> Sequence[str]:
-    return leaked_names(made.task.query, made.task.tools)
+def near_duplicates(queries: Sequence[str], similarity: Similarity, known: int = 0) -> dict[int, tuple[int, float]]:
+    """Finds the queries that are alike to an earlier one that is no near-duplicate itself.
 
+    Args:
+        queries: The queries.
+        similarity: Of texts in plain form (:func:`~opencompass_tooleval.agents.goal_check.plain_text`).
+        known: So many of the first ones are no near-duplicates.
 
-def _facts(made: MadeTask) -> Sequence[str]:
-    query = plain_text(made.task.query)
-    return [fact for fact in made.goal.facts if holds_fact(query, fact)]
-
-
-def _duplicates(tasks: Sequence[MadeTask], similarity: Similarity) -> dict[str, str]:
-    queries = [plain_text(made.task.query) for made in tasks]
-    similarity.prepare(queries)
-    matrix = similarity.matrix(queries, queries)
-    twins = {}
-    for place, made in enumerate(tasks):
-        nearest = max(range(place), key=lambda other: matrix[place][other], default=None)
+    Returns:
+        Place of a query -> place of the nearest earlier one, and their similarity.
+    """
+    texts = [plain_text(query) for query in queries]
+    similarity.prepare(texts)
+    matrix = similarity.matrix(texts, texts)
+    twins: dict[int, tuple[int, float]] = {}
+    for place in range(known, len(texts)):
+        earlier = (other for other in range(place) if other not in twins)
+        nearest = max(earlier, key=lambda other: matrix[place][other], default=None)
         if nearest is not None and matrix[place][nearest] >= DUPLICATE:
-            twins[made.task.id] = f'{tasks[nearest].task.id} ({matrix[place][nearest]:.2f})'
+            twins[place] = nearest, float(matrix[place][nearest])
     return twins
 
 
@@ -201,8 +213,7 @@ def _agreement(tasks: Sequence[MadeTask], makers: Sequence[str]) -> Gate:
         for made in tasks
         if not set(makers) <= {solution.model for solution in made.solutions}
     }
-    ids = [made.task.id for made in tasks]
-    return share(AGREEMENT, ids, set(ids) - set(alone), alone)
+    return share(AGREEMENT, [made.task.id for made in tasks], alone)
 
 
 def _difficulty(tasks: Sequence[MadeTask]) -> Iterator[Gate]:

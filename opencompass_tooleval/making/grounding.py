@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text
 from opencompass_tooleval.environments.state import State
+from opencompass_tooleval.work_dir.data_files import read_text
 
 MAX_RESOURCES = 400
 MAX_RESOURCE_CHARS = 1_500
+MAX_SERVER_RESOURCES = 100
+"""Resources of a server that are read."""
 MAX_SHOWN_CHARS = 5_000
 """Characters of all resources that one request shows."""
 
 _HEAD_BYTES = 600
+_MAX_URI = 200
 
 
 def fixture_resources(folder: Path) -> Iterator[str]:
@@ -37,17 +40,20 @@ def state_resources(state: State) -> Iterator[str]:
             yield f'{name} returns:\n{bounded_text(value, MAX_RESOURCE_CHARS)}'
 
 
+def server_resources(texts: Mapping[str, str]) -> Iterator[str]:
+    """Describes resources of an MCP server: URI -> text."""
+    for uri, text in texts.items():
+        yield f'Resource {bounded_text(uri, _MAX_URI)} holds:\n{bounded_text(text, MAX_RESOURCE_CHARS)}'
+
+
 def document_resources(files: Sequence[Path]) -> Iterator[str]:
     """Cuts the user's documents into parts.
 
     Raises:
-        DataError: A file is missing or no text in UTF-8.
+        DataError: A file is missing, too large or no text in UTF-8.
     """
     for file in files:
-        try:
-            text = clean_text(file.read_text('utf-8'))
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(file, f'the context cannot be read ({error})') from error
+        text = clean_text(read_text(file))
         for start in range(0, len(text), MAX_RESOURCE_CHARS):
             yield f'From {file.name}:\n{text[start : start + MAX_RESOURCE_CHARS]}'
 

@@ -1,4 +1,4 @@
-"""Names of tools and parameters in a query, which would tell an agent what to call."""
+"""Names of tools and parameters in a query, which would tell an agent what to call, and facts of the answer."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def leaked_names(query: str, tools: Iterable[ToolSchema]) -> tuple[str, ...]:
     """Returns the technical names of tools and parameters that a query contains."""
     text = plain_text(query)
     return tuple(dict.fromkeys(name for name in _names(tools) if holds_fact(text, name)))
+
+
+def leaked_facts(query: str, facts: Iterable[str]) -> tuple[str, ...]:
+    """Returns the facts that a query contains."""
+    text = plain_text(query)
+    return tuple(fact for fact in facts if holds_fact(text, fact))
 
 
 def _names(tools: Iterable[ToolSchema]) -> Iterator[str]:

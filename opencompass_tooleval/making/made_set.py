@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.making import VERSION
-from opencompass_tooleval.making.made_task import TASKS_FILE, MadeTask, read_tasks, write_tasks
+from opencompass_tooleval.making.made_task import TASKS_FILE, MadeTask, read_lines, read_tasks, write_lines
 from opencompass_tooleval.work_dir.data_files import read_json
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -19,6 +19,9 @@ SET_FILE = 'set.json'
 FIXTURE_FOLDER = 'fixture'
 BANK_FILE = 'responses.bank'
 DROPPED_FILE = 'dropped.jsonl'
+
+_HEAD: Mapping[str, Any] = {'name': str, 'source': dict, 'environment': dict, 'models': dict, 'settings': dict}
+"""Fields of ``set.json`` -> their types."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +81,16 @@ class MadeSet:
 
     def write(self) -> None:
         """Writes ``set.json``, ``tasks.jsonl`` and ``dropped.jsonl``."""
-        head = {
-            'tooleval_made_set': self.version,
-            'name': self.name,
-            'source': dict(self.source),
-            'environment': dict(self.environment),
-            'models': dict(self.models),
-            'settings': dict(self.settings),
-        }
         self.folder.mkdir(parents=True, exist_ok=True)
         # First: a task that a person dropped is in one of the two files, also after a kill between them.
-        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
-        write_whole(self.folder / DROPPED_FILE, rows)
-        write_tasks(self.tasks, self.folder / TASKS_FILE)
+        self.write_dropped()
+        write_lines((task.to_row() for task in self.tasks), self.folder / TASKS_FILE)
+        head = {'tooleval_made_set': self.version, **{name: kind(getattr(self, name)) for name, kind in _HEAD.items()}}
         write_whole(self.folder / SET_FILE, f'{json.dumps(to_jsonable(head), ensure_ascii=False, indent=2)}\n')
+
+    def write_dropped(self) -> None:
+        """Writes ``dropped.jsonl`` alone, as where no task was made."""
+        write_lines(map(asdict, self.dropped), self.folder / DROPPED_FILE)
 
 
 def load_set(folder: Path) -> MadeSet:
@@ -101,25 +100,17 @@ def load_set(folder: Path) -> MadeSet:
         DataError: A file is missing or damaged.
     """
     head = read_json(folder / SET_FILE)
+    dropped = folder / DROPPED_FILE
     try:
         made = MadeSet(
             folder,
-            str(head['name']),
-            dict(head['source']),
-            dict(head['environment']),
-            dict(head['models']),
-            dict(head['settings']),
-            tuple(read_tasks(folder / TASKS_FILE)),
-            tuple(_read_dropped(folder / DROPPED_FILE)),
-            int(head['tooleval_made_set']),
+            **{name: kind(head[name]) for name, kind in _HEAD.items()},
+            version=int(head['tooleval_made_set']),
         )
     except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(folder / SET_FILE, f'it is no made set ({type(error).__name__}: {error})') from error
-    return made
-
-
-def _read_dropped(file: Path) -> Sequence[Dropped]:
-    lines = file.read_text('utf-8').split('\n') if file.is_file() else []
-    return [Dropped(**json.loads(line)) for line in lines if line.strip()]
+    return replace(
+        made,
+        tasks=tuple(read_tasks(folder / TASKS_FILE)),
+        dropped=tuple(read_lines(dropped, lambda row: Dropped(**row)) if dropped.is_file() else ()),
+    )

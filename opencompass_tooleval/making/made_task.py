@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from opencompass_tooleval.agents.goal import Goal
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.work_dir.data_files import read_text
 from opencompass_tooleval.work_dir.whole_file import write_whole
+
+T = TypeVar('T')
 
 TASKS_FILE = 'tasks.jsonl'
 
@@ -92,8 +95,8 @@ class MadeTask:
     def to_row(self) -> dict[str, Any]:
         """Returns the JSON values of a line of ``tasks.jsonl``."""
         return {
-            'task': to_jsonable(json.loads(self.task.to_payload())),
-            'solutions': [to_jsonable(asdict(solution)) for solution in self.solutions],
+            'task': json.loads(self.task.to_payload()),
+            'solutions': [asdict(solution) for solution in self.solutions],
             'operation': self.operation,
             'made_by': dict(self.made_by or {}),
             'reviewed': self.is_reviewed,
@@ -129,9 +132,32 @@ def _solution(raw: Mapping[str, Any]) -> Solution:
     return Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
 
 
-def write_tasks(tasks: Iterable[MadeTask], file: Path) -> None:
-    """Writes tasks as JSON lines, atomically."""
-    write_whole(file, ''.join(f'{json.dumps(task.to_row(), ensure_ascii=False)}\n' for task in tasks))
+def write_lines(rows: Iterable[Mapping[str, Any]], file: Path) -> None:
+    """Writes JSON lines, atomically."""
+    write_whole(file, ''.join(f'{json.dumps(to_jsonable(row), ensure_ascii=False)}\n' for row in rows))
+
+
+def read_lines(file: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
+    """Reads JSON lines.
+
+    Args:
+        file: The file; U+2028 ends no line of it.
+        parse: Converts the object of a line.
+
+    Raises:
+        DataError: The file is missing or damaged; names the line.
+    """
+    found = []
+    for number, line in enumerate(read_text(file).split('\n'), 1):
+        if line.strip():
+            try:
+                raw = load_json(line, bounded=True)
+                if not isinstance(raw, dict):
+                    raise ValueError('it is no JSON object')
+                found.append(parse(raw))
+            except (TypeError, ValueError) as error:
+                raise DataError(file, str(error), f'line {number}') from error
+    return found
 
 
 def read_tasks(file: Path) -> list[MadeTask]:
@@ -141,21 +167,9 @@ def read_tasks(file: Path) -> list[MadeTask]:
         file: ``tasks.jsonl``.
 
     Raises:
-        DataError: It is missing or damaged; names the line.
+        DataError: It is missing or damaged, or two tasks have one id.
     """
-    if not file.is_file():
-        raise DataError(file, 'the file is missing', fix='tooleval make --help')
-    tasks = []
-    for number, line in enumerate(file.read_text('utf-8').split('\n'), 1):  # U+2028 ends no line of JSON
-        if not line.strip():
-            continue
-        try:
-            raw = load_json(line, bounded=True)
-            if not isinstance(raw, dict):
-                raise ValueError('it is no JSON object')
-            tasks.append(parse_made_task(raw))
-        except ValueError as error:
-            raise DataError(file, str(error), f'line {number}') from error
+    tasks = read_lines(file, parse_made_task)
     ids = [task.task.id for task in tasks]
     if len(set(ids)) < len(ids):
         raise DataError(file, 'two tasks have one id', next(name for name in ids if ids.count(name) > 1))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.agents.carry_out import carry_out
 from opencompass_tooleval.agents.goal import Goal
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.core.dialogue import Dialogue
-from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.prices import read_prices
 from opencompass_tooleval.core.similarity import Similarity
-from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import SIMULATED
@@ -25,17 +23,17 @@ from opencompass_tooleval.instructions.generate import TRIES
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.making.agreement import LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.making.drafts import Draft, Drawing, Quotas
-from opencompass_tooleval.making.execution import VOLATILE, execute_gold
-from opencompass_tooleval.making.gates import DUPLICATE
+from opencompass_tooleval.making.execution import FAILED, VOLATILE, Executed, execute_gold
+from opencompass_tooleval.making.gates import DUPLICATE, near_duplicates
 from opencompass_tooleval.making.grounding import sample_resources
 from opencompass_tooleval.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
-from opencompass_tooleval.making.queries import Written, write_query
+from opencompass_tooleval.making.queries import write_query
 from opencompass_tooleval.making.solving import REVIEWER, Attempt, solve
 from opencompass_tooleval.making.tool_source import ToolSource
+from opencompass_tooleval.mcp_servers.server import ServerError
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
-from opencompass_tooleval.models.model_config import PRICES, build_model
 from opencompass_tooleval.work_dir.journal import Journal
 
 MAX_ROUNDS = 5
@@ -44,13 +42,10 @@ _SURPLUS = 1.4
 
 JOURNAL_FOLDER = 'journal'
 QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
-_STAGES = {QUERY: 'queries', SOLUTION: 'solutions'}
+_STAGES = {QUERY: 'writes queries', SOLUTION: 'solves'}
 
 _NEAR_DUPLICATE = 'query:duplicate'
 _QUOTA_IS_FULL = 'quota:full'
-_DEFAULT_OUT_LEN = 4_096
-_DEFAULT_BATCH = 64
-_NOT_BUILT = ('max_out_len', 'batch_size')
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class Spent:
 
     Attributes:
         calls: Requests of this run.
-        tokens: Their tokens.
+        tokens: Their known tokens.
         cost: By the prices of the configs, None without; of models that solve, answers of an earlier run included.
     """
 
@@ -112,8 +107,7 @@ class Making:
     Args:
         source: The tools and what answers their calls.
         options: The options.
-        model: Config of the model that writes and solves; ``max_out_len`` (4,096) and ``batch_size`` (64) as in a model
-            config.
+        model: Config of the model that writes and solves.
         second: Config of the second model that solves; None for none.
         reviewer: Config of the model that reviews solutions; None for the one that solved.
         simulator: Config of the model that simulates responses; None for none.
@@ -136,12 +130,12 @@ class Making:
     ) -> None:
         self._source = source
         self._options = options
-        self._solvers = {SOLUTION: model, **({SECOND: second} if second else {})}
-        self._reviewer = AuxiliaryModel(reviewer) if reviewer else None
-        self._simulator = AuxiliaryModel(simulator) if simulator else None
+        cfgs = {SOLUTION: model, SECOND: second, REVIEWER: reviewer, SIMULATOR: simulator}
+        self._cfgs = {role: cfg for role, cfg in cfgs.items() if cfg}
+        self._models = {role: AuxiliaryModel(cfg) for role, cfg in self._cfgs.items()}
         self._similarity = similarity
+        self._loop = make_loop(options.loop)
         self._drawing = Drawing(source.tools, options.quotas, options.seed, similarity)
-        self._built: dict[str, Any] = {}
         self._made: list[MadeTask] = []
         self._dropped: list[Dropped] = []
         self._volatile: set[str] = set()
@@ -168,122 +162,86 @@ class Making:
         quota = self._drawing.apportion(self._options.tasks)
         return {kind: count - made[kind] for kind, count in quota.items() if made[kind] < count}
 
+    def _drop(self, draft: Draft, stage: str, reason: str, detail: str) -> None:
+        self._dropped.append(Dropped(draft.id, stage, reason, detail))
+
     def _round(self, drafts: Sequence[Draft]) -> None:
-        drafts = [draft for draft in drafts if not self._is_volatile(draft)]
-        asked = self._solved(list(self._without_duplicates(self._written(drafts))))
-        for one in asked:
+        written = list(self._written(drafts))
+        for one in self._solved(list(self._without_duplicates(written))):
             agreement = agree(one.draft, one.task.query, one.accepted)
             if agreement.goal is None:
                 self._drop_unsolved(one, agreement)
-                continue
-            if one.draft.kind in self._missing():
+            elif one.draft.kind in self._missing():
                 self._check(one, agreement, agreement.goal)
             else:
-                self._dropped.append(Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.task.query))
-
-    def _is_volatile(self, draft: Draft) -> bool:
-        tool = next((name for name in draft.needed if name in self._volatile), None)
-        if tool:
-            self._dropped.append(Dropped(draft.id, 'draft', VOLATILE, tool))
-        return tool is not None
+                self._drop(one.draft, 'quota', _QUOTA_IS_FULL, one.task.query)
 
     def _written(self, drafts: Sequence[Draft]) -> Iterator[_Asked]:
         tools, resources = self._source.tools, self._source.resources
-        dialogues = {
-            draft.id: write_query(draft, tools, sample_resources(resources, f'{self._options.seed} {draft.id}'))
-            for draft in drafts
-        }
-        for draft, outcome in zip(drafts, self._run(QUERY, SOLUTION, dialogues).values(), strict=True):
-            written: Written | None = outcome.value
-            if written is None:
-                self.failed[draft.id] = str(outcome.infra)
-            elif written.reason:
-                self._dropped.append(Dropped(draft.id, QUERY, written.reason, written.query))
+        dialogues = {}
+        for draft in drafts:
+            if tool := next((name for name in draft.needed if name in self._volatile), None):
+                self._drop(draft, 'draft', VOLATILE, tool)
             else:
-                offered = tuple(tools[name].schema for name in draft.offered)
-                documents = {name: tools[name].document for name in draft.offered}
-                yield _Asked(
-                    draft,
-                    Task(
-                        draft.id,
-                        self._options.name,
-                        written.query,
-                        offered,
-                        documents=documents,
-                        language=draft.language,
-                    ),
-                )
+                shown = sample_resources(resources, f'{self._options.seed} {draft.id}')
+                dialogues[draft.id] = write_query(draft, tools, shown)
+        by_id = {draft.id: draft for draft in drafts}
+        for name, outcome in self._run(QUERY, SOLUTION, dialogues).items():
+            draft, written = by_id[name], outcome.value
+            if written is None:
+                self.failed[name] = str(outcome.infra)
+            elif written.reason:
+                words = '; '.join(filter(None, (written.detail, written.query)))
+                self._drop(draft, QUERY, written.reason, words)
+            else:
+                schemas = tuple(tools[tool].schema for tool in draft.offered)
+                documents = {tool: tools[tool].document for tool in draft.offered}
+                task = Task(name, self._options.name, written.query, schemas, documents=documents)
+                yield _Asked(draft, replace(task, language=draft.language))
 
-    def _without_duplicates(self, asked: Iterator[_Asked]) -> Iterator[_Asked]:
-        everyone = list(asked)
-        kept = [made.task.query for made in self._made]
-        self._similarity.prepare([*kept, *(one.task.query for one in everyone)])
-        for one in everyone:
-            nearest = max(self._similarity.matrix([one.task.query], kept)[0], default=0.0) if kept else 0.0
-            if nearest >= DUPLICATE:
-                self._dropped.append(Dropped(one.draft.id, 'duplicate', _NEAR_DUPLICATE, one.task.query))
-                continue
-            kept.append(one.task.query)
-            yield one
+    def _without_duplicates(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
+        known = [made.task.query for made in self._made]
+        twins = near_duplicates([*known, *(one.task.query for one in asked)], self._similarity, len(known))
+        for place, one in enumerate(asked, len(known)):
+            if place in twins:
+                self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.task.query)
+            else:
+                yield one
 
     def _solved(self, asked: list[_Asked]) -> list[_Asked]:
-        loop = make_loop(self._options.loop)
-        for role, cfg in self._solvers.items():
+        runs = {f'{one.draft.id}#{trial}': one for one in asked for trial in range(self._options.trials)}
+        has_reviewer, environment = REVIEWER in self._models, self._source.environment
+        for role in (role for role in (SOLUTION, SECOND) if role in self._models):
+            model = self._models[role].name
             dialogues = {
-                f'{one.draft.id}#{trial}': solve(
-                    one.task,
-                    one.draft,
-                    self._source.tools,
-                    self._source.environment,
-                    loop,
-                    model_name(cfg),
-                    f'{one.draft.id} {role} {trial}',
-                    self._reviewer is not None,
-                )
-                for one in asked
-                for trial in range(self._options.trials)
+                key: solve(one.task, one.draft, environment, self._loop, model, f'{key} {role}', has_reviewer)
+                for key, one in runs.items()
             }
-            outcomes = self._run(SOLUTION, role, dialogues)
-            for one in asked:
-                for trial in range(self._options.trials):
-                    outcome = outcomes[f'{one.draft.id}#{trial}']
-                    if outcome.value is None:
-                        self.failed[one.draft.id] = str(outcome.infra)
-                    else:
-                        one.attempts.append(outcome.value)
+            for key, outcome in self._run(SOLUTION, role, dialogues).items():
+                if outcome.value is None:
+                    self.failed[runs[key].draft.id] = str(outcome.infra)
+                else:
+                    runs[key].attempts.append(outcome.value)
         return [one for one in asked if one.draft.id not in self.failed]
 
     def _run(self, stage: str, role: str, dialogues: Mapping[str, Dialogue[Any]]) -> dict[str, Outcome[Any]]:
-        cfg = self._solvers[role]
-        if role not in self._built:
-            self._built[role] = build_model({name: value for name, value in cfg.items() if name not in _NOT_BUILT})
-        others = {REVIEWER: self._reviewer, SIMULATOR: self._simulator}
-        journal = self._options.folder / JOURNAL_FOLDER / f'{stage}-{role}-{settings_hash(cfg)}.jsonl'
-        journal.parent.mkdir(parents=True, exist_ok=True)
-        runner = DialogueRunner(
-            self._built[role],
-            Journal(journal),
-            int(cfg.get('max_out_len') or _DEFAULT_OUT_LEN),
-            int(cfg.get('batch_size') or _DEFAULT_BATCH),
-            'making',
-            description=f'{_STAGES[stage]} by {model_name(cfg)}',
-            others={name: other for name, other in others.items() if other},
+        model = self._models[role]
+        others = {name: other for name, other in self._models.items() if name in (REVIEWER, SIMULATOR)}
+        journal = Journal(
+            self._options.folder / JOURNAL_FOLDER / f'{stage}-{role}-{settings_hash(self._cfgs[role])}.jsonl'
         )
+        journal.path.parent.mkdir(parents=True, exist_ok=True)
+        runner = DialogueRunner.of(model, journal, 'making', _STAGES[stage], others)
         outcomes = runner.run(dialogues)
-        self._count(cfg, runner, outcomes)
-        return outcomes
-
-    def _count(self, cfg: Mapping[str, Any], runner: DialogueRunner, outcomes: Mapping[str, Outcome[Any]]) -> None:
         self.spent.calls += runner.calls + sum(runner.other_calls.values())
+        of_others = [(others[name], usage) for name, usages in runner.other_usages.items() for usage in usages]
         self.spent.tokens += runner.tokens
-        usages: list[tuple[Any, Usage | None]] = [
-            (read_prices(cfg.get(PRICES)), outcome.usage) for outcome in outcomes.values()
-        ]
-        for name, other in runner.others.items():
-            usages += [(other.prices, usage) for usage in runner.other_usages.get(name, [])]
-        costs = [prices.cost_of(usage) for prices, usage in usages if prices and usage]
+        self.spent.tokens += sum((usage.prompt or 0) + (usage.completion or 0) for _, usage in of_others if usage)
+        usages = [*((model, outcome.usage) for outcome in outcomes.values()), *of_others]
+        costs = [one.prices.cost_of(usage) for one, usage in usages if one.prices and usage]
         if any(costs):
             self.spent.cost = (self.spent.cost or 0.0) + sum(filter(None, costs))
+        return outcomes
 
     def _drop_unsolved(self, one: _Asked, agreement: Agreement) -> None:
         reasons = Counter(attempt.reason for attempt in one.attempts if attempt.reason)
@@ -291,28 +249,28 @@ class Making:
             words = next((attempt.detail for attempt in one.attempts if attempt.detail), '')
             reason, count = reasons.most_common(1)[0]
             detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.task.query}'
-            self._dropped.append(Dropped(one.draft.id, 'solution', reason, detail))
+            self._drop(one.draft, 'solution', reason, detail)
         else:
-            self._dropped.append(
-                Dropped(one.draft.id, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
-            )
+            self._drop(one.draft, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
 
     def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> None:
-        made = MadeTask(
-            one.task,
-            agreement.solutions,
-            one.draft.operation,
-            self._made_by(),
-        ).with_goal(goal)
+        made = MadeTask(one.task, agreement.solutions, one.draft.operation, self._made_by()).with_goal(goal)
         environment = self._environment_of(made)
-        executed = execute_gold(made.task, environment)
-        if executed.reason:
-            if executed.tool:
-                self._volatile.add(executed.tool)
-            self._dropped.append(Dropped(one.draft.id, 'execution', executed.reason, executed.detail))
-            self._simulated.pop(one.draft.id, None)
-        else:
+        try:
+            found = execute_gold([made.task], partial(carry_out, loop=self._loop, environment=environment))
+            fault = found.get(made.task.id)
+        except ServerError as error:
+            fault = Executed(FAILED, str(error))
+        finally:
+            if environment.bank is not None and environment is not self._source.environment:
+                environment.bank.close()
+        if fault is None:
             self._made.append(made)
+            return
+        if fault.tool:
+            self._volatile.add(fault.tool)
+        self._drop(one.draft, 'execution', fault.reason, fault.detail)
+        self._simulated.pop(one.draft.id, None)
 
     def _environment_of(self, made: MadeTask) -> Environment:
         """Returns the environment for the gold calls, with the simulated responses of the solutions."""
@@ -326,30 +284,27 @@ class Making:
             return self._source.environment
         self._simulated[made.task.id] = calls
         environment = self._source.environment
-        return Environment(self._bank([*self._recorded, *calls]), environment.stateful_tools, environment.errors)
+        bank = Bank(self._write_bank([*self._recorded, *calls]))
+        return Environment(bank, environment.stateful_tools, environment.errors)
 
     @cached_property
     def _recorded(self) -> list[RecordedCall]:
         bank = self._source.environment.bank
         return bank.calls() if bank else []
 
-    def _bank(self, calls: Sequence[RecordedCall]) -> Bank:
+    def _write_bank(self, calls: Sequence[RecordedCall]) -> Path:
         file = self._options.folder / BANK_FILE
         write_bank(calls, file)
-        return Bank(file)
+        return file
 
     def _made_by(self) -> dict[str, str]:
-        names = {QUERY: model_name(self._solvers[SOLUTION])}
-        names |= {role: model_name(cfg) for role, cfg in self._solvers.items()}
-        if self._reviewer:
-            names[REVIEWER] = self._reviewer.name
-        return names | ({SIMULATOR: self._simulator.name} if self._simulator else {})
+        return {QUERY: self._models[SOLUTION].name, **{role: model.name for role, model in self._models.items()}}
 
     def _set(self) -> MadeSet:
         settings = dict(self._source.settings)
         simulated = [call for calls in self._simulated.values() for call in calls]
         if self._source.live is None and (self._recorded or simulated):
-            self._bank([*self._recorded, *simulated])
+            self._write_bank([*self._recorded, *simulated])
             settings['bank'] = BANK_FILE
         options = self._options
         return MadeSet(

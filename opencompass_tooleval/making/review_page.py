@@ -13,13 +13,12 @@ from typing import Any
 
 import opencompass_tooleval.report
 from opencompass_tooleval import __version__
-from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.labels import FAULTS, SOURCES
 from opencompass_tooleval.environments.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.making.decisions import MAX_COMMENT, set_digest, task_digest
-from opencompass_tooleval.making.leaks import leaked_names
+from opencompass_tooleval.making.leaks import leaked_facts, leaked_names
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
 from opencompass_tooleval.report.script import to_data
@@ -99,10 +98,8 @@ def warnings_of(made: MadeTask, checks: Sequence[str] = ()) -> list[str]:
 
 
 def _warnings(made: MadeTask) -> Iterator[str]:
-    query = plain_text(made.task.query)
-    for fact in made.goal.facts:
-        if holds_fact(query, fact):
-            yield f'The query contains a fact of the answer: {fact}'
+    for fact in leaked_facts(made.task.query, made.goal.facts):
+        yield f'The query contains a fact of the answer: {fact}'
     for name in leaked_names(made.task.query, made.task.tools):
         yield f'The query names a tool or a parameter: {name}'
     calls = [call for solution in made.solutions for call in solution.calls]

@@ -16,10 +16,10 @@ import networkx as nx
 
 from opencompass_tooleval.agents.goal import Goal, GoldCall
 from opencompass_tooleval.agents.goal_check import NOT_ANSWERED, GoalResult, check_goal, made_calls
-from opencompass_tooleval.agents.matching import Partner, largest_matching, same_calls
+from opencompass_tooleval.agents.matching import largest_matching, same_calls, spare_calls
 from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory, parse_trajectory
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.environments.observation import INJECTED
@@ -125,20 +125,13 @@ def _largest_antichain(after: Mapping[int, set[int]]) -> set[int]:
         after: Element -> all elements that come after it.
     """
     size = max(after, default=-1) + 1
-    partner = largest_matching([after.get(place, set()) for place in range(size)], size)  # later -> earlier
-    taken = set(partner.values())
-    waiting = [place for place in after if place not in taken]
-    earlier, later = set(waiting), set[int]()
-    while waiting:  # Koenig: what alternating paths reach from elements without a partner
-        for place in after[waiting.pop()] - later:
-            later.add(place)
-            if partner[place] not in earlier:
-                earlier.add(partner[place])
-                waiting.append(partner[place])
-    return {place for place in after if place in earlier and place not in later}
+    later = [after.get(place, set()) for place in range(size)]
+    spare = spare_calls(later, largest_matching(later, size))  # elements without a later partner in some matching
+    covered = set().union(*(later[place] for place in spare))  # Koenig's theorem
+    return {place for place in after if place in spare and place not in covered}
 
 
-def score_made(task: Task, trajectory: Trajectory, is_reviewed: bool = False) -> MadeScore:
+def score_made(task: Task, trajectory: Trajectory) -> MadeScore:
     """Scores what was done on one made task.
 
     Planned failures are left out before calls are compared and counted as waste.
@@ -146,26 +139,32 @@ def score_made(task: Task, trajectory: Trajectory, is_reviewed: bool = False) ->
     Args:
         task: The task; ``task.goal`` is set.
         trajectory: What was done.
-        is_reviewed: Whether a person has looked at the task.
 
     Raises:
         ValueError: The goal's order cannot be kept.
     """
     assert task.goal is not None
-    result = check_goal(task.goal, trajectory)
     gold = nearest_gold(task.goal, made_calls(trajectory))
     score = score_trajectory(replace(task, gold=gold), _without_planned_failures(trajectory))
-    own = {SOLVED: float(result.is_solved), FORBIDDEN_RATE: _forbidden(task.goal, result)}
     shown = [number for number, call in enumerate(trajectory.path_calls) if call.error != INJECTED]
-    fields = {
-        **vars(score),
-        'values': {**own, **score.values},
-        'reason': result.reason or OK,
-        'parsed': [{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls],
-        'partners': [_moved(partner, shown) for partner in score.partners],
-        'trajectory': trajectory,
+    whole = replace(
+        score,
+        parsed=[{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls],
+        partners=[one if one.call is None else replace(one, call=shown[one.call]) for one in score.partners],
+        trajectory=trajectory,
+    )
+    return _with_goal(task, whole, check_goal(task.goal, trajectory))
+
+
+def _with_goal(task: Task, score: AgentScore, result: GoalResult) -> MadeScore:
+    assert task.goal is not None
+    is_counted = task.goal.forbidden and score.trajectory is not None
+    own = {
+        SOLVED: float(result.is_solved),
+        FORBIDDEN_RATE: float(bool(result.forbidden_calls)) if is_counted else None,
     }
-    return MadeScore(**fields, kind=task.goal.kind, is_reviewed=is_reviewed, result=result)
+    fields = {**vars(score), 'values': {**own, **score.values}, 'reason': result.reason or OK}
+    return MadeScore(**fields, kind=task.goal.kind, result=result)
 
 
 def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
@@ -175,14 +174,6 @@ def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, steps=tuple(steps))
 
 
-def _moved(partner: Partner, shown: Sequence[int]) -> Partner:
-    return partner if partner.call is None else replace(partner, call=shown[partner.call])
-
-
-def _forbidden(goal: Goal, result: GoalResult) -> float | None:
-    return float(bool(result.forbidden_calls)) if goal.forbidden else None
-
-
 def score_made_predictions(
     tasks: Sequence[Task], predictions: Sequence[Answer], reviewed: Mapping[str, bool]
 ) -> list[MadeScore]:
@@ -190,33 +181,19 @@ def score_made_predictions(
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not carried out, and
-            counts as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason counts as wrong.
         reviewed: Task -> whether a person has looked at it.
 
     Raises:
-        ValueError: There are more tasks than predictions or fewer, a prediction is no trajectory, or the order of a
-            goal cannot be kept.
+        ValueError: The numbers of tasks and predictions differ, a prediction is no trajectory, or the order of a goal
+            cannot be kept.
     """
-    if len(tasks) != len(predictions):
-        raise ValueError(f'{len(tasks)} tasks, but {len(predictions)} predictions')
-    return [
-        _score(task, prediction, reviewed.get(task.id, False))
-        for task, prediction in zip(tasks, predictions, strict=True)
-    ]
-
-
-def _score(task: Task, prediction: Answer, is_reviewed: bool) -> MadeScore:
-    assert task.goal is not None
-    if not prediction.reason:
-        try:
-            return score_made(task, parse_trajectory(prediction.text), is_reviewed)
-        except ValueError as error:
-            raise ValueError(f'prediction of task {task.id!r}: {error}') from error
-    (unanswered,) = score_predictions([task], [prediction])
-    fields = {**vars(unanswered), 'values': {SOLVED: 0.0, FORBIDDEN_RATE: None, **unanswered.values}}
-    result = GoalResult(unanswered.reason)
-    return MadeScore(**fields, kind=task.goal.kind, is_reviewed=is_reviewed, result=result)
+    scores = score_predictions(tasks, predictions, score_made)
+    made = (
+        score if isinstance(score, MadeScore) else _with_goal(task, score, GoalResult(score.reason))
+        for task, score in zip(tasks, scores, strict=True)
+    )
+    return [replace(score, is_reviewed=reviewed.get(score.id, False)) for score in made]
 
 
 def kinds_of(scores: Sequence[MadeScore]) -> dict[str, dict[str, float]]:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from opencompass_tooleval.agents.goal import RECOVERY
+from opencompass_tooleval.agents.carry_out import carry_out
+from opencompass_tooleval.agents.goal import RECOVERY, Goal
 from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, STATE_LOST, AnsweredCall, Trajectory
+from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.agents.waste import error_of
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.instructions.generate import ask_until_usable
 from opencompass_tooleval.instructions.split import Limit
 from opencompass_tooleval.making import prompts
 from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import MAX_STEPS, read_plan, read_verdict
-from opencompass_tooleval.making.tool_source import SourceTool, tool_text
-from opencompass_tooleval.mcp_servers.server import ServerError
+from opencompass_tooleval.making.tool_source import tool_text
 
 REVIEWER = 'reviewer'
 """Name of the reviewing model in requests, where it is another than the solving one."""
@@ -40,7 +38,7 @@ class Attempt:
     Attributes:
         solution: What was done; None if the model did not come to an end.
         reason: Why it does not count, as ``area:code``; ``''`` if it does.
-        detail: The reviewer's words.
+        detail: The reviewer's words, or what is wrong with the last reply.
     """
 
     solution: Solution | None
@@ -51,7 +49,6 @@ class Attempt:
 def solve(
     task: Task,
     draft: Draft,
-    tools: Mapping[str, SourceTool],
     environment: Environment,
     loop: Loop,
     model: str,
@@ -63,55 +60,47 @@ def solve(
     Args:
         task: The task, without goal.
         draft: Its draft.
-        tools: Name -> tool, of the whole source.
         environment: Answers the calls.
         loop: The executor's loop.
         model: Name of the model, for the solution.
         trial: Name of the session, unique for each attempt.
         has_reviewer: Whether another model reviews; otherwise the same one does.
     """
-    offered = [tools[tool.name] for tool in task.tools]
-    asked = prompts.PLAN.format(query=task.query, tools=tool_text(offered), most=MAX_STEPS)
+    asked = prompts.PLAN.format(query=task.query, tools=tool_text(task.tools), most=MAX_STEPS)
     plan = yield from ask_until_usable((Message('user', asked),), read_plan, prompts.PLAN_FORM, Limit())
     if isinstance(plan, list):
-        return Attempt(None, plan[0].code)
+        return Attempt(None, plan[0].code, plan[0].message)
     numbered = '\n'.join(f'{number}. {step}' for number, step in enumerate(plan, 1))
-    planned = replace(task, query=prompts.EXECUTE[task.language].format(query=task.query, plan=numbered))
-    session = environment.begin(trial, task.schemas, task.documents, draft.needed[0] if draft.kind == RECOVERY else '')
-    try:
-        trajectory = yield from loop.run(planned, session)
-        done = _solution(trajectory, session, model, plan)
-    finally:
-        session.close()
-    if done is None or trajectory.stopped or not trajectory.final_answer.strip():
-        return Attempt(done, STATE_LOST if done is None else trajectory.stopped or NOT_FINISHED)
+    planned = replace(
+        task,
+        id=trial,
+        query=prompts.EXECUTE[task.language].format(query=task.query, plan=numbered),
+        goal=Goal(draft.kind, fails_first=draft.needed[0] if draft.kind == RECOVERY else ''),
+    )
+    trajectory = yield from carry_out(planned, loop, environment)
+    done = _solution(trajectory, model, plan)
+    if trajectory.stopped or not done.answer.strip():
+        return Attempt(done, trajectory.stopped or NOT_FINISHED)
     kind = prompts.REVIEW_KINDS[draft.kind].format(missing=draft.missing, other=draft.other)
     review = prompts.REVIEW.format(query=task.query, kind=kind, calls=_shown_calls(done), answer=done.answer)
     verdict = yield from ask_until_usable(
         (Message('user', review),), read_verdict, prompts.REVIEW_FORM, Limit(), REVIEWER if has_reviewer else ''
     )
     if isinstance(verdict, list):
-        return Attempt(done, verdict[0].code)
+        return Attempt(done, verdict[0].code, verdict[0].message)
     is_accepted, why = verdict
     return Attempt(done, '' if is_accepted else REFUSED, why)
 
 
-def _solution(trajectory: Trajectory, session: Session, model: str, plan: tuple[str, ...]) -> Solution | None:
-    try:
-        changes = session.changes()
-    except ServerError:
-        return None
+def _solution(trajectory: Trajectory, model: str, plan: tuple[str, ...]) -> Solution:
     calls = tuple(
-        SolvedCall(call.name, _arguments(call), call.observation, step.text, call.source, error_of(call))
+        SolvedCall(call.name, passed, call.observation, step.text, call.source, error_of(call))
         for step in (trajectory.steps[place] for place in trajectory.path)
         for call in step.calls
+        for passed in [call.arguments if isinstance(call.arguments, dict) else {}]
         if call.source
     )
-    return Solution(model, calls, trajectory.final_answer, changes, plan)
-
-
-def _arguments(call: AnsweredCall) -> Mapping[str, Any]:
-    return call.arguments if isinstance(call.arguments, dict) else {}
+    return Solution(model, calls, trajectory.final_answer, trajectory.changes, plan)
 
 
 def _shown_calls(solution: Solution) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.core.jsonable import answer_digest, to_jsonable
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.environments.live import LiveTools, only_reads
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
@@ -81,11 +82,11 @@ def documented_tools(docs: Sequence[ToolDoc]) -> dict[str, SourceTool]:
 
     A function keeps its name where no other has it; otherwise it is called ``Tool.function``.
     """
-    names = [function.name for doc in docs for function in doc.functions]
+    names = Counter(function.name for doc in docs for function in doc.functions)
     tools: dict[str, SourceTool] = {}
     for doc in docs:
         for function in doc.functions:
-            name = function.name if names.count(function.name) == 1 else f'{doc.name}.{function.name}'
+            name = function.name if names[function.name] == 1 else f'{doc.name}.{function.name}'
             prefix, point, _ = name.rpartition('.')
             domain = doc.name if len(doc.functions) > 1 else prefix if point else ''
             tools[name] = SourceTool(function_tool(function, name), domain, function.raw)
@@ -99,9 +100,7 @@ def live_tools(live: LiveTools) -> dict[str, SourceTool]:
         ServerError: The server cannot be started, or an allowed tool does not exist.
     """
     return {
-        schema.name: SourceTool(
-            schema, live.name, listed, bool((listed.get('annotations') or {}).get('readOnlyHint') is True)
-        )
+        schema.name: SourceTool(schema, live.name, listed, only_reads(listed))
         for schema, listed in zip(live.tools, live.listed, strict=True)
     }
 
@@ -115,7 +114,7 @@ def documented_source(
         docs: Their documentation.
         bank: Recorded responses, as :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` takes them.
         stateful_tools: Name of the functions that answer calls.
-        simulator: The model that answers what nothing else does.
+        simulator: Config of the model that answers what nothing else does.
 
     Raises:
         ValueError: Nothing answers the calls.
@@ -131,20 +130,20 @@ def documented_source(
         open_bank(bank) if bank else None,
         known.stateful_tools,
         known.errors,
-        simulator=open_simulator(**simulator) if simulator else None,
+        simulator=open_simulator(simulator) if simulator else None,
     )
     return ToolSource(documented_tools(docs), environment, {'bank': bank, 'stateful_tools': stateful_tools})
 
 
-def tool_text(tools: Sequence[SourceTool]) -> str:
+def tool_text(tools: Sequence[ToolSchema]) -> str:
     """Shows tools to a model: name, description and parameters, one per line as JSON."""
     return '\n'.join(
         json.dumps(
             {
                 'name': tool.name,
-                'description': tool.schema.description,
-                'parameters': to_jsonable(dict(tool.schema.parameters.get('properties') or {})),
-                'required': list(tool.required),
+                'description': tool.description,
+                'parameters': to_jsonable(dict(tool.parameters.get('properties') or {})),
+                'required': list(tool.parameters.get('required') or ()),
             },
             ensure_ascii=False,
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from opencompass_tooleval.benchmarks.ultratool.build_read import properties, rea
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, write_call
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES
 from opencompass_tooleval.making.gold_path import gold_path, has_one_path
-from opencompass_tooleval.making.made_task import MadeTask
+from opencompass_tooleval.making.made_task import MadeTask, write_lines
 from opencompass_tooleval.tool_docs.other_formats import ultratool_tool
-from opencompass_tooleval.work_dir.whole_file import write_whole
 
 FOLDER = 'ultratool'
 SAMPLES_FILE = 'test.json'
@@ -91,8 +89,7 @@ def _built(samples_file: Path, seed: int) -> dict[str, list[Row]]:
     return {task: rows for task, rows in built.items() if rows}
 
 
-def _write(file: Path, rows: Iterable[Row]) -> int:
-    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+def _write(file: Path, rows: Sequence[Row]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, ''.join(f'{line}\n' for line in lines))
-    return len(lines)
+    write_lines(rows, file)
+    return len(rows)

@@ -39,12 +39,16 @@ class Limits:
         call_seconds: Maximum time for each call.
         message_bytes: Maximum size of one message. A server that sends more is stopped.
         tools: Maximum number of tools in all pages of its list.
+        memory_bytes: Maximum memory of each process of a command; None for no limit. Only on Linux.
+        file_bytes: Maximum size of each file that a command writes; None for no limit. Only on Linux.
     """
 
     start_seconds: float = 60.0
     call_seconds: float = 30.0
     message_bytes: int = 4 * 1024 * 1024
     tools: int = 2_000
+    memory_bytes: int | None = 8 * 1024**3
+    file_bytes: int | None = 1024**3
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -15,12 +16,14 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from opencompass_tooleval.mcp_servers.server import Server
+from opencompass_tooleval.core.redaction import redact
+from opencompass_tooleval.mcp_servers.server import Limits, Server
 
 _PATIENCE = 2.0
 """Seconds for a server to exit after its input is closed, and again after SIGTERM."""
 
 _MAX_STDERR = 4_000
+_READ_BYTES = 1 << 16
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
@@ -43,9 +46,12 @@ class ServerState:
 
     @property
     def last_words(self) -> str:
-        """The last line on its standard error, or the error of a failed connection."""
+        """The last line on its standard error, or the error of a failed connection, without keys."""
         lines = (self.stderr.strip() or self.disconnected).splitlines()
-        return lines[-1].strip() if lines else ''
+        last = lines[-1].strip() if lines else ''
+        # The beginning of a line that fills all of it is lost, and its first word may be the end of a key.
+        is_cut = len(lines) == 1 and len(self.stderr) == _MAX_STDERR
+        return redact(last.partition(' ')[2] if is_cut else last)
 
 
 @asynccontextmanager
@@ -72,6 +78,7 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
         limit=server.limits.message_bytes,
     )
     state.pid = process.pid
+    _set_limits(process.pid, server.limits)
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
@@ -89,6 +96,23 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
             await asyncio.gather(*tasks, return_exceptions=True)
             for stream in (incoming, received, sent, outgoing):
                 stream.close()
+
+
+def _set_limits(pid: int, limits: Limits) -> None:
+    """Bounds the memory and the files of a process that has just begun, and of those that it starts later.
+
+    Not by a function that runs between fork and exec: with threads it may wait for ever. RLIMIT_DATA and not RLIMIT_AS:
+    Node and Java reserve far more addresses than they use.
+    """
+    if not hasattr(resource, 'prlimit'):
+        return
+    for kind, most in ((resource.RLIMIT_DATA, limits.memory_bytes), (resource.RLIMIT_FSIZE, limits.file_bytes)):
+        if most is None:
+            continue
+        with suppress(ProcessLookupError, PermissionError):
+            _, hard = resource.prlimit(pid, kind)
+            bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, kind, (bound, bound))
 
 
 async def _read(
@@ -130,8 +154,8 @@ async def _write(
 
 async def _read_errors(process: asyncio.subprocess.Process, state: ServerState) -> None:
     assert process.stderr is not None
-    while chunk := await process.stderr.read(_MAX_STDERR):
-        state.stderr = (state.stderr + chunk.decode('utf-8', 'replace'))[-_MAX_STDERR:]
+    while chunk := await process.stderr.read(_READ_BYTES):
+        state.stderr = (state.stderr + chunk[-_MAX_STDERR:].decode('utf-8', 'replace'))[-_MAX_STDERR:]
 
 
 async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
@@ -146,6 +170,13 @@ async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
             break
     _kill(process.pid, signal.SIGKILL)  # processes that it left in its group
     process._transport.close()  # type: ignore[attr-defined]  # nothing public closes the pipes that a child holds
+
+
+def end_late_start(state: ServerState, seconds: float) -> None:
+    """Ends a command that has not answered in time: the SDK bounds each of its first requests, but not all together."""
+    state.disconnected = f'no answer within {seconds:g} seconds'
+    if state.pid:
+        _kill(state.pid, signal.SIGKILL)
 
 
 def _kill(group: int, number: signal.Signals) -> None:

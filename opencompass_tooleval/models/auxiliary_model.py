@@ -19,11 +19,13 @@ class AuxiliaryModel:
     """An auxiliary model with the limits of its own config.
 
     Args:
-        cfg: Config of any model of OpenCompass; default ``max_out_len`` 4,096 and ``batch_size`` 64.
+        cfg: Config of any model of OpenCompass.
 
     Attributes:
         name: Its abbr, else its path.
         prices: Prices of its config.
+        max_out_len: Maximum number of tokens per answer; by default 4,096.
+        batch_size: Requests per batch, for a model that takes batches; by default 64.
 
     Raises:
         ValueError: The prices are invalid.
@@ -32,6 +34,8 @@ class AuxiliaryModel:
     def __init__(self, cfg: Mapping[str, Any]) -> None:
         self.name = model_name(cfg)
         self.prices = read_prices(cfg.get(PRICES))
+        self.max_out_len = int(cfg.get('max_out_len') or _DEFAULT_OUT_LEN)
+        self.batch_size = int(cfg.get('batch_size') or _DEFAULT_BATCH)
         self._cfg = dict(cfg)
 
     @cached_property
@@ -41,5 +45,4 @@ class AuxiliaryModel:
 
     def open_queue(self, arrivals: Arrivals[Any] | None = None) -> RequestQueue[Any]:
         """Opens its queue with :func:`~opencompass_tooleval.models.request_queue.open_queue`."""
-        max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
-        return open_queue(self.model, max_out_len, self._cfg.get('batch_size') or _DEFAULT_BATCH, arrivals=arrivals)
+        return open_queue(self.model, self.max_out_len, self.batch_size, arrivals=arrivals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from random import Random
 
@@ -126,7 +127,7 @@ def test_a_forbidden_call_is_counted_where_tools_are_forbidden() -> None:
 
 def test_the_reason_is_the_goals_though_calls_are_right() -> None:
     goal = Goal(calls=((gold('a'),),), facts=('8',))
-    score = score_made(made(goal), done(answered('a')), is_reviewed=True)
+    score = replace(score_made(made(goal), done(answered('a'))), is_reviewed=True)
     detail = score.to_detail()
     assert (score.reason, score.values['all_calls_right'], score.values['solved']) == ('goal:facts', 1, 0)
     assert detail['goal'] == {'wrong_effects': [], 'missing_facts': ['8'], 'missing_calls': [], 'forbidden_calls': []}

@@ -8,6 +8,7 @@ tests start some hundreds of it, and the SDK takes 900 ms to import. The publish
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,9 +91,23 @@ def call_tool(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     if name == 'crash':
         print('the disk is full', file=sys.stderr, flush=True)
         os._exit(3)
+    if name == 'hoard':
+        return _says(str(len(bytearray(1 << 30))))
+    if name == 'fill':
+        with Path('huge').open('wb') as file:
+            file.write(bytes(8 << 20))
+        return _says('written')
+    if name == 'chatter':
+        threading.Thread(target=_chatter, daemon=True).start()
+        return _says('begun')
     if name == 'picture':
         return {'content': [{'type': 'image', 'data': 'eA==', 'mimeType': 'image/png'}]}
     raise ValueError(name)
+
+
+def _chatter() -> None:
+    while True:
+        os.write(2, b'spam and ' * 4_000)
 
 
 def _count_start() -> int:
