@@ -109,6 +109,11 @@ class Session:
         before, after = environment.start_state, read_state(self._trial, environment.probes)
         return {name: now for name, (_, now) in state_differences(before, after).items()}
 
+    @property
+    def failure(self) -> str:
+        """The reason for which the live server is no longer called; ``''`` while it is."""
+        return self._trial.failed if self._trial else ''
+
     def close(self) -> None:
         """Ends the session; the process of a live server stops in the background."""
         if self._trial is not None:

@@ -83,6 +83,8 @@ def solve(
         done = _solution(trajectory, session, model, plan)
     finally:
         session.close()
+    if session.failure:
+        return Attempt(None, STATE_LOST, f'the server failed ({session.failure})')
     if done is None or trajectory.stopped or not trajectory.final_answer.strip():
         return Attempt(done, STATE_LOST if done is None else trajectory.stopped or NOT_FINISHED)
     kind = prompts.REVIEW_KINDS[draft.kind].format(missing=draft.missing, other=draft.other)
