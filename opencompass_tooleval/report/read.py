@@ -150,11 +150,16 @@ def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
                 bare = without_samples(result, together.get(dataset, ()))
                 scored.append(Scored(model, dataset, run, model, bare))
                 continue
-            whole = run.predictions(model, dataset)
-            asked = whole.is_file() or bool(numbered_shards(whole))
-            why = last_error(run.log(model, dataset, 'eval' if asked else 'infer'), dataset)
-            missing.append(Missing(model, dataset, why or ('answered, not scored' if asked else 'no answers')))
+            missing.append(Missing(model, dataset, why_missing(run, model, dataset)))
     return scored, missing
+
+
+def why_missing(run: WorkDir, model: str, dataset: str) -> str:
+    """Returns the reason why there is no result: the last error of its log, or how far it is."""
+    whole = run.predictions(model, dataset)
+    asked = whole.is_file() or bool(numbered_shards(whole))
+    why = last_error(run.log(model, dataset, 'eval' if asked else 'infer'), dataset)
+    return why or ('answered, not scored' if asked else 'no answers')
 
 
 def read(paths: Sequence[Path]) -> Material:
