@@ -12,7 +12,7 @@ import typer
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
-from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_dataset
+from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
 from opencompass_tooleval.exports.writing import write_export
 from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.work_dir.exporting import Exporter, chosen_pairs
@@ -26,6 +26,9 @@ class FormatName(str, Enum):
     JSONL = 'jsonl'
     PARQUET = 'parquet'
     EVERY_EVAL_EVER = 'every-eval-ever'
+    HUGGING_FACE = 'hugging-face'
+    INSPECT = 'inspect'
+    JUNIT = 'junit'
 
 
 class Relationship(str, Enum):
@@ -54,6 +57,14 @@ def export_run(
             help='Where data sets are on the Hugging Face hub; may be given several times.',
         ),
     ] = None,
+    hub_models: Annotated[
+        list[str] | None,
+        typer.Option(
+            '--hub-model',
+            metavar='PATTERN=OWNER/NAME',
+            help="every-eval-ever: where models are on the hub, if their configs' path does not say it; several.",
+        ),
+    ] = None,
     organization: Annotated[str, typer.Option(help='Who evaluated: a name, on the hub an organization.')] = '',
     relationship: Annotated[
         Relationship, typer.Option(help="every-eval-ever: who evaluated, to the model's developer.")
@@ -75,8 +86,8 @@ def export_run(
         for file, count in exporter.export(out, file_format.value, prompts, show).items():
             print(f'{file}: {count} rows')
         return
-    places = tuple(map(read_hub_dataset, hub_datasets or ()))
-    settings = ExportSettings(places, organization, relationship.value, source_url, include_private)
+    places = (tuple(map(read_hub_place, texts or ())) for texts in (hub_datasets, hub_models))
+    settings = ExportSettings(*places, organization, relationship.value, source_url, include_private)
     pairs = chosen_pairs(work, models or ('*',), datasets or ('*',))
     written = write_export(work, pairs, out, file_format.value, settings, show)
     for note in written.notes:

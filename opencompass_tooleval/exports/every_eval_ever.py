@@ -22,19 +22,18 @@ from opencompass_tooleval.core.usage_summary import read_others, spending_of
 from opencompass_tooleval.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.exports.judged import judge_of, judged_names
 from opencompass_tooleval.exports.published import as_settings, dumps
-from opencompass_tooleval.exports.settings import ExportSettings
+from opencompass_tooleval.exports.settings import ExportSettings, find_place, is_hub_id
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import slug
 
 VERSION = '0.3.0'
 UNKNOWN = 'unknown'
 _DEPLOYMENT = {'deployment_type': UNKNOWN, 'model_availability': UNKNOWN}
-_SAFE = set('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-')
 
 
 def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple[str, str]]:
     """Yields path and text of the samples, if there are any, and of the aggregate."""
-    model = model_id(evaluation)
+    model = model_id(evaluation, settings)
     developer, _, name = model.rpartition('/')
     collection = slug(evaluation.benchmark or 'opencompass')
     identity = '/'.join([collection, model, evaluation.scored.folder, evaluation.scored.dataset, _epoch(evaluation)])
@@ -56,12 +55,12 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
     yield f'{stem}.json', dumps(aggregate, indent=2) + '\n'
 
 
-def model_id(evaluation: Evaluation) -> str:
-    """Returns the model's hub id if its config has one, else its abbr; never a path of the machine."""
-    path = evaluation.cfg.get('path')
-    parts = path.split('/') if isinstance(path, str) else []
-    is_id = len(parts) == 2 and all(part and part[0] not in '._-' and _SAFE.issuperset(part) for part in parts)
-    return f'{parts[0]}/{parts[1].rstrip(".")}' if is_id else slug(evaluation.scored.folder)
+def model_id(evaluation: Evaluation, settings: ExportSettings) -> str:
+    """Returns the model's id on the hub if that is known, else its abbr; never a path of the machine."""
+    place, path = find_place(settings.hub_models, evaluation.scored.folder), evaluation.cfg.get('path')
+    if place:
+        return place.id
+    return path if isinstance(path, str) and is_hub_id(path) else slug(evaluation.scored.folder)
 
 
 def _epoch(evaluation: Evaluation) -> str:
@@ -179,7 +178,7 @@ def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
     provenance, dataset = evaluation.scored.part('provenance'), evaluation.scored.dataset
     hashes = {key: value for key, value in provenance.items() if key.endswith('sha256')}
     details = {'private': 'true' if evaluation.is_private else None, **hashes}
-    place = None if evaluation.is_private else settings.hub_dataset(dataset)
+    place = None if evaluation.is_private else find_place(settings.hub_datasets, dataset)
     benchmark = find_benchmark(evaluation.benchmark) if evaluation.benchmark in BENCHMARKS else None
     named = {'dataset_name': dataset, 'additional_details': as_settings(details)}
     if place:

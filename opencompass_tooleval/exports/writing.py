@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.exports import every_eval_ever
+from opencompass_tooleval.exports import every_eval_ever, hugging_face, inspect_log, junit_suites
 from opencompass_tooleval.exports.evaluation import Evaluation, evaluation_of
 from opencompass_tooleval.exports.published import remember_literal_keys
 from opencompass_tooleval.exports.settings import ExportSettings
@@ -22,13 +22,16 @@ Files = Iterator[tuple[str, str]]
 
 FORMATS: dict[str, Callable[[Evaluation, ExportSettings], Files]] = {
     'every-eval-ever': every_eval_ever.files_of,
+    'hugging-face': hugging_face.files_of,
+    'inspect': inspect_log.files_of,
+    'junit': junit_suites.files_of,
 }
 """Name of a format -> its files of one model on one data set."""
 
-_FAILED: dict[str, Callable[[Missing], Files]] = {}
+_FAILED: dict[str, Callable[[Missing], Files]] = {'junit': junit_suites.failed}
 """The same for a model and a data set without a result; other formats have no place for them."""
 
-_LEFT_OUT: dict[str, Callable[[Evaluation, ExportSettings], str]] = {}
+_LEFT_OUT: dict[str, Callable[[Evaluation, ExportSettings], str]] = {'hugging-face': hugging_face.left_out}
 """Name of a format -> the reason why it leaves a result out; ``''`` if it does not."""
 
 
