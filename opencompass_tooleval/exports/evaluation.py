@@ -11,16 +11,18 @@ from datetime import datetime, timezone
 from typing import Any
 
 from opencompass_tooleval.core.answer import USAGE
-from opencompass_tooleval.core.benchmark import holds_dialogues
+from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, holds_dialogues
 from opencompass_tooleval.core.messages import ROLES, TOOL, Message
-from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.core.metrics import OVERALL, lower_is_better
 from opencompass_tooleval.core.paired import details_of, metrics_of
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.tables import errors_of
 from opencompass_tooleval.core.tool_calls import ToolCall, read_calls
-from opencompass_tooleval.core.trials import TrialsOfResult, trials_of_result
+from opencompass_tooleval.core.trials import Estimate, trials_of_result
 from opencompass_tooleval.core.usage import Usage, read_usage
+from opencompass_tooleval.exports.published import as_settings
+from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.names import MADE
 from opencompass_tooleval.report.read import Missing, Scored, why_missing
 from opencompass_tooleval.report.samples import messages_of, trace_of
@@ -32,6 +34,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 _ROLES = {'human': 'user', 'bot': 'assistant'}
 _OURS = 'tooleval-'
 """Beginning of the abbrs of this package's data sets; those of made sets begin with the name of the set."""
+_OF_JUDGE = ('judge', 'judge_hash', 'judge_settings', 'judge_prompt', 'judgements', 'judged', 'judgements_per_answer')
 _FULL = 1 - 1e-9
 _ID = 500
 
@@ -117,24 +120,52 @@ class Evaluation:
         return [name for name in metrics_of(self.scored.result) if self.scored.number(name) is not None]
 
     @property
-    def unmeasured(self) -> list[str]:
-        """Names of the scores that no sample has."""
-        return [name for name, value in self.scored.result.items() if value is None]
+    def trials(self) -> int:
+        """Number of trials of each record."""
+        trials = trials_of_result(self.scored.result)
+        return trials.trials if trials else 1
 
-    def score(self, metric: str) -> float:
-        """Returns a measured score, 0-100."""
-        value: float = self.scored.result[metric]
-        return value
+    def scores(self) -> Iterator[tuple[str, str, Estimate]]:
+        """Yields metric, estimator and estimate: ``''`` for a score itself, then those of trials, such as ``pass^4``.
 
-    @property
-    def errors(self) -> dict[str, float]:
-        """Metric -> standard error, 0-100; those that are unknown are absent."""
-        return errors_of(self.scored.result)
+        Numbers are 0-100, as in the result.
+        """
+        errors = errors_of(self.scored.result)
+        for metric in self.metrics:
+            count = sum(metric in sample.values for sample in self.samples)
+            yield metric, '', Estimate(self.scored.result[metric], errors.get(metric), count)
+        trials = trials_of_result(self.scored.result)
+        for metric, estimates in trials.estimates.items() if trials else ():
+            for name, estimate in estimates.items():
+                if not name.startswith('avg@') or metric not in self.metrics:  # that is the score itself
+                    yield metric, name, estimate
 
-    @property
-    def trials(self) -> TrialsOfResult | None:
-        """Estimates from several trials; None with one."""
-        return trials_of_result(self.scored.result)
+    def judge_of(self, metric: str) -> dict[str, str]:
+        """Returns the judge that gave a score, with its settings and its prompt's digest; empty without one."""
+        provenance = self.scored.part('provenance')
+        if not provenance.get('judge') or self.benchmark not in BENCHMARKS:
+            return {}
+        rows = find_benchmark(self.benchmark).metrics
+        is_judged = metric == OVERALL or any(row.name == metric and row.by_judge for row in rows)
+        return as_settings({key: provenance.get(key) for key in _OF_JUDGE}) if is_judged else {}
+
+    def remarks(self) -> dict[str, Any]:
+        """Returns what a reader of the scores has to know."""
+        unmeasured = [name for name, value in self.scored.result.items() if value is None]
+        return {
+            'private': 'true' if self.is_private else 'false',
+            'not_comparable_with_published': '; '.join(caveats_of(self.scored)) or None,
+            'not_measured': ', '.join(unmeasured) or None,
+        }
+
+    def generation(self) -> dict[str, int | float]:
+        """Returns the settings of generation in the model's config."""
+        kwargs = self.cfg.get('generation_kwargs')
+        given = {**(kwargs if isinstance(kwargs, Mapping) else {}), **self.cfg}
+        numbers = {name: given.get(name) for name in ('temperature', 'top_p', 'top_k')}
+        args = {key: value for key, value in numbers.items() if type(value) in (int, float)}
+        length = self.cfg.get('max_out_len')
+        return {**args, 'max_tokens': length} if type(length) is int and length > 0 else args
 
     @property
     def benchmark(self) -> str:

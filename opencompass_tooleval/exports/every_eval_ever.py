@@ -20,15 +20,12 @@ from opencompass_tooleval.core.trials import Estimate
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import read_others, spending_of
 from opencompass_tooleval.exports.evaluation import Evaluation, Sample
-from opencompass_tooleval.exports.judged import judge_of, judged_names
-from opencompass_tooleval.exports.published import as_settings, dumps
+from opencompass_tooleval.exports.published import as_settings, dumps, published
 from opencompass_tooleval.exports.settings import ExportSettings, find_place, is_hub_id
-from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import slug
 
 VERSION = '0.3.0'
 UNKNOWN = 'unknown'
-_DEPLOYMENT = {'deployment_type': UNKNOWN, 'model_availability': UNKNOWN}
 
 
 def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple[str, str]]:
@@ -80,14 +77,7 @@ def _aggregate(evaluation: Evaluation, settings: ExportSettings, identity: str, 
             'source_type': 'evaluation_run',
             'source_organization_name': settings.organization or UNKNOWN,
             'evaluator_relationship': settings.relationship,
-            'additional_details': as_settings(
-                {
-                    'private': 'true' if evaluation.is_private else 'false',
-                    'not_comparable_with_published': '; '.join(caveats_of(scored)) or None,
-                    'not_measured': ', '.join(evaluation.unmeasured) or None,
-                    'source_url': settings.source_url or None,
-                }
-            ),
+            'additional_details': as_settings({**evaluation.remarks(), 'source_url': settings.source_url or None}),
         },
         'eval_library': {
             'name': 'opencompass-tooleval',
@@ -98,44 +88,25 @@ def _aggregate(evaluation: Evaluation, settings: ExportSettings, identity: str, 
             'name': scored.folder,
             'id': model,
             **developer,
-            'additional_details': {**_DEPLOYMENT, **as_settings({'type': _class_of(evaluation.cfg)})},
+            'additional_details': {'deployment_type': UNKNOWN, 'model_availability': UNKNOWN},
         },
-        'evaluation_results': list(_results(evaluation, settings)),
+        'evaluation_results': [_result(evaluation, settings, *score) for score in evaluation.scores()],
     }
-
-
-def _class_of(cfg: Mapping[str, Any]) -> str | None:
-    return str(cfg['type']).rpartition('.')[2] if cfg.get('type') else None
-
-
-def _results(evaluation: Evaluation, settings: ExportSettings) -> Iterator[dict[str, Any]]:
-    """Yields a result per score, and for several trials one per estimate."""
-    trials = evaluation.trials
-    for metric in evaluation.metrics:
-        counted = sum(metric in sample.values for sample in evaluation.samples)
-        score = Estimate(evaluation.score(metric), evaluation.errors.get(metric), counted)
-        yield _result(evaluation, settings, metric, '', score)
-    for metric, estimates in trials.estimates.items() if trials else ():
-        for name, estimate in estimates.items():
-            if not name.startswith('avg@') or metric not in evaluation.metrics:  # that is the score itself
-                yield _result(evaluation, settings, metric, name, estimate)
 
 
 def _result(
     evaluation: Evaluation, settings: ExportSettings, metric: str, estimator: str, score: Estimate
 ) -> dict[str, Any]:
-    scored, trials, words = evaluation.scored, evaluation.trials, words_of_metric(metric)
-    ours = bool(evaluation.benchmark)
-    name = ' '.join(filter(None, [words.name, estimator]))
+    scored, words, ours = evaluation.scored, words_of_metric(metric), bool(evaluation.benchmark)
     config = {
         'evaluation_description': words.sentence or None,
         'metric_id': '.'.join(filter(None, [evaluation.benchmark or scored.dataset, metric, estimator])),
-        'metric_name': name,
+        'metric_name': f'{words.name} {estimator}'.strip(),
         'metric_unit': 'percent' if ours else None,
-        'metric_parameters': {'estimator': estimator, 'trials': trials.trials} if estimator and trials else None,
+        'metric_parameters': {'estimator': estimator, 'trials': evaluation.trials} if estimator else None,
         'lower_is_better': lower_is_better(metric),
         **({'score_type': 'continuous', 'min_score': 0.0, 'max_score': 100.0} if ours else {}),
-        **_judging(evaluation, metric),
+        'additional_details': evaluation.judge_of(metric) or None,
     }
     error = {'standard_error': {'value': score.standard_error, 'method': 'analytic, clustered by record'}}
     return {
@@ -149,7 +120,7 @@ def _result(
             **({'uncertainty': error} if score.standard_error is not None else {}),
         },
         'generation_config': {
-            'generation_args': _arguments(evaluation.cfg),
+            'generation_args': evaluation.generation(),
             'additional_details': as_settings({**scored.part('provenance'), **_spent(evaluation)}),
         },
     }
@@ -161,16 +132,9 @@ def _result_id(evaluation: Evaluation, metric: str, estimator: str = '') -> str:
 
 def _counts(evaluation: Evaluation, score: Estimate) -> dict[str, Any]:
     """Counts of the answers behind a score: all, those with a value, and those without an answer."""
-    samples, trials = evaluation.scored.part('samples'), evaluation.trials
-    counts = {f'samples_{name}': samples.get(name) for name in ('all', 'of', 'infra', 'cut')}
+    samples = evaluation.scored.part('samples')
     with_value = {'with_value': score.records} if evaluation.samples else {}
-    return {**counts, **with_value, 'trials': trials.trials if trials else None}
-
-
-def _judging(evaluation: Evaluation, metric: str) -> dict[str, Any]:
-    """Says which judge gave a score, and how it was read."""
-    judge = judge_of(evaluation) if metric in judged_names(evaluation) else None
-    return {'additional_details': as_settings(judge)} if judge else {}
+    return {**{f'samples_{name}': count for name, count in samples.items()}, **with_value, 'trials': evaluation.trials}
 
 
 def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
@@ -190,16 +154,6 @@ def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
     return {**named, 'source_type': 'url', 'url': [f'https://arxiv.org/abs/{benchmark.paper.removeprefix("arXiv ")}']}
 
 
-def _arguments(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings of generation that the schema has a place for."""
-    kwargs = cfg.get('generation_kwargs')
-    given = {**(kwargs if isinstance(kwargs, dict) else {}), **cfg}
-    numbers = {name: given.get(name) for name in ('temperature', 'top_p', 'top_k')}
-    length = cfg.get('max_out_len')
-    args = {key: value for key, value in numbers.items() if type(value) in (int, float)}
-    return {**args, 'max_tokens': length} if type(length) is int and length > 0 else args
-
-
 def _spent(evaluation: Evaluation) -> dict[str, Any]:
     """Tokens and cost of all answers, and of judges and simulators."""
     usage = evaluation.scored.part('usage')
@@ -216,7 +170,7 @@ def _rows(evaluation: Evaluation, sample: Sample, identity: str, model: str) -> 
         turn.content if len(sample.asked) == 1 else f'{turn.role}: {turn.content}' for turn in sample.asked
     )
     gold = sample.detail.get('gold')
-    told = {'raw': asked, 'reference': [] if gold is None else [bounded_text(gold, 20_000)]}
+    told = published({'raw': asked, 'reference': [] if gold is None else [bounded_text(gold, 20_000)]})
     base = {
         'schema_version': VERSION,
         'evaluation_id': identity,
@@ -232,7 +186,7 @@ def _rows(evaluation: Evaluation, sample: Sample, identity: str, model: str) -> 
         'metadata': as_settings(
             {
                 'reason': sample.reason,
-                'run': sample.run if evaluation.trials else None,
+                'run': sample.run,
                 'unit': '0-1',
                 'private': 'true' if evaluation.is_private else None,
                 'finish_reason': sample.prediction.get('finish_reason'),

@@ -12,8 +12,8 @@ import yaml
 
 from opencompass_tooleval.core.benchmark import records_of
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics, words_of_metric
+from opencompass_tooleval.core.tables import errors_of
 from opencompass_tooleval.exports.evaluation import Evaluation
-from opencompass_tooleval.exports.judged import judge_of, judged_names
 from opencompass_tooleval.exports.published import published
 from opencompass_tooleval.exports.settings import ExportSettings, find_place
 from opencompass_tooleval.report.caveats import caveats_of
@@ -48,7 +48,7 @@ def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dic
     source = {'url': settings.source_url, **({'org': settings.organization} if settings.organization else {})}
     return {
         'dataset': {'id': place.id, 'task_id': task, **({'revision': place.revision} if place.revision else {})},
-        'value': evaluation.score(metric),
+        'value': evaluation.scored.result[metric],
         'date': evaluation.scored_at.isoformat().replace('+00:00', 'Z'),
         **({'source': source} if settings.source_url else {}),
         'notes': _notes(evaluation, metric),
@@ -57,15 +57,15 @@ def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dic
 
 def _notes(evaluation: Evaluation, metric: str) -> str:
     """Says what the number is: metric, error, samples, trials, failures, judge, and what it does not compare with."""
-    scored, trials, words = evaluation.scored, evaluation.trials, words_of_metric(metric)
-    error, samples, judge = evaluation.errors.get(metric), scored.part('samples'), judge_of(evaluation)
+    scored, words, judge = evaluation.scored, words_of_metric(metric), evaluation.judge_of(metric)
+    error, infra = errors_of(scored.result).get(metric), scored.part('samples').get('infra')
     parts = [
         f'{words.name} ({metric}), 0-100{", lower is better" if lower_is_better(metric) else ""}',
         f'standard error {shown(error)}' if error is not None else '',
         f'{records_of(scored.result)} records' if records_of(scored.result) is not None else '',
-        f'mean of {trials.trials} trials' if trials else '',
-        f'{samples["infra"]} samples without an answer count as wrong' if samples.get('infra') else '',
-        f'judge {judge["judge"]}' if judge and metric in judged_names(evaluation) else '',
+        f'mean of {evaluation.trials} trials' if evaluation.trials > 1 else '',
+        f'{infra} samples without an answer count as wrong' if infra else '',
+        f'judge {judge["judge"]}' if judge else '',
         *caveats_of(scored),
         f'opencompass-tooleval {scored.part("provenance").get("opencompass_tooleval") or ""}'.strip(),
     ]

@@ -15,21 +15,18 @@ from opencompass_tooleval.core.labels import words_of_reason
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.core.tool_messages import object_arguments
-from opencompass_tooleval.core.trials import Estimate
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import Spending, read_others, spending_of
 from opencompass_tooleval.exports.evaluation import Evaluation, Sample
-from opencompass_tooleval.exports.judged import judge_of, judged_names
 from opencompass_tooleval.exports.published import as_settings, dumps
 from opencompass_tooleval.exports.settings import ExportSettings
-from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import slug
-from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.trajectories import opinions_of
 
 VERSION = 2
 _STOPS = {'stop': 'stop', CUT: 'max_tokens', 'tool_calls': 'tool_calls', 'content_filter': 'content_filter'}
 _TEXT = 20_000
+_PACKAGES = ('opencompass_tooleval', 'opencompass')
 
 
 def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple[str, str]]:
@@ -44,7 +41,7 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
         'results': {
             'total_samples': len(evaluation.samples),
             'completed_samples': sum(not sample.error for sample in evaluation.samples),
-            'scores': [_score(evaluation, metric) for metric in _scored_metrics(evaluation)],
+            'scores': list(_scores(evaluation)),
         },
         'stats': {'started_at': created, 'completed_at': created, **_usages(evaluation)},
         'samples': [_sample(evaluation, sample) for sample in evaluation.samples],
@@ -58,36 +55,25 @@ def _id(*parts: object) -> str:
 
 
 def _spec(evaluation: Evaluation, settings: ExportSettings, task_id: str) -> dict[str, Any]:
-    scored, provenance, trials = evaluation.scored, evaluation.scored.part('provenance'), evaluation.trials
-    judge, created = judge_of(evaluation), evaluation.scored_at.isoformat()
-    packages = {name: str(provenance[name]) for name in ('opencompass_tooleval', 'opencompass') if provenance.get(name)}
+    scored, provenance = evaluation.scored, evaluation.scored.part('provenance')
+    more = {'source_url': settings.source_url or None, 'organization': settings.organization or None}
+    parts = {name: scored.part(name) for name in ('samples', 'usage')}
     main = main_metrics(evaluation.metrics)
-    more = {
-        'private': 'true' if evaluation.is_private else None,
-        'not_comparable_with_published': '; '.join(caveats_of(scored)) or None,
-        'not_measured': ', '.join(evaluation.unmeasured) or None,
-        'source_url': settings.source_url or None,
-        'organization': settings.organization or None,
-        'samples': scored.part('samples'),
-        'usage': scored.part('usage'),
-    }
     return {
         'eval_id': task_id,
         'run_id': _id(scored.run.path.name),
         'task_id': task_id,
-        'created': created,
+        'created': evaluation.scored_at.isoformat(),
         'task': scored.dataset,
-        'task_display_name': title_of(scored.dataset),
         'task_version': str(provenance.get('version') or 0),
         'tags': ['private'] if evaluation.is_private else None,
         'dataset': {'name': scored.dataset, 'samples': len({sample.id for sample in evaluation.samples})},
         'model': scored.folder,
-        'model_generate_config': _generation(evaluation.cfg),
-        'model_roles': {'judge': {'model': str(judge['judge'])}} if judge else None,
-        'config': {'epochs': trials.trials if trials else 1},
-        'packages': packages,
-        'metadata': as_settings({**provenance, **more}),
-        'scorers': [{'name': metric, 'metadata': _about(metric)} for metric in _scored_metrics(evaluation)],
+        'model_generate_config': evaluation.generation(),
+        'model_roles': {'judge': {'model': str(provenance['judge'])}} if provenance.get('judge') else None,
+        'config': {'epochs': evaluation.trials},
+        'packages': {name: str(provenance[name]) for name in _PACKAGES if provenance.get(name)},
+        'metadata': as_settings({**provenance, **evaluation.remarks(), **more, **parts}),
         'headline_metric': {'scorer': main[0], 'metric': _NAME} if main else None,
     }
 
@@ -96,51 +82,24 @@ _NAME = 'percent'
 """Name of a score in a log: it is no fraction, as those that Inspect computes."""
 
 
-def _generation(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    kwargs = cfg.get('generation_kwargs')
-    given = {**(kwargs if isinstance(kwargs, dict) else {}), **cfg}
-    numbers = {'temperature': given.get('temperature'), 'top_p': given.get('top_p')}
-    whole = {'max_tokens': cfg.get('max_out_len'), 'top_k': given.get('top_k'), 'seed': given.get('seed')}
-    return {
-        **{name: value for name, value in numbers.items() if type(value) in (int, float)},
-        **{name: value for name, value in whole.items() if type(value) is int},
-    }
-
-
-def _scored_metrics(evaluation: Evaluation) -> list[str]:
-    trials = evaluation.trials
-    return list(dict.fromkeys([*evaluation.metrics, *(trials.estimates if trials else ())]))
-
-
-def _about(metric: str) -> dict[str, Any]:
-    words = words_of_metric(metric)
-    return {'label': words.name, 'meaning': words.sentence, 'lower_is_better': lower_is_better(metric)}
-
-
-def _score(evaluation: Evaluation, metric: str) -> dict[str, Any]:
-    """Returns a score with its standard error, and the estimates from several trials."""
-    trials = evaluation.trials
-    with_value = sum(metric in sample.values for sample in evaluation.samples)
-    numbers: dict[str, float] = {}
-    if metric in evaluation.metrics:
-        score = Estimate(evaluation.score(metric), evaluation.errors.get(metric), with_value)
-        numbers |= _numbers('', score)
-    for name, estimate in trials.estimates.get(metric, {}).items() if trials else ():
-        numbers |= _numbers(name, estimate)
-    judge = judge_of(evaluation) if metric in judged_names(evaluation) else None
-    return {
-        'name': metric,
-        'scorer': metric,
-        'scored_samples': with_value,
-        'unscored_samples': len(evaluation.samples) - with_value,
-        'metrics': {name: {'name': name, 'value': value} for name, value in numbers.items()},
-        'metadata': {**_about(metric), **({'judge': as_settings(judge)} if judge else {})},
-    }
-
-
-def _numbers(name: str, estimate: Estimate) -> dict[str, float]:
-    values = {name or _NAME: estimate.value, f'{name} stderr'.strip(): estimate.standard_error}
-    return {key: value for key, value in values.items() if value is not None}
+def _scores(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yields each score with its standard error, and its estimates from several trials."""
+    numbers: dict[str, dict[str, float]] = {}
+    for metric, estimator, score in evaluation.scores():
+        values = {estimator or _NAME: score.value, f'{estimator} stderr'.strip(): score.standard_error}
+        known = {key: value for key, value in values.items() if value is not None}
+        numbers.setdefault(metric, {}).update(known)
+    for metric, values in numbers.items():
+        words, count = words_of_metric(metric), sum(metric in sample.values for sample in evaluation.samples)
+        about = {'label': words.name, 'meaning': words.sentence, 'lower_is_better': lower_is_better(metric)}
+        yield {
+            'name': metric,
+            'scorer': metric,
+            'scored_samples': count,
+            'unscored_samples': len(evaluation.samples) - count,
+            'metrics': {name: {'name': name, 'value': value} for name, value in values.items()},
+            'metadata': {**about, **({'judge': judge} if (judge := evaluation.judge_of(metric)) else {})},
+        }
 
 
 def _usages(evaluation: Evaluation) -> dict[str, Any]:

@@ -37,18 +37,10 @@ def _name(model: str, dataset: str) -> str:
 
 def _properties(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Yields the scores with their standard errors, 0-100, those from several trials, and the provenance."""
-    for metric in evaluation.metrics:
-        yield metric, repr(evaluation.score(metric))
-        if metric in evaluation.errors:
-            yield f'{metric} standard error', repr(evaluation.errors[metric])
-    for metric, estimates in evaluation.trials.estimates.items() if evaluation.trials else ():
-        for name, estimate in estimates.items():
-            yield f'{metric} {name}', repr(estimate.value)
-    more = {
-        'private': 'true' if evaluation.is_private else None,
-        'not measured': ', '.join(evaluation.unmeasured) or None,
-    }
-    yield from published(as_settings({**more, **evaluation.scored.part('provenance')})).items()
+    for metric, estimator, score in evaluation.scores():
+        yield f'{metric} {estimator}'.strip(), repr(score.value)
+        yield f'{metric} {estimator} standard error'.replace('  ', ' '), repr(score.standard_error)
+    yield from published(as_settings({**evaluation.remarks(), **evaluation.scored.part('provenance')})).items()
 
 
 def _case(evaluation: Evaluation, sample: Sample) -> Case:
@@ -57,7 +49,7 @@ def _case(evaluation: Evaluation, sample: Sample) -> Case:
     values = [f'{metric}: {value!r}' for metric, value in sample.values.items()]
     text = '\n'.join([*values, '', bounded_text(sample.answer, _ANSWER)])
     return Case(
-        published(f'{sample.id} (trial {sample.run + 1})' if evaluation.trials else sample.id),
+        published(f'{sample.id} (trial {sample.run + 1})' if evaluation.trials > 1 else sample.id),
         _name(evaluation.scored.folder, evaluation.scored.dataset),
         all(map(sample.is_right, main)) if main else None,
         published(f'{sample.reason}: {words.sentence or words.name}'),

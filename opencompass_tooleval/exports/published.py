@@ -17,7 +17,9 @@ _DEEPEST_KEY = 20
 
 def dumps(value: Any, indent: int | None = None) -> str:
     """Formats a value as strict JSON whose texts are without known keys."""
-    return json.dumps(published(to_jsonable(value)), indent=indent, ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        published(to_jsonable(value)), indent=indent, allow_nan=False
+    )  # ASCII: U+2028 ends a line for some
 
 
 def published(value: Any) -> Any:

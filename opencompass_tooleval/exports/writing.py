@@ -88,5 +88,6 @@ def write_export(
             write_whole(path, text)
             written.files.append(path)
     if not written.files:
-        raise DataError(work.path, f'nothing was exported: {written.notes[0]}')
+        reasons = dict.fromkeys(note.partition(': ')[2] for note in written.notes)
+        raise DataError(work.path, f'nothing was exported: {"; ".join(reasons)}')
     return written
