@@ -86,8 +86,8 @@ def export_run(
         for file, count in exporter.export(out, file_format.value, prompts, show).items():
             print(f'{file}: {count} rows')
         return
-    places = (tuple(map(read_hub_place, texts or ())) for texts in (hub_datasets, hub_models))
-    settings = ExportSettings(*places, organization, relationship.value, source_url, include_private)
+    data, owners = ([read_hub_place(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
+    settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
     pairs = chosen_pairs(work, models or ('*',), datasets or ('*',))
     written = write_export(work, pairs, out, file_format.value, settings, show)
     for note in written.notes:

@@ -162,8 +162,8 @@ class Evaluation:
         """Returns the settings of generation in the model's config."""
         kwargs = self.cfg.get('generation_kwargs')
         given = {**(kwargs if isinstance(kwargs, Mapping) else {}), **self.cfg}
-        numbers = {name: given.get(name) for name in ('temperature', 'top_p', 'top_k')}
-        args = {key: value for key, value in numbers.items() if type(value) in (int, float)}
+        names = ('temperature', 'top_p', 'top_k')
+        args = {name: given[name] for name in names if type(given.get(name)) in (int, float)}
         length = self.cfg.get('max_out_len')
         return {**args, 'max_tokens': length} if type(length) is int and length > 0 else args
 

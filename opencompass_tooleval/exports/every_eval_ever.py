@@ -141,13 +141,13 @@ def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
     """Returns where the data come from: the hub, the paper, or a private set."""
     provenance, dataset = evaluation.scored.part('provenance'), evaluation.scored.dataset
     hashes = {key: value for key, value in provenance.items() if key.endswith('sha256')}
-    details = {'private': 'true' if evaluation.is_private else None, **hashes}
+    details: dict[str, Any] = {'private': 'true' if evaluation.is_private else None, **hashes}
     place = None if evaluation.is_private else find_place(settings.hub_datasets, dataset)
     benchmark = find_benchmark(evaluation.benchmark) if evaluation.benchmark in BENCHMARKS else None
+    if place:
+        details |= {'hf_revision': place.revision or None, 'hf_task': place.task or None}
     named = {'dataset_name': dataset, 'additional_details': as_settings(details)}
     if place:
-        more = {'hf_revision': place.revision, 'hf_task': place.task}
-        named['additional_details'] |= as_settings({key: value or None for key, value in more.items()})
         return {**named, 'source_type': 'hf_dataset', 'hf_repo': place.id}
     if evaluation.is_private or benchmark is None or not benchmark.paper.startswith('arXiv '):
         return {**named, 'source_type': 'other'}
@@ -212,6 +212,7 @@ def _hash(told: Mapping[str, Any]) -> str:
 
 
 def _interaction(sample: Sample) -> dict[str, Any]:
+    kind: dict[str, Any]
     read = sample.detail.get('parsed')
     source, place = 'output.raw', 0
     if sample.is_agent or len(sample.turns) > 1:

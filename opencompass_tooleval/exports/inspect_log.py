@@ -86,9 +86,8 @@ def _scores(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Yields each score with its standard error, and its estimates from several trials."""
     numbers: dict[str, dict[str, float]] = {}
     for metric, estimator, score in evaluation.scores():
-        values = {estimator or _NAME: score.value, f'{estimator} stderr'.strip(): score.standard_error}
-        known = {key: value for key, value in values.items() if value is not None}
-        numbers.setdefault(metric, {}).update(known)
+        pairs = [(estimator or _NAME, score.value), (f'{estimator} stderr'.strip(), score.standard_error)]
+        numbers.setdefault(metric, {}).update((name, value) for name, value in pairs if value is not None)
     for metric, values in numbers.items():
         words, count = words_of_metric(metric), sum(metric in sample.values for sample in evaluation.samples)
         about = {'label': words.name, 'meaning': words.sentence, 'lower_is_better': lower_is_better(metric)}

@@ -60,7 +60,7 @@ def find_place(places: Sequence[HubPlace], abbr: str) -> HubPlace | None:
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """What the user says about an export.
+    """Facts that the user states about an export.
 
     Attributes:
         hub_datasets: Where data sets are on the hub.

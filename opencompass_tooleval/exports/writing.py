@@ -37,7 +37,7 @@ _LEFT_OUT: dict[str, Callable[[Evaluation, ExportSettings], str]] = {'hugging-fa
 
 @dataclass
 class Written:
-    """What was written.
+    """Result of an export.
 
     Attributes:
         files: The files.

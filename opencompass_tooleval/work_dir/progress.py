@@ -236,7 +236,8 @@ _UNREADABLE = (DataError, OSError, LookupError, TypeError, ValueError, Attribute
 def model_cfg(work: WorkDir, model: str) -> Mapping[str, Any]:
     """Returns a model's config, from the config of a run; empty if that cannot be read."""
     try:
-        cfg = next((cfg for cfg in read_dumped(work.config()).get('models') or () if model_abbr(cfg) == model), {})
+        models = read_dumped(work.config()).get('models') or ()
+        cfg: Any = next((cfg for cfg in models if model_abbr(cfg) == model), {})
         return cfg if isinstance(cfg, Mapping) else {}
     except _UNREADABLE:
         return {}

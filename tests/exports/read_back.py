@@ -21,14 +21,14 @@ def of_table(folder: Path) -> Numbers:
     numbers: Numbers = {}
     for line in (folder / 'results.jsonl').read_text('ascii').splitlines():
         row = json.loads(line)
-        place = row['model'], row['dataset']
+        model, dataset = row['model'], row['dataset']
         for metric, value in row['metrics'].items():
             if value is not None:
-                numbers[(*place, metric)] = value, (row['standard_errors'] or {}).get(metric)
+                numbers[model, dataset, metric] = value, (row['standard_errors'] or {}).get(metric)
         for metric, by_kind in (row['trials'] or {'metrics': {}})['metrics'].items():
             for name, one in by_kind.items():
                 if one['value'] is not None and not (name.startswith('avg@') and metric in row['metrics']):
-                    numbers[(*place, f'{metric} {name}')] = one['value'], one['standard_error']
+                    numbers[model, dataset, f'{metric} {name}'] = one['value'], one['standard_error']
     return numbers
 
 
