@@ -14,6 +14,7 @@ from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
 from opencompass_tooleval.exports.writing import write_export
+from opencompass_tooleval.report.read import begun_pairs
 from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.work_dir.exporting import Exporter, chosen_pairs
 from opencompass_tooleval.work_dir.importing import import_predictions
@@ -88,7 +89,7 @@ def export_run(
         return
     data, owners = ([read_hub_place(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
     settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
-    pairs = chosen_pairs(work, models or ('*',), datasets or ('*',))
+    pairs = chosen_pairs(work, models or ('*',), datasets or ('*',), begun_pairs(work))
     written = write_export(work, pairs, out, file_format.value, settings, show)
     for note in written.notes:
         print(f'NOTE {note}', file=sys.stderr)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from math import isfinite
 from typing import Any
 
 from opencompass_tooleval.core.answer import USAGE
@@ -69,7 +70,7 @@ class Sample:
     def values(self) -> dict[str, float]:
         """Metric -> value, 0-1, without metrics that do not apply to the sample."""
         values = self.detail['values'].items()
-        return {str(name): value for name, value in values if isinstance(value, (int, float))}
+        return {str(name): value for name, value in values if isinstance(value, (int, float)) and isfinite(value)}
 
     @property
     def reason(self) -> str:
@@ -130,7 +131,7 @@ class Evaluation:
 
         Numbers are 0-100, as in the result.
         """
-        errors = errors_of(self.scored.result)
+        errors = {metric: error for metric, error in errors_of(self.scored.result).items() if isfinite(error)}
         for metric in self.metrics:
             count = sum(metric in sample.values for sample in self.samples)
             yield metric, '', Estimate(self.scored.result[metric], errors.get(metric), count)

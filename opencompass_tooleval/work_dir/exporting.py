@@ -156,14 +156,23 @@ def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> 
 
 
 def chosen_pairs(
-    work: WorkDir, models: Sequence[str] = ('*',), datasets: Sequence[str] = ('*',)
+    work: WorkDir,
+    models: Sequence[str] = ('*',),
+    datasets: Sequence[str] = ('*',),
+    more: Iterable[tuple[str, str]] = (),
 ) -> list[tuple[str, str]]:
     """Returns model and data set of all results and predictions whose abbrs match patterns, sorted.
+
+    Args:
+        work: The run.
+        models: Patterns of the models' abbrs.
+        datasets: Patterns of the data sets' abbrs.
+        more: Further pairs, such as those of failed tasks.
 
     Raises:
         DataError: The run has none, or a pattern matches nothing.
     """
-    pairs = sorted({*work.pairs(), *_answered(work)})
+    pairs = sorted({*work.pairs(), *_answered(work), *more})
     for what, patterns, names in (
         ('model', models, [model for model, _ in pairs]),
         ('data set', datasets, [dataset for _, dataset in pairs]),

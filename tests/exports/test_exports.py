@@ -106,6 +106,9 @@ def run(tmp_path: Path) -> Path:
     add(folder, 'worse', 'tooleval-teval-plan_json_v2', result_of([detail('p', None)]))
     write(folder, 'results', 'worse', 'gsm8k', {'accuracy': 50.0, 'details': {'0': {'pred': '1'}, 'type': 'GEN'}})
     write(folder, 'predictions', 'worse', 'tooleval-teval-agent-react', {})
+    log = folder / 'logs' / 'infer' / 'worse' / 'crashed.out'
+    log.parent.mkdir(parents=True)
+    log.write_text('crashed: ValueError: no GPU')
     write_config(folder)
     return folder
 
@@ -253,6 +256,8 @@ def test_junit_counts_right_wrong_and_missing(tooleval: Command, run: Path) -> N
     }
     missing = ElementTree.parse(folder / 'worse' / 'tooleval-teval-agent-react.xml')
     assert [one.get('message') for one in missing.iter('failure')] == ['no result: answered, not scored']
+    crashed = ElementTree.parse(folder / 'worse' / 'crashed.xml')
+    assert [one.get('message') for one in crashed.iter('failure')] == ['no result: crashed: ValueError: no GPU']
     unscored = ElementTree.parse(folder / 'worse' / 'tooleval-teval-plan_json_v2.xml').find('testsuite')
     assert unscored is not None and len(list(unscored.iter('testcase'))) == 1
     names = [one.get('name') for one in ElementTree.parse(folder / 'better' / f'{REVIEW}_zh.xml').iter('testcase')]
