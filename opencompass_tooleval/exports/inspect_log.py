@@ -25,6 +25,7 @@ from opencompass_tooleval.report.trajectories import opinions_of
 
 VERSION = 2
 _STOPS = {'stop': 'stop', CUT: 'max_tokens', 'tool_calls': 'tool_calls', 'content_filter': 'content_filter'}
+_SOURCES = {'assistant': 'generate'}
 _TEXT = 20_000
 _PACKAGES = ('opencompass_tooleval', 'opencompass')
 
@@ -43,7 +44,7 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
             'completed_samples': sum(not sample.error for sample in evaluation.samples),
             'scores': list(_scores(evaluation)),
         },
-        'stats': {'started_at': created, 'completed_at': created, **_usages(evaluation)},
+        'stats': {'completed_at': created, **_usages(evaluation)},
         'samples': [_sample(evaluation, sample) for sample in evaluation.samples],
     }
     name = f'{created.replace(":", "-")}_{slug(scored.dataset).replace("_", "-")}_{task_id}.json'
@@ -128,28 +129,23 @@ def _sample(evaluation: Evaluation, sample: Sample) -> dict[str, Any]:
     answer = Message('assistant', sample.answer, () if sample.is_agent or not sample.turns else sample.turns[-1].calls)
     choice = {'message': _message(answer, {}, 'generate'), 'stop_reason': stop}
     names = {call.id: call.name for turn in conversation for call in turn.calls}
+    asked = [_message(turn, names, 'input') for turn in sample.asked]
     error = words_of_reason(sample.error)
     message = f'{sample.error}: {error.sentence}; the sample counts as wrong'
     return {
         'id': sample.id,
         'epoch': sample.run + 1,
-        'input': [_message(turn, names, 'input') for turn in sample.asked] or '',
+        'input': asked or '',
         'target': bounded_text(gold, _TEXT),
-        'messages': [_message(turn, names, _source(sample, i)) for i, turn in enumerate(conversation)],
+        'messages': [*asked, *(_message(turn, names, _SOURCES.get(turn.role)) for turn in sample.turns)],
         'output': {'model': model, 'choices': [] if sample.error else [choice], 'error': sample.error or None},
-        'scores': {metric: _sample_score(sample, metric, value) for metric, value in sample.values.items()},
+        'scores': {metric: _sample_score(evaluation, sample, metric) for metric in sample.values},
         'metadata': _metadata(sample),
         'model_usage': known,
         'total_time': usage.seconds if usage else None,
         'error': {'message': message, 'traceback': '', 'traceback_ansi': ''} if sample.error else None,
         'turn_count': sum(turn.role == 'assistant' for turn in sample.turns),
     }
-
-
-def _source(sample: Sample, place: int) -> str | None:
-    if place < len(sample.asked):
-        return 'input'
-    return 'generate' if sample.turns[place - len(sample.asked)].role == 'assistant' else None
 
 
 def _metadata(sample: Sample) -> dict[str, Any]:
@@ -159,12 +155,12 @@ def _metadata(sample: Sample) -> dict[str, Any]:
     return as_settings({**rows, 'other_models': others, 'domain': sample.detail.get('domain')})
 
 
-def _sample_score(sample: Sample, metric: str, value: float) -> dict[str, Any]:
-    """Returns a value with what was read from the answer, and the judges' opinions."""
-    read, opinions = sample.detail.get('parsed'), opinions_of(sample.detail)
+def _sample_score(evaluation: Evaluation, sample: Sample, metric: str) -> dict[str, Any]:
+    """Returns a value with what was read from the answer, and the opinions of the judge that gave it."""
+    read, opinions = sample.detail.get('parsed'), opinions_of(sample.detail) if evaluation.judge_of(metric) else []
     told = [f'{row["area"]}: {row["value"] or row["fault"]} ({row["by"]}) {row["why"]}' for row in opinions]
     return {
-        'value': value,
+        'value': sample.values[metric],
         'answer': None if read is None else bounded_text(read, _TEXT),
         'explanation': bounded_text('\n'.join([sample.reason, *told]), _TEXT),
         'metadata': {'parse_method': str(sample.detail.get('parse_method') or '')},

@@ -241,7 +241,8 @@ def test_inspect_logs_fit_the_schema_of_its_reader(tooleval: Command, run: Path)
     assert log['samples'][0]['model_usage']['better']['output_tokens'] == 20
     assert log['samples'][0]['output']['choices'][0]['stop_reason'] == 'max_tokens'
     judged = log_of(folder, 'tooleval-toolbench_g1-agent-react')
-    assert 'the-judge' in judged['samples'][0]['scores']['solved_rate']['explanation']
+    scores = judged['samples'][0]['scores']
+    assert 'the-judge' in scores['solved_rate']['explanation'] and scores['finish_rate']['explanation'] == 'ok'
     assert judged['stats']['role_usage']['judge the-judge']['input_tokens'] == 9
     unscored = log_of(folder, 'tooleval-teval-plan_json_v2', 'worse')
     assert list(unscored['samples'][0]['scores']) == ['parse_rate']
