@@ -56,6 +56,7 @@ def remember_literal_keys(cfg: Any, depth: int = 0) -> None:
     """Records the keys that stand in a config, such as ``key='sk-...'`` and headers, so that no export shows them."""
     if depth > _DEEPEST_KEY:
         return
+    _redacted.cache_clear()  # its texts may hold a key that was unknown
     if isinstance(cfg, Mapping):
         for name, value in cfg.items():
             if str(name).lower().endswith('key'):

@@ -69,8 +69,10 @@ def write_export(
     Raises:
         DataError: A file of the run is damaged, or the format has a place for none of the results.
     """
-    with suppress(DataError):  # a run that was imported keeps no config
-        remember_literal_keys(read_dumped(work.config()))
+    config = {}
+    with suppress(DataError):  # a run that was imported keeps none
+        config = read_dumped(work.config())
+    remember_literal_keys(config)
     written = Written()
     for model, dataset in progress(pairs):
         evaluation = evaluation_of(work, model, dataset)

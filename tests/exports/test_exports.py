@@ -18,7 +18,6 @@ from jsonschema import Draft7Validator, Draft202012Validator
 
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
-from opencompass_tooleval.exports import published
 from opencompass_tooleval.exports.settings import HubPlace, read_hub_place
 from opencompass_tooleval.models.api import redaction
 from tests.cli.conftest import Command, read_lines
@@ -51,12 +50,9 @@ LOG = Draft202012Validator(closed(schema('inspect_ai-0.3.285-EvalLog.json')))
 def trials_run(folder: Path) -> None:
     """A data set with three trials of each record, of which one has no answer."""
     samples = [(f'r{i}', {'review_quality': float((i + trial) % 3 > 0)}) for trial in range(3) for i in range(4)]
-    details = [
-        detail(
-            name, values['review_quality'], trial=number // 4, reason='ok' if any(values.values()) else 'review:wrong'
-        )
-        for number, (name, values) in enumerate(samples)
-    ]
+    reasons = {1.0: 'ok', 0.0: 'review:wrong'}
+    numbered = [(i, name, values['review_quality']) for i, (name, values) in enumerate(samples)]
+    details = [detail(name, value, trial=i // 4, reason=reasons[value]) for i, name, value in numbered]
     details[-1] = {**details[-1], 'reason': 'infra:timeout', 'values': {'parse_rate': 0.0, 'review_quality': 0.0}}
     samples[-1] = 'r3', {'review_quality': 0.0}
     result = result_of(details)
@@ -93,12 +89,7 @@ def run(tmp_path: Path) -> Path:
     add_agent(folder, 'better', [chain(), tree(), Trajectory('react', stopped='limit:steps')])
     trials_run(folder)
     made_run(folder)
-    judged = {
-        **PROVENANCE,
-        'judge': 'the-judge',
-        'judge_hash': 'abc',
-        'judge_settings': {'tokenizer': '/home/me/x/tok'},
-    }
+    judged = {**PROVENANCE, 'judge': 'the-judge', 'judge_settings': {'tokenizer': '/home/me/x/tok'}}
     opinions = [{'value': 'solved', 'by': 'the-judge', 'why': 'It is.'}]
     one = {**detail('q'), 'values': {'solved_rate': 1.0, 'finish_rate': 1.0}, 'solved': opinions}
     spent = {'others': [{'role': 'judge', 'model': 'the-judge', 'answers': {'all': 1}, 'prompt': {'total': 9}}]}
@@ -124,10 +115,9 @@ def export(tooleval: Command, run: Path, name: str, *options: object) -> tuple[P
 
 def records_of(folder: Path) -> dict[tuple[str, str], tuple[Path, dict[str, Any]]]:
     """Model and data set -> aggregate of Every Eval Ever, with its file."""
-    records = [(file, json.loads(file.read_text('utf-8'))) for file in folder.glob('data/*/*/*/*.json')]
+    rows = [(file, json.loads(file.read_text('utf-8'))) for file in folder.glob('data/*/*/*/*.json')]
     return {
-        (one['model_info']['name'], one['evaluation_results'][0]['evaluation_name']): (file, one)
-        for file, one in records
+        (row['model_info']['name'], row['evaluation_results'][0]['evaluation_name']): (file, row) for file, row in rows
     }
 
 
@@ -171,19 +161,15 @@ def test_every_eval_ever_says_what_the_run_says(tooleval: Command, run: Path) ->
     records = records_of(folder)
     file, record = records['better', REVIEW]
     assert record['model_info']['id'] == 'Qwen/Qwen3-8B' and '/Qwen/Qwen3-8B/' in str(file)
-    assert record['evaluation_results'][0]['generation_config']['generation_args'] == {
-        'temperature': 0.5, 'max_tokens': 64
-    }  # fmt: skip
-    assert record['evaluation_results'][0]['source_data']['hf_repo'] == 'me/teval'
+    result = record['evaluation_results'][0]
+    assert result['generation_config']['generation_args'] == {'temperature': 0.5, 'max_tokens': 64}
+    assert result['source_data']['hf_repo'] == 'me/teval'
     # A score by a judge names it, the others of the same result do not.
     _, judged = records['better', 'tooleval-toolbench_g1-agent-react']
-    by_metric = {
-        result['metric_config']['metric_id']: result['metric_config'] for result in judged['evaluation_results']
-    }
-    assert by_metric['agents.solved_rate']['additional_details']['judge'] == 'the-judge'
-    assert (
-        '/home' not in json.dumps(judged)
-        and '"tok' in by_metric['agents.solved_rate']['additional_details']['judge_settings']
+    by_metric = {one['metric_config']['metric_id']: one['metric_config'] for one in judged['evaluation_results']}
+    told = by_metric['agents.solved_rate']['additional_details']
+    assert told == {'judge': 'the-judge', 'judge_settings': '{"tokenizer": "tok"}'} and '/home' not in json.dumps(
+        judged
     )
     assert 'additional_details' not in by_metric['agents.finish_rate']
     assert 'usage of judge the-judge' in judged['evaluation_results'][0]['generation_config']['additional_details']
@@ -232,9 +218,8 @@ def test_inspect_logs_fit_the_schema_of_its_reader(tooleval: Command, run: Path)
     for log in logs_of(folder):
         LOG.validate(log)
     log = log_of(folder, 'tooleval-teval-review_str_v2_zh')
-    assert [(sample['id'], sample['epoch']) for sample in log['samples']] == [
-        (f'r{i}', n) for n in (1, 2, 3) for i in range(4)
-    ]
+    epochs = [(sample['id'], sample['epoch']) for sample in log['samples']]
+    assert epochs == [(f'r{i}', n) for n in (1, 2, 3) for i in range(4)]
     failed = log['samples'][-1]
     assert failed['error']['message'].startswith('infra:timeout: ') and failed['output']['choices'] == []
     assert log['results']['completed_samples'] == 11 and failed['scores']['review_quality']['value'] == 0
@@ -252,9 +237,8 @@ def test_junit_counts_right_wrong_and_missing(tooleval: Command, run: Path) -> N
     folder, _ = export(tooleval, run, 'junit')
     suite = ElementTree.parse(folder / 'worse' / f'{REVIEW}.xml').find('testsuite')
     assert suite is not None and (suite.get('tests'), suite.get('failures')) == ('120', '60')
-    assert {one.get('message') for one in suite.iter('failure')} == {
-        'review:wrong: another option is chosen than the gold one'
-    }
+    (message,) = {one.get('message') for one in suite.iter('failure')}
+    assert message == 'review:wrong: another option is chosen than the gold one'
     missing = ElementTree.parse(folder / 'worse' / 'tooleval-teval-agent-react.xml')
     assert [one.get('message') for one in missing.iter('failure')] == ['no result: answered, not scored']
     crashed = ElementTree.parse(folder / 'worse' / 'crashed.xml')
@@ -268,10 +252,9 @@ def test_junit_counts_right_wrong_and_missing(tooleval: Command, run: Path) -> N
 def test_hugging_face_needs_a_place_on_the_hub(tooleval: Command, run: Path) -> None:
     done = tooleval('export', run, '--out', run.parent / 'x', '--format', 'hugging-face')
     assert done.code == 1 and '--hub-dataset' in done.err and not (run.parent / 'x').exists()
-    options = ('--hub-dataset', 'tooleval-teval-r*=me/teval@abc#review', '--source-url', 'https://example.org/log')
-    done = tooleval(
-        'export', run, '--out', run.parent / 'x', '--format', 'hugging-face', '--organization', 'us', *options
-    )
+    options = ['--hub-dataset', 'tooleval-teval-r*=me/teval@abc#review', '--source-url', 'https://example.org/log']
+    options += ['--format', 'hugging-face', '--organization', 'us']
+    done = tooleval('export', run, '--out', run.parent / 'x', *options)
     assert done.code == 0 and 'NOTE better x tooleval-funcqa-one_hop-cot: left out: it is not known where' in done.err
     entries = dict(entries_of(run.parent / 'x'))
     entry = entries[run.parent / 'x' / 'better' / '.eval_results' / f'{REVIEW}_zh.yaml']
@@ -293,15 +276,12 @@ def test_sets_of_own_tools_are_private(tooleval: Command, run: Path) -> None:
     folder, _ = export(tooleval, run, 'hugging-face', '--include-private', '--dataset', 'office-*')
     (entry,) = (entry for file, entry in entries_of(folder) if file.stem == own[0])
     assert 'no person has looked at 50% of the tasks' in entry['notes']
-    records, logs = (
-        records_of(export(tooleval, run, 'every-eval-ever', '--hub-dataset', '*=a/b')[0]),
-        export(tooleval, run, 'inspect')[0],
-    )
-    for (_, name), (_, record) in records.items():
+    records, _ = export(tooleval, run, 'every-eval-ever', '--hub-dataset', '*=a/b')
+    for (_, name), (_, record) in records_of(records).items():
         is_own = name in own
         assert (record['source_metadata']['additional_details']['private'] == 'true') == is_own
         assert (record['evaluation_results'][0]['source_data']['source_type'] == 'other') == is_own
-    for log in logs_of(logs):
+    for log in logs_of(export(tooleval, run, 'inspect')[0]):
         assert (log['eval'].get('tags') == ['private']) == (log['eval']['task'] in own)
 
 
@@ -327,10 +307,8 @@ def test_hostile_texts_stay_text(tooleval: Command, tmp_path: Path, name: str) -
     elif name == 'inspect':
         assert [LOG.is_valid(log) for log in logs_of(folder)] == [True] * 3
     elif name == 'junit':
-        texts = [
-            one.get('message', '') for file in folder.glob('*/*.xml') for one in ElementTree.parse(file).iter('failure')
-        ]
-        assert any(HOSTILE[:40] in text for text in texts)
+        trees = map(ElementTree.parse, folder.glob('*/*.xml'))
+        assert any(HOSTILE[:40] in one.get('message', '') for tree in trees for one in tree.iter('failure'))
     else:
         assert len(list(entries_of(folder))) >= 3
 
@@ -339,31 +317,20 @@ def test_hostile_texts_stay_text(tooleval: Command, tmp_path: Path, name: str) -
 def test_keys_do_not_come_out(tooleval: Command, run: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, '_keys', set())
     monkeypatch.setenv('MY_API_KEY', 'another-secret-1')
-    published._redacted.cache_clear()
     one = detail('r', parsed=f'{KEY} and another-secret-1', reason=f'args:{KEY}')
-    add(
-        run,
-        'better',
-        REVIEW,
-        result_of([one], provenance={'benchmark': 'teval', 'judge': f'at http://me:{KEY}@host'}),
-        KEY,
-    )
+    about = {'benchmark': 'teval', 'judge': f'at http://me:{KEY}@host'}
+    add(run, 'better', REVIEW, result_of([one], provenance=about), KEY)
     write_config(run)
     folder, _ = export(tooleval, run, name, '--dataset', REVIEW, '--model', 'better')
     text = ''.join(file.read_text('utf-8') for file in folder.rglob('*') if file.is_file())
-    published._redacted.cache_clear()
     assert KEY not in text and 'another-secret-1' not in text
     assert '[key]' in text
 
 
 def test_long_texts_are_cut(tooleval: Command, run: Path) -> None:
     long = 'x' * 300_000
-    add(
-        run,
-        'better',
-        REVIEW,
-        result_of([detail('r', parsed=long, gold=long)], provenance={'benchmark': 'teval', 'note': long}),
-    )
+    about = {'benchmark': 'teval', 'note': long}
+    add(run, 'better', REVIEW, result_of([detail('r', parsed=long, gold=long)], provenance=about))
     file = run / 'predictions' / 'better' / f'{REVIEW}.json'
     file.write_text(json.dumps({'0': {**json.loads(file.read_text('utf-8'))['0'], 'prediction': long}}))
     for name in FORMATS:
@@ -412,12 +379,9 @@ def test_their_own_readers_read_it(tooleval: Command, run: Path, name: str) -> N
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     if name == 'inspect':
-        expected = {
-            f'{log["eval"]["task"]} {log["eval"]["model"]}': [
-                len(log['samples']), log['results']['scores'][0]['metrics']['percent']['value']
-            ]
-            for log in logs_of(folder)
-        }  # fmt: skip
-        assert found == expected and found
+        for log in logs_of(folder):
+            score = log['results']['scores'][0]['metrics']['percent']['value']
+            assert found.pop(f'{log["eval"]["task"]} {log["eval"]["model"]}') == [len(log['samples']), score]
+        assert found == {}
     else:
         assert found == sum(file.is_file() for file in folder.rglob('*'))
