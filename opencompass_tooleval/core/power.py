@@ -2,14 +2,17 @@
 
 Power is the chance that a drop of a given size is found. The smallest detectable drop is a multiple of the standard
 error of the difference (Bloom 1995, Evaluation Review 19:547-556); the variance of a paired difference is that of the
-trials of both runs, and that of the change itself (Miller 2024, arXiv 2411.00640, sections 3.1 and 5).
+trials of both runs, and that of the change itself (Miller 2024, arXiv 2411.00640).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 from opencompass_tooleval.core.aggregate import deviations
@@ -18,7 +21,7 @@ from opencompass_tooleval.core.paired import RecordValues, details_of, values_of
 from opencompass_tooleval.core.runs import with_runs
 
 POWER = 0.8
-_MOST_RECORDS = 10**9
+_MOST = 10**9
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,6 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _variance_with(points: float, noise: float) -> float:
-    """Adds the variance of the change: at most that of some records that lose everything while the others lose 0."""
-    return noise + points * (100 - points)
-
-
 def power_of(points: float, records: int, noise: float, tests: int = 1) -> float:
     """Computes the chance that a drop is found, 0-1.
 
@@ -96,53 +94,64 @@ def power_of(points: float, records: int, noise: float, tests: int = 1) -> float
         tests: Number of scores that are tested together. Each is taken to need Bonferroni's level, so that the chance
             of the scores together is at least this.
     """
-    error = math.sqrt(_variance_with(points, noise) / records)
+    error = math.sqrt((noise + points * (100 - points)) / records)
     return t_chance(points / error - _quantile(1 - ALPHA / tests, records - 1), records - 1) if error else 0.0
 
 
 def detectable_drop(records: int, noise: float, tests: int = 1, power: float = POWER) -> float | None:
-    """Computes the smallest drop that is found with a chance of ``power``; None if not even 100 points are.
+    """Computes the smallest drop that is found with a chance of ``power``; None if there are too few records.
 
     The solution of ``points = multiple * sqrt((noise + points * (100 - points)) / records)``, where the multiple is
-    the sum of the quantiles of t for the level and for the power.
+    the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest variance
+    that a drop adds: some records lose everything, and the others nothing.
 
     Args:
-        records: Number of records, at least 2.
+        records: Number of records.
         noise: As in :func:`power_of`.
         tests: As in :func:`power_of`.
         power: The wanted chance, above 0.5.
     """
-    share = records / _multiple(records, tests, power) ** 2
-    points = (100 + math.sqrt(100**2 + 4 * (share + 1) * noise)) / (2 * (share + 1))
-    return points if points < 100 else None
+    if 0.5**records > ALPHA / tests:  # the smallest p-value of drop_test
+        return None
+    multiple = _quantile(1 - ALPHA / tests, records - 1) + _quantile(power, records - 1)
+    share = multiple**2 / records
+    return (50 * share + math.sqrt((50 * share) ** 2 + (1 + share) * share * noise)) / (1 + share)
 
 
-def needed_records(points: float, noise: float, tests: int = 1, power: float = POWER) -> int:
-    """Computes the smallest number of records with which a drop of ``points`` is found with a chance of ``power``."""
-    variance = _variance_with(points, noise)
-    records = _MOST_RECORDS
-    for _ in range(100):  # the quantiles depend on the number; from above it ends at the smallest that is enough
-        wanted = max(3, math.ceil(_multiple(records, tests, power) ** 2 * variance / points**2))
-        if wanted == records:
-            break
-        records = wanted
-    return records
+def needed_records(points: float, noise: float, tests: int = 1, power: float = POWER) -> int | None:
+    """Computes the smallest number of records with which a drop of ``points`` is found; None above a billion."""
+    return _smallest(lambda records: _is_found(points, records, noise, tests, power))
 
 
 def needed_trials(points: float, records: int, noise: Noise, tests: int = 1, power: float = POWER) -> int | None:
     """Computes the smallest number of trials of both runs with which a drop is found; None if no number is enough."""
-    room = records * (points / _multiple(records, tests, power)) ** 2 - _variance_with(points, 0)
-    if room < 0 or (noise.variance and not room):
-        return None
-    return max(1, math.ceil(2 * noise.variance / room)) if noise.variance else 1
+    return _smallest(lambda trials: _is_found(points, records, noise.of_difference(trials, trials), tests, power))
 
 
-def _multiple(records: int, tests: int, power: float) -> float:
-    return _quantile(1 - ALPHA / tests, records - 1) + _quantile(power, records - 1)
+def _is_found(points: float, records: int, noise: float, tests: int, power: float) -> bool:
+    drop = detectable_drop(records, noise, tests, power)
+    return drop is not None and drop <= points
 
 
+def _smallest(is_enough: Callable[[int], bool]) -> int | None:
+    """Finds the smallest number from 1 on that is enough, where every larger one is."""
+    high = 1
+    while not is_enough(high):
+        high *= 2
+        if high > _MOST:
+            return None
+    return bisect_left(range(1, high), True, key=is_enough) + 1
+
+
+@cache
 def _quantile(chance: float, freedom: int) -> float:
-    """Returns the value that t is at most with this chance, above 0.5, by bisection."""
+    """Returns the value that t is at most with this chance, above 0.5.
+
+    By the expansion 26.7.5 of Abramowitz and Stegun (1964) from 30 degrees of freedom on, else by bisection.
+    """
+    if freedom >= 30:
+        z = NormalDist().inv_cdf(chance)
+        return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     low, high = 0.0, 1.0
     while t_chance(high, freedom) < chance:
         high *= 2

@@ -65,7 +65,7 @@ def junit_xml(suites: Sequence[Suite]) -> str:
     every = [case for suite in suites for case in suite.cases]
     root.attrib.update(_counts(every))
     for suite in suites:
-        element = ElementTree.SubElement(root, 'testsuite', name=_attribute(suite.name), **_counts(suite.cases))
+        element = ElementTree.SubElement(root, 'testsuite', {'name': _attribute(suite.name), **_counts(suite.cases)})
         if suite.properties:
             properties = ElementTree.SubElement(element, 'properties')
             for name, value in suite.properties:
