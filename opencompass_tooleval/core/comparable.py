@@ -68,7 +68,8 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
                 yield kind, f'{key} is {_shown(a[key])} of the baseline and {_shown(b[key])} of the run'
             continue
         kind = _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
-        yield kind, f'{key} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
+        name = key if key.isidentifier() else _shown(key)
+        yield kind, f'{name} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
     digests_tell = same_records and None not in (a.get(_RECORDS), b.get(_RECORDS))
     others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
               and golds[0][name] != golds[1][name]]  # fmt: skip

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.work_dir.baseline import find_results
+from opencompass_tooleval.work_dir.detectable import detectable
 from tests.cli.conftest import Command
 from tests.cli.test_compare import METRICS, result, rows, scores, write
 from tests.core.test_paired_trials import result as result_of_trials
@@ -233,3 +237,62 @@ def test_a_baseline_has_no_text_of_the_data_and_stands_for_its_run(
     by_run, by_file = (tooleval('gate', worse, '--baseline', one).out for one in (old, file))
     shutil.rmtree(old)
     assert by_run == by_file and tooleval('gate', worse, '--baseline', file).out == by_file
+
+
+def _deep(value: Any) -> Any:
+    for _ in range(500):
+        value = [value]
+    return value
+
+
+HOSTILE: dict[str, tuple[tuple[str, ...], Any]] = {
+    'no model': (('model',), None),
+    'a path for a model': (('model',), '../../etc'),
+    'an escape sequence for a data set': (('dataset',), 'a\x1b[2J'),
+    'no result': (('result',), []),
+    'a score beyond floats': (('result', 'accuracy'), float('inf')),
+    'a score that is none': (('result', 'accuracy'), 'NaN'),
+    'no details': (('result', 'details'), None),
+    'details that are none': (('result', 'details'), [1, 'a', None]),
+    'a value of text': (('result', 'details', '0', 'values', 'accuracy'), 'x'),
+    'a value beyond floats': (('result', 'details', '0', 'values', 'accuracy'), float('nan')),
+    'a huge value': (('result', 'details', '0', 'values', 'accuracy'), 10**400),
+    'values of another kind': (('result', 'details', '0', 'values'), [1]),
+    'steps of another kind': (('result', 'details', '0', 'steps'), ['a']),
+    'an id of another kind': (('result', 'details', '0', 'id'), {}),
+    'counts of another kind': (('result', 'samples', 'infra'), '\x1b[2J'),
+    'trials of another kind': (('result', 'trials'), {'n': 10**9, 'metrics': {'accuracy': _deep(1)}, 'success': 7}),
+    'runs of another kind': (('result', 'runs'), [None, 'a', {'accuracy': 'x'}]),
+    'errors of another kind': (('result', 'standard_errors'), {'accuracy': 'x'}),
+    'a deep provenance': (('result', 'provenance'), {'\x1b[2J': _deep('a'), 'version': _deep(1)}),
+    'a provenance of another kind': (('result', 'provenance'), 'x'),
+}
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_a_hostile_baseline_ends_in_a_line_or_a_decision(
+    tooleval: Command, place: Place, tmp_path: Path, name: str
+) -> None:
+    old, file = place('old', scored(90)), tmp_path / 'baseline.jsonl'
+    assert tooleval('gate', old, '--save', file).code == 0
+    head, line = file.read_text().splitlines()
+    row = json.loads(line)
+    (*path, last), value = HOSTILE[name]
+    part = row
+    for key in path:
+        part = part[int(key) if key.isdigit() else key]
+    part[last] = value
+    file.write_text(f'{head}\n{json.dumps(row)}\n')
+    done = tooleval('gate', old, '--baseline', file, '--junit', tmp_path / 'gate.xml')
+    assert done.code in (0, 2) and 'Traceback' not in done.err and '\x1b' not in done.out + done.err
+    assert done.code == 2 or 'held' in done.out
+    with suppress(DataError):
+        assert len(detectable([find_results(file)], {DATASET: (None, 1)}, 1, 5.0)) <= 1
+
+
+@pytest.mark.parametrize('content', ['', '{}', '{"tooleval_baseline": 2}', '[' * 100_000, '{"a": 1, "a": 2}', 'x'])
+def test_a_file_that_is_no_baseline_is_named(tooleval: Command, place: Place, tmp_path: Path, content: str) -> None:
+    file = tmp_path / 'baseline.jsonl'
+    file.write_text(content)
+    done = tooleval('gate', place('old', scored(90)), '--baseline', file)
+    assert done.code == 2 and done.err.startswith(f'tooleval: {file}: ')
