@@ -30,6 +30,7 @@ COMMANDS = {
     'status': ('status:show_status', 'How far a sweep is, what failed and why; exits with 1 on a failure.'),
     'retry': ('retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.'),
     'compare': ('compare:compare_models', 'Two models side by side, with 95% intervals, and where they differ.'),
+    'gate': ('gate:run_gate', 'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.'),
     'export': ('exchange:export_run', 'Write a run to files to publish, or for another program.'),
     'import': ('exchange:import_run', 'Make a run of published predictions, to score it.'),
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
