@@ -158,6 +158,9 @@ def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> 
 class Exporter:
     """Writes a run, or parts of it, to a folder. The same run gives the same bytes.
 
+    Attributes:
+        pairs: Models and data sets, sorted.
+
     Args:
         work: The run.
         models: Patterns of the models' abbrs.
@@ -178,13 +181,13 @@ class Exporter:
                 if not any(fnmatchcase(name, pattern) for name in names):
                     there = nearest_first(pattern, names, most=5)
                     raise DataError(work.path, f'no {what} matches {pattern!r}; there are: {there}')
-        self._pairs = [
+        self.pairs = [
             (model, dataset)
             for model, dataset in pairs
             if any(fnmatchcase(model, pattern) for pattern in models)
             and any(fnmatchcase(dataset, pattern) for pattern in datasets)
         ]
-        if not self._pairs:
+        if not self.pairs:
             there = first_of([f'{model} x {dataset}' for model, dataset in pairs], most=5)
             raise DataError(work.path, f'nothing to export; there is {there}')
 
@@ -219,7 +222,7 @@ class Exporter:
                 extra = (PROMPT,) if prompts and name == 'predictions' else ()
                 writer = FORMATS[format_](temporary[name], (*columns, *extra))
                 writers[name] = stack.enter_context(closing(writer))
-            for model, dataset in progress(self._pairs):
+            for model, dataset in progress(self.pairs):
                 for name, row in self._rows(model, dataset, prompts):
                     writers[name].write(row)
                     counts[name] += 1
