@@ -41,7 +41,7 @@ def export_run(
         typer.Option(metavar='FILE', help='Write results for tooleval leaderboard there, without prompts or answers.'),
     ] = None,
 ) -> None:
-    """Writes results, predictions and details of a run, or a bundle of its results, and prints the files with their rows.
+    """Writes results, predictions and details of a run, or a bundle of its results; prints the files with their rows.
 
     Raises:
         DataError: There is nothing to export, a file is damaged, or the bundle is there with another content.

@@ -1,7 +1,7 @@
 """Writes, checks and reads bundles: the results of a run as one file for a leaderboard, without prompts or answers.
 
-The first line is ``tooleval-bundle 1 SHA-256``, with the digest of all that follows; that is one line of ASCII JSON with
-sorted keys. The same run gives the same bytes. A bundle may come from anybody: size, depth, numbers and names are checked.
+The first line is ``tooleval-bundle 1 SHA-256``, with the digest of all that follows: one line of ASCII JSON with sorted
+keys. The same run gives the same bytes. A bundle may come from anybody: size, depth, numbers and names are checked.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from opencompass_tooleval.core.benchmark import USERS
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.work_dir.progress import model_abbr
 from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, without_samples
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.progress import model_abbr
 from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -44,8 +44,8 @@ _PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'r
 _LEFT_OUT = ('judgements',)
 """Keys of a provenance that hold paths of a machine only."""
 _SETTINGS = (
-    'type', 'path', 'max_out_len', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs', 'extra_body',
-    'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
+    'type', 'path', 'max_out_len', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
+    'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
 )  # fmt: skip
 """Settings of a model that a bundle names; all others, such as keys, addresses and headers, are left out."""
 _OF_GENERATION = (

@@ -17,7 +17,7 @@ function filterSections() {
   document.getElementById('nothing').hidden = shown > 0;
 }
 
-for (const id of ['filter', 'benchmark', 'method', 'since', 'published']) {
-  document.getElementById(id)?.addEventListener('input', filterSections);
-}
-filterSections(); // a browser that goes back keeps what was entered
+const filters = ['filter', 'benchmark', 'method', 'since', 'published'].map((id) => document.getElementById(id)).filter(Boolean);
+for (const filter of filters) filter.addEventListener('input', filterSections);
+// A browser that goes back keeps what was entered.
+if (filters.some((filter) => (filter.type === 'checkbox' ? filter.checked : filter.value))) filterSections();
