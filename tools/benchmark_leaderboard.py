@@ -1,8 +1,8 @@
 """The leaderboard of two hundred models on 73 data sets: what building it costs, and how soon a browser shows it.
 
 Part of ``benchmark.py``. The numbers are made up, the data sets those of the tables and configs; every fifth model has
-two bundles, every tenth an earlier VERSION. Times in headless Chromium (``install_chromium.sh``) are the page's own: from
-the start of the navigation to the load event, and to the first frame after it.
+two bundles, every tenth an earlier VERSION. Times in headless Chromium (``install_chromium.sh``) are the page's own:
+from the start of the navigation to the load event, and to the first frame after it.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def measure(models: int = MODELS) -> dict[str, Any]:
         folder = Path(scratch)
         bundles = list(make_bundles(folder, models))
         started = time.perf_counter()
-        built = write_site(folder / 'bundles', folder / 'site')
+        write_site(folder / 'bundles', folder / 'site')
         seconds = time.perf_counter() - started
         pages = sorted((folder / 'site').glob('*.html'))
         size, sets = sum(page.stat().st_size for page in pages) / 2**20, len(data_sets())

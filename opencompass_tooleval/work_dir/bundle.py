@@ -19,7 +19,7 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import USERS
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, without_samples
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
@@ -30,12 +30,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 SUFFIX = '.bundle'
 MAX_BYTES = 1 << 26
 """Maximum size; a model with 73 data sets takes some 200 kB."""
-MAX_RESULTS = 20_000
+MAX_RESULTS, MAX_MODELS, MAX_DATASETS = 20_000, 500, 300
 MAX_TEXT = 2_000
 """Maximum number of characters of a text; longer ones are cut when a bundle is written."""
 MAX_NAME = 200
 """Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""
-MAX_METRICS = 300
+MAX_METRICS = 60
+MAX_NUMBER = 1e15
 
 _MARK = 'tooleval-bundle 1'
 _MOST_OF_HEAD = 100
@@ -166,11 +167,15 @@ def _bundled(result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[st
     parts['provenance'] = {key: value for key, value in about.items() if key not in _LEFT_OUT}
     correlations = result.get(CORRELATIONS) or {}
     return {
-        'metrics': {key: value for key, value in result.items() if value is None or _is_number(value)},
+        'metrics': {key: _finite(value) for key, value in result.items() if value is None or _is_number(value)},
         CORRELATIONS: [[*names, value] for names, value in sorted(correlations.items())],
         'private': about.get('benchmark') in USERS,
         **{name: _published(part, redact) for name, part in parts.items()},
     }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _published(value: Any, redact: Callable[[str], str]) -> Any:
@@ -180,7 +185,7 @@ def _published(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_published(item, redact) for item in value]
     if not isinstance(value, str):
-        return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+        return to_jsonable(value)
     is_path = PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute() or value.startswith('~')
     # The name on both systems: PurePosixPath keeps 'C:\\Users\\me\\model' whole.
     return bounded_text(redact(PureWindowsPath(value).name if is_path else value), MAX_TEXT)
@@ -256,7 +261,7 @@ def _checked(file: Path, content: bytes) -> Bundle:
         value = _object(load_json(body, bounded=True), 'the bundle')
         models = _object(value.get('models'), 'models')
         results = _list(value.get('results'), 'results', MAX_RESULTS)
-        _check_texts(value)
+        _check_values(value)
         bundle = Bundle(
             file.name,
             digest,
@@ -265,6 +270,10 @@ def _checked(file: Path, content: bytes) -> Bundle:
             {_name(model): _object(settings, 'settings of a model') for model, settings in models.items()},
             tuple(sorted(map(_result, results), key=lambda result: (result.model, result.dataset))),
         )
+        if len(models) > MAX_MODELS or len({result.dataset for result in bundle.results}) > MAX_DATASETS:
+            raise Fault(f'it has more than {MAX_MODELS} models or {MAX_DATASETS} data sets')
+        if {result.model for result in bundle.results} - set(bundle.models):
+            raise Fault('its models do not list the model of a result')
         if len({(result.model, result.dataset) for result in bundle.results}) < len(bundle.results):
             raise Fault('a model has a data set twice')
         return bundle
@@ -275,8 +284,8 @@ def _checked(file: Path, content: bytes) -> Bundle:
 def _result(row: Any) -> BundleResult:
     row = _object(row, 'a result')
     parts = {name: row.get(name) or {} for name in _PARTS}
-    for name in ('standard_errors', 'reasons', 'samples'):
-        _numbers(parts[name], name)
+    _numbers(parts['standard_errors'], 'standard_errors')
+    _numbers(parts['samples'], 'samples', optional=False)
     provenance = _object(parts['provenance'], 'provenance')
     benchmark = provenance.get('benchmark', '')
     _text(benchmark, 'benchmark')
@@ -284,7 +293,7 @@ def _result(row: Any) -> BundleResult:
     correlations = {}
     for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
         first, second, value = _list(entry, 'a correlation', 3, least=3)
-        _numbers({'correlation': value}, CORRELATIONS)
+        _numbers({'correlation': value}, CORRELATIONS, optional=False)
         correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
     result = {**_numbers(row.get('metrics'), 'metrics'), **parts, 'runs': runs, CORRELATIONS: correlations}
     is_private = bool(row.get('private')) or benchmark in USERS
@@ -322,22 +331,19 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _numbers(value: Any, what: str) -> dict[str, Any]:
+def _numbers(value: Any, what: str, optional: bool = True) -> dict[str, Any]:
     numbers = _object(value, what)
-    is_fine = (number is None or (_is_number(number) and math.isfinite(number)) for number in numbers.values())
-    if len(numbers) > MAX_METRICS or not all(is_fine):
+    if len(numbers) > MAX_METRICS or not all(_is_number(n) or (optional and n is None) for n in numbers.values()):
         raise Fault(f'{what} holds something that is no number, or more than {MAX_METRICS}')
     return numbers
 
 
-def _check_texts(value: Any) -> None:
-    """Raises for a longer text; the depth is bounded by then."""
+def _check_values(value: Any) -> None:
+    """Raises for a long text, or a number that arithmetic could not handle; the depth is bounded by then."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         raise Fault(f'it holds a text of more than {MAX_TEXT} characters')
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check_texts(key)
-            _check_texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            _check_texts(item)
+    if _is_number(value) and not -MAX_NUMBER <= value <= MAX_NUMBER:  # false for NaN, too
+        raise Fault(f'it holds a number beyond {MAX_NUMBER:.0e}')
+    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in items:
+        _check_values(item)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant, records_of
 from opencompass_tooleval.core.errors import first_of
@@ -96,6 +97,7 @@ class HistoryRow:
     records: str
     version: str
     notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -116,18 +118,18 @@ class Entry:
 
     def anchor(self, name: str) -> str:
         """Returns the fragment of its row for a data set or a table: it depends on nothing else."""
-        parts = json_free(self.bundle.digest, self.model, name)
+        parts = _joined(self.bundle.digest, self.model, name)
         return f'r-{hashlib.sha256(parts).hexdigest()[:16]}'
 
 
-def json_free(*parts: str) -> bytes:
+def _joined(*parts: str) -> bytes:
     """Joins texts unambiguously: no name holds a NUL."""
     return '\0'.join(parts).encode('utf-8', 'surrogatepass')
 
 
 def page_of(model: str) -> str:
     """Returns the file of a model's page; it never changes."""
-    return f'model-{slug(model)[:60]}-{hashlib.sha256(json_free(model)).hexdigest()[:8]}.html'
+    return f'model-{slug(model)[:60]}-{hashlib.sha256(_joined(model)).hexdigest()[:8]}.html'
 
 
 def method_of(name: str) -> str:
@@ -271,6 +273,7 @@ class Leaderboard:
                     '' if count is None else str(count),
                     str(item.part('provenance').get('version') or ''),
                     caveats_of(item),
+                    item.part('provenance'),
                 )
 
 

@@ -127,19 +127,17 @@ def _write(board: Leaderboard, out: Path, faults: Sequence[str]) -> None:
         'faults': faults,
         'bundles': _bundles_table(board.bundles),
     }
-    write_page(
-        environment, 'leaderboard', 'index', out, context | {'title': 'Leaderboard', 'sections': list(board.sections())}
-    )
+    rankings = {'index': ('Leaderboard', list(board.sections()))}
+    rankings |= {family: (FAMILIES[family], sections) for family, sections in families.items()}
     (out / 'files').mkdir()
-    for family, sections in families.items():
-        write_page(environment, 'leaderboard', family, out, context | {'title': FAMILIES[family], 'sections': sections})
-    for section in (section for sections in [list(board.sections()), *families.values()] for section in sections):
-        for ranking in section.rankings[:1]:
-            save_table(board_table(ranking.board), out / 'files', latex=printed_table(ranking.board))
+    for name, (title, sections) in rankings.items():
+        write_page(environment, 'leaderboard', name, out, context | {'title': title, 'sections': sections})
+        for section in sections:
+            main = section.rankings[0].board
+            save_table(board_table(main), out / 'files', latex=printed_table(main))
     for model in board.models:
-        write_page(
-            environment, 'leaderboard_model', page_of(model).removesuffix('.html'), out, context | {'model': model}
-        )
+        name = page_of(model).removesuffix('.html')
+        write_page(environment, 'leaderboard_model', name, out, context | {'model': model})
     write_page(environment, 'bundles', 'bundles', out, context)
     save_table(context['bundles'], out / 'files')
     for name in SCRIPTS:
