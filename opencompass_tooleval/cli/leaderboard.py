@@ -13,6 +13,8 @@ from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.bundle import add_bundle
 
+NEEDED = 'jinja2'
+
 FolderArgument = Annotated[Path, typer.Argument(metavar='FOLDER', help='Folder of bundles (*.bundle).')]
 
 
@@ -32,8 +34,8 @@ def build_site(
     Raises:
         DataError: There is no bundle, ``out`` holds something else, or a library is not installed.
     """
-    if importlib.util.find_spec('jinja2') is None:
-        raise DataError(out, 'a leaderboard needs jinja2', fix="pip install 'opencompass-tooleval[report]'")
+    if importlib.util.find_spec(NEEDED) is None:
+        raise DataError(out, f'a leaderboard needs {NEEDED}', fix="pip install 'opencompass-tooleval[report]'")
     from opencompass_tooleval.report.leaderboard.site import write_site
 
     built = write_site(folder, out, include_private, partial(progress, 'reading'))

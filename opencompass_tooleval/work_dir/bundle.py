@@ -155,6 +155,7 @@ def _place(file: Path, content: bytes) -> bool:
         if _content(file) == content:
             return False
         raise DataError(file, 'there is another bundle of this name, and bundles are never changed: choose a new name')
+    file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(file) as temporary:
         temporary.write_bytes(content)
     return True

@@ -20,8 +20,10 @@ from tests.report.support import HOSTILE, add, detail, plain_run, result_of
 
 KEY = 'k-0123456789abcdef'
 CONFIG = """
-models = [dict(type='opencompass_tooleval.models.ToolEvalOpenAI', abbr='m', path='/home/somebody/models/qwen',
-               key='{key}', openai_api_base='http://10.0.0.7:8000/v1', temperature=0.5, extra_body=dict(top_p=0.9, secret='{key}'))]
+models = [
+    dict(type='opencompass_tooleval.models.ToolEvalOpenAI', abbr='m', path='/home/somebody/models/qwen', key='{key}',
+         openai_api_base='http://10.0.0.7:8000/v1', temperature=0.5, extra_body=dict(top_p=0.9, secret='{key}')),
+]
 """
 
 

@@ -18,6 +18,8 @@ function filterSections() {
 }
 
 const filters = ['filter', 'benchmark', 'method', 'since', 'published'].map((id) => document.getElementById(id)).filter(Boolean);
-for (const filter of filters) filter.addEventListener('input', filterSections);
+for (const filter of filters) {
+  for (const event of ['input', 'change']) filter.addEventListener(event, filterSections);
+}
 // A browser that goes back keeps what was entered.
 if (filters.some((filter) => (filter.type === 'checkbox' ? filter.checked : filter.value))) filterSections();
