@@ -28,6 +28,8 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 MODELS = 200
 GOAL = 1.0
+DOZEN = 12
+"""Metrics of an agent, without those of judges."""
 DRAWN = """
 addEventListener('load', () => requestAnimationFrame(() => requestAnimationFrame(() => {
   window.drawn = document.querySelector('.board tbody tr').offsetHeight > 0 && performance.now();
@@ -46,7 +48,7 @@ def data_sets() -> dict[str, list[str]]:
     loops = ('react', 'dfsdt', 'easytool')
     others += [f'toolbench_{group}-agent-{loop}' for group in ('g1', 'g2', 'g3') for loop in loops]
     for name in (f'tooleval-{other}' for other in others):
-        found[name] = [metric.name for metric in find_description(family_of(name)).metrics]
+        found[name] = [metric.name for metric in find_description(family_of(name)).metrics][:DOZEN]
     return {name: metrics for name, metrics in found.items() if metrics}
 
 

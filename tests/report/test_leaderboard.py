@@ -245,6 +245,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('leaderboard')
     native = {REVIEW: score(30), f'{REVIEW}-fc': score(20)}
     put(folder, '20260101', alpha=native, beta=score(25))
+    agent = score(7, benchmark='agents', subset='toolbench_g1')
+    put(folder, '20260201', beta={REVIEW: score(3), 'tooleval-toolbench_g1-agent-react': agent})
     put(folder, '20260301', beta=score(35), gamma=score(40, version='4'))
     put(folder, '20260401', delta={'tooleval-funcqa-one_hop-cot': score(9, benchmark='funcqa', subset='one_hop')})
     hostile = {HOSTILE: HOSTILE, 'judge': HOSTILE, 'encoder': HOSTILE}
@@ -294,7 +296,9 @@ def test_a_permanent_link_shows_its_row(browser: Browser, site: Path) -> None:
     assert row.text.startswith('2026-03-01') and '87.50' in row.text
     browser.driver.get(str(link).partition('#')[0])
     assert visible(browser, f'#{REVIEW}, h1') == ['beta']
-    assert len(browser.all('#results tbody tr')) == 2
+    assert len(browser.all('#results tbody tr')) == 4
+    ids = browser.driver.execute_script("return [...document.querySelectorAll('tr[id]')].map((row) => row.id)")
+    assert len(set(ids)) == len(ids) > 9, 'the table of an agent has the name of its data set'
     browser.check_quiet()
 
 

@@ -127,6 +127,11 @@ def _joined(*parts: str) -> bytes:
     return '\0'.join(parts).encode('utf-8', 'surrogatepass')
 
 
+def table_name(board: str) -> str:
+    """Returns a table's name for anchors: the table of an agent has the name of its data set."""
+    return f'table {board}'
+
+
 def page_of(model: str) -> str:
     """Returns the file of a model's page; it never changes."""
     return f'model-{slug(model)[:60]}-{hashlib.sha256(_joined(model)).hexdigest()[:8]}.html'
@@ -179,11 +184,13 @@ class Leaderboard:
     @cached_property
     def boards(self) -> tuple[Board, ...]:
         """Tables of the first page, one per benchmark and method, then those of the benchmarks' pages."""
-        overview, *rest = boards(self.material, published_columns()) or [None]
-        if overview and overview.name != OVERVIEW:
-            overview, rest = None, [overview, *rest]
+        tables = boards(self.material, published_columns())
+        rest = [board for board in tables if board.name != OVERVIEW]
+        overview = next((board for board in tables if board.name == OVERVIEW), None)
+        if overview is None:
+            return tuple(rest)
         parts: dict[tuple[str, str], list[str]] = {}
-        for column in overview.columns if overview else ():
+        for column in overview.columns:
             dataset = next(iter(overview.shares[column]))[0]
             parts.setdefault((family_of(dataset), method_of(dataset)), []).append(column)
         first = []
@@ -230,7 +237,7 @@ class Leaderboard:
     def _head(self, label: str, name: str) -> Head:
         entry = self.entries[label]
         date = entry.bundle.date[:10]
-        return Head(entry.model, entry.page, entry.anchor(name), date, date)
+        return Head(entry.model, entry.page, entry.anchor(table_name(name)), date, date)
 
     def history(self, model: str) -> Iterator[Ranking]:
         """Yields the tables of one model: a row per bundle, the latest first, and how their settings differ."""
@@ -246,7 +253,7 @@ class Leaderboard:
             latest = self._of(rows[0].model, datasets)
             for row in rows:
                 bundle = labels[row.model].bundle
-                anchor = labels[row.model].anchor(board.name)
+                anchor = labels[row.model].anchor(table_name(board.name))
                 heads[row.model] = Head(bundle.date, '', anchor, bundle.date[:10], bundle.digest[:12])
                 if unlike := differences(self._of(row.model, datasets), latest):
                     notes.append(f'{bundle.date} does not compare with the latest: {unlike}')
