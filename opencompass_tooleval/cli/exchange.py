@@ -12,9 +12,11 @@ import typer
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
+from opencompass_tooleval.core.redaction import redact
 from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
 from opencompass_tooleval.exports.writing import write_export
 from opencompass_tooleval.report.read import begun_pairs
+from opencompass_tooleval.work_dir.bundle import write_bundle
 from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.work_dir.exporting import Exporter, chosen_pairs
 from opencompass_tooleval.work_dir.importing import import_predictions
@@ -40,7 +42,7 @@ class Relationship(str, Enum):
 
 def export_run(
     work_dir: WorkDirArgument,
-    out: Annotated[Path, typer.Option('--out', '-o', help='Folder for the files.')],
+    out: Annotated[Path | None, typer.Option('--out', '-o', help='Folder for the files.')] = None,
     file_format: Annotated[
         FormatName,
         typer.Option('--format', help='Results, predictions and details, or the files of another program.'),
@@ -74,14 +76,25 @@ def export_run(
     include_private: Annotated[
         bool, typer.Option('--include-private', help='hugging-face: write results on your own tools too.')
     ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(metavar='FILE', help='Write results for tooleval leaderboard there, without prompts or answers.'),
+    ] = None,
 ) -> None:
     """Writes a run to files to publish, or for another program, and prints the files. Uploads nothing.
 
     Raises:
-        DataError: There is nothing to export, or a file is damaged.
-        ValueError: An option has another form.
+        DataError: There is nothing to export, a file is damaged, or the bundle is there with another content.
+        ValueError: An option has another form, or there is neither ``--out`` nor ``--bundle``.
     """
+    if out is None and bundle is None:
+        raise ValueError('tooleval export needs --out DIR, --bundle FILE, or both')
     work, show = WorkDir.find(work_dir), partial(progress, 'exporting')
+    if bundle is not None:
+        digest, rows = write_bundle(work, bundle, chosen_pairs(work, models or ('*',), datasets or ('*',)), redact)
+        print(f'{bundle}: {rows} results, sha256 {digest}')
+    if out is None:
+        return
     if file_format.value in ROW_FORMATS:
         exporter = Exporter(work, models or ('*',), datasets or ('*',))
         for file, count in exporter.export(out, file_format.value, prompts, show).items():

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import Message, object_arguments
 from opencompass_tooleval.core.metrics import lower_is_better, words_of_metric
-from opencompass_tooleval.core.tool_messages import object_arguments
 from opencompass_tooleval.core.trials import Estimate
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import read_others, spending_of

@@ -12,9 +12,8 @@ from typing import Any
 from opencompass_tooleval.core.answer import CUT
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.labels import words_of_reason
-from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.messages import TOOL, Message, object_arguments
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics, words_of_metric
-from opencompass_tooleval.core.tool_messages import object_arguments
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import Spending, read_others, spending_of
 from opencompass_tooleval.exports.evaluation import Evaluation, Sample

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
-from opencompass_tooleval.models.api.redaction import redact, remember_headers, remember_keys
+from opencompass_tooleval.core.redaction import redact, remember_headers, remember_keys
 
 _SETTING = 2_000
 _MOST_SETTINGS = 100

@@ -196,6 +196,9 @@ def chosen_pairs(
 class Exporter:
     """Writes a run, or parts of it, to a folder. The same run gives the same bytes.
 
+    Attributes:
+        pairs: Models and data sets, sorted.
+
     Args:
         work: The run.
         models: Patterns of the models' abbrs.
