@@ -21,10 +21,10 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
     schema = inner.get('parameters')
     if schema is not None and not isinstance(schema, dict):
         raise DataError(path, "the function's 'parameters' are no JSON schema", inner['name'])
-    given = schema or {}
+    schema = schema or {}
     description = str(inner.get('description') or '')
     try:
-        resolved = Resolver(given).resolve({key: given[key] for key in _READ if key in given})
+        resolved = Resolver(schema).resolve({key: schema[key] for key in _READ if key in schema})
     except ValueError as error:
         raise DataError(path, str(error), inner['name']) from error
     required, optional = schema_parameters(resolved)
