@@ -598,7 +598,7 @@ def test_texts_are_read_in_linear_time(name: str) -> None:
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
-    'cli/make_tasks.py': 'a name that the user gives',
+    'making/made_set.py': 'a name that the user gives',
     'core/subset_names.py': 'names of files and data sets',
     'core/tool_set.py': 'names of tools, the first 512 characters',
     'work_dir/importing.py': 'one class of characters, in names',
