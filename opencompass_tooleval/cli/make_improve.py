@@ -126,7 +126,7 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
         columns = ('before', 'after', 'difference', '95% interval', 'tasks')
         table = numbers_table('held-out half', 'metric', *columns, plain=True)
         for metric, one in held_out['metrics'].items():
-            interval = '-' if one['low'] is None else f'[{one["low"]:+.1f}, {one["high"]:+.1f}]'
+            interval = f'[{one["low"]:+.1f}, {one["high"]:+.1f}]'
             numbers = (
                 f'{one["before"]:.1f}',
                 f'{one["after"]:.1f}',
@@ -137,14 +137,11 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
             table.add_row(metric, *numbers)
         Console().print(table, markup=False, highlight=False)
     _say(f'solved: {held_out["says"]}')
-    counted = row['tokens']['documentation']
+    counted = row['tokens']
     if counted:
         saved = counted['reduction'] or 0.0
         share = f'{abs(saved):.1f}% {"more" if saved < 0 else "fewer"}'
         _say(f'documentation of all tools: {counted["before"]} -> {counted["after"]} tokens of {tokenizer} ({share})')
-    old, new = row['tokens']['prompts_per_run']
-    if old is not None and new is not None:
-        _say(f'prompts of a run, held-out half: {old:.0f} -> {new:.0f} tokens')
     if note:
         _say(f'NOTE {note}')
     _say(f'wrote {out}: {RESULT_FILE}, {DIFF_FILE}, {DESCRIPTIONS_FILE}')

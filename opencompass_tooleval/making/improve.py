@@ -104,58 +104,38 @@ class Improvement:
         names = {one.task.id for one in tasks}
         return [run for run in self.before if run.made.task.id in names]
 
-    def differences(self) -> dict[str, dict[str, float | int | None]]:
+    def differences(self) -> dict[str, dict[str, float]]:
         """Compares the old documentation with the new one on the held-out half, by a bootstrap over its tasks.
 
         Returns:
-            Metric -> ``before`` and ``after``, 0-100, ``delta``, ``low`` and ``high`` of the 95% interval (None where
-            there are fewer than ``FEWEST`` tasks), and ``tasks``.
+            Metric -> ``before`` and ``after``, 0-100, ``delta``, ``low`` and ``high`` of the 95% interval, ``tasks``;
+            without metrics that fewer than ``FEWEST`` tasks have.
         """
-        sides = [(_values(runs, name) for runs in (self._of(self.held_out), self.after)) for name in METRICS]
-        found = {name: tuple(side) for name, side in zip(METRICS, sides, strict=True)}
-        dataset = f'made_{self.made.name}'
-        pairs = {name: paired for name, (old, new) in found.items() if (paired := pair_up([old], [new]))}
-        intervals = intervals_of({(dataset, name): paired for name, paired in pairs.items()})
-        rows: dict[str, dict[str, float | int | None]] = {}
-        for name, (old, new) in found.items():
-            if old and new:
-                interval = intervals.get((dataset, name))
-                before, after = pairs[name].means() if interval else (_mean(old), _mean(new))
-                rows[name] = {
-                    'before': before,
-                    'after': after,
-                    'delta': after - before,
-                    'low': interval.low if interval else None,
-                    'high': interval.high if interval else None,
-                    'tasks': interval.pairs if interval else len(old),
-                }
+        old, dataset = self._of(self.held_out), f'made_{self.made.name}'
+        paired = {(dataset, name): pair_up([_values(old, name)], [_values(self.after, name)]) for name in METRICS}
+        pairs = {score: one for score, one in paired.items() if one}
+        rows = {}
+        for (_, name), interval in intervals_of(pairs).items():
+            before, after = pairs[dataset, name].means()
+            ends = {'delta': interval.delta, 'low': interval.low, 'high': interval.high, 'tasks': interval.pairs}
+            rows[name] = {'before': before, 'after': after, **ends}
         return rows
 
-    def tokens(self) -> dict[str, Any]:
-        """Counts tokens: of the documentation of each tool, and of the prompts of a run, where the server says so."""
-        stats = self._token_stats()
-        prompts = [_prompt_tokens(runs) for runs in (self._of(self.held_out), self.after)]
-        counted = {'before': stats.before, 'after': stats.after, 'reduction': stats.reduction} if stats else None
-        per_tool = {tool.name: [tool.before, tool.after] for tool in stats.tools} if stats else {}
-        return {'documentation': counted, 'per_tool': per_tool, 'prompts_per_run': prompts}
-
-    def _token_stats(self) -> TokenStats | None:
+    def tokens(self) -> dict[str, Any] | None:
+        """Counts the tokens of the documentation of each tool and of all; None without a tokenizer."""
         count = self.options.count
         if count is None:
             return None
-        old, new = (
-            {name: count(tool_text([tool])) for name, (tool, _) in tools_of(tasks).items()}
-            for tasks in (
-                [one.task for one in self.made.tasks],
-                [with_changes(one.task, self.changes) for one in self.made.tasks],
-            )
-        )
-        return TokenStats(tuple(ToolTokens(name, old[name], new[name]) for name in old), (), ())
+        tasks = [one.task for one in self.made.tasks]
+        old, new = tools_of(tasks), tools_of(with_changes(task, self.changes) for task in tasks)
+        each = (ToolTokens(name, count(tool_text([old[name][0]])), count(tool_text([new[name][0]]))) for name in old)
+        stats = TokenStats(tuple(each), (), ())
+        per_tool = {tool.name: [tool.before, tool.after] for tool in stats.tools}
+        return {'before': stats.before, 'after': stats.after, 'reduction': stats.reduction, 'per_tool': per_tool}
 
     def to_row(self) -> dict[str, Any]:
         """Returns the JSON values of ``improve.json``; after the rewriting only of the held-out half."""
-        rows = self.differences()
-        options = self.options
+        rows, options = self.differences(), self.options
         by_half = {'first': self.first, 'held_out': self.held_out}
         return {
             'tooleval_improvement': VERSION,
@@ -169,7 +149,7 @@ class Improvement:
             'settings': [settings_hash(options.model), settings_hash(options.rewriter)],
             'split': {name: [one.task.id for one in tasks] for name, tasks in by_half.items()},
             'before': {
-                'solved': {name: _mean(_values(self._of(tasks), SOLVED)) for name, tasks in by_half.items()},
+                'solved': 100 * sum(run.is_solved for run in self.before) / len(self.before),
                 'confusion': confusion(self.before),
                 'reasons': reasons_of(self.before),
                 'losses': [run.to_row() for run in self.before if not run.is_solved],
@@ -179,7 +159,7 @@ class Improvement:
             'held_out': {
                 'level': LEVEL,
                 'metrics': rows,
-                'says': verdict(rows.get(SOLVED)),
+                'says': verdict(rows.get(SOLVED), bool(self.changes)),
                 'confusion': confusion(self.after),
                 'reasons': reasons_of(self.after),
                 'losses': [run.to_row() for run in self.after if not run.is_solved],
@@ -198,29 +178,18 @@ def _values(runs: Sequence[Run], metric: str) -> RecordValues:
     return {name: (math.fsum(some) / len(some), float(len(some))) for name, some in values.items()}
 
 
-def _mean(values: RecordValues) -> float:
-    weight = math.fsum(weight for _, weight in values.values())
-    return 100 * math.fsum(value * weight for value, weight in values.values()) / weight
-
-
-def _prompt_tokens(runs: Sequence[Run]) -> float | None:
-    """Mean over runs of the tokens of their prompts; None where a server does not say."""
-    steps = [step.usage for run in runs if run.score.trajectory for step in run.score.trajectory.steps]
-    known = [int(usage['prompt']) for usage in steps if usage and isinstance(usage.get('prompt'), int)]
-    return sum(known) / len(runs) if known and len(known) == len(steps) else None
-
-
-def verdict(row: Mapping[str, float | int | None] | None) -> str:
+def verdict(row: Mapping[str, float] | None, is_rewritten: bool) -> str:
     """Says what a difference on the held-out half shows.
 
     Args:
-        row: The row of ``solved`` of :meth:`Improvement.differences`; None if nothing was rewritten.
+        row: The row of ``solved`` of :meth:`Improvement.differences`; None if there is none.
+        is_rewritten: Whether anything was rewritten.
     """
-    if row is None:
+    if not is_rewritten:
         return 'nothing was rewritten, so that nothing was measured'
-    low, high, tasks = row['low'], row['high'], row['tasks'] or 0
-    if low is None or high is None:
-        return f'no interval can be given: it needs {FEWEST} tasks in the held-out half, which has {tasks}'
+    if row is None:
+        return f'no interval can be given: it needs {FEWEST} tasks in the held-out half'
+    low, high, tasks = row['low'], row['high'], row['tasks']
     if tasks < FEWEST_TO_CLAIM:
         return f'{tasks} tasks in the held-out half are too few to show a difference: it takes {FEWEST_TO_CLAIM}'
     if low > 0:
