@@ -47,6 +47,7 @@ INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
 NOT_RUN = {
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     'make test': 'runs this very test',
+    'tooleval demo': 'tests/test_end_to_end.py runs it',
     "pip install -c constraints.txt '.[offline,report]'": 'installs 6 GB; tests/test_installs.py (make test-long) does',
     'pip wheel --no-deps -w dist .': 'tests/test_packaging.py builds the wheel',
     'pip install "$(ls dist/opencompass_tooleval-*.whl)[offline,report]"': 'tests/test_packaging.py installs the wheel',

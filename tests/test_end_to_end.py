@@ -100,14 +100,14 @@ class Run:
         environment: What differs from this process's environment.
         status: Exit status of the last call.
         server: The server that it asked, if there is one.
-        program: Whether the command is a program of its own, and not a fork.
+        program: The command, if it is a program of its own; '' for a fork of ``opencompass``.
     """
 
     cwd: Path
     environment: dict[str, str]
     status: int | None = None
     server: ModelServer | None = None
-    program: bool = False
+    program: str = ''
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[bytes] | Fork:
         """Starts the command; what it says goes to a file."""
@@ -117,7 +117,7 @@ class Run:
             return start_opencompass(*arguments, cwd=self.cwd, env=environment, output=self.cwd / 'said.txt')
         with (self.cwd / 'said.txt').open('ab') as said:
             return subprocess.Popen(
-                [str(BIN / 'opencompass'), *map(str, arguments)],
+                [str(BIN / self.program), *map(str, arguments)],
                 cwd=self.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -147,7 +147,7 @@ class Run:
     @property
     def folder(self) -> Path:
         """The folder of the experiment, of which there must be exactly one."""
-        (folder,) = (self.cwd / 'out').iterdir()
+        (folder,) = (self.cwd / 'out').glob('[0-9]*_[0-9]*')  # beside a report
         return folder
 
     def predictions(self, model: str, stem: str) -> list[dict[str, Any]]:
@@ -196,8 +196,10 @@ class Bench:
 
 
 def run_demo(bench: Bench) -> Run:
-    """The demo config as it is shipped."""
-    return bench.new('demo').go(ROOT / 'opencompass_tooleval' / 'configs' / 'eval_demo.py', '-w', 'out')
+    """``tooleval demo``: the demo config as it is shipped, and its report."""
+    run = bench.new('demo')
+    run.program = 'tooleval'
+    return run.go('demo', '-w', 'out')
 
 
 WRAPPER_STEMS = ('instruct_v2', 'review_str_v2', 'retrieve_str_v2')
@@ -224,7 +226,7 @@ def run_command_line(bench: Bench) -> Run:
     shutil.copytree(DEMO / 'EN', cache / 'data' / 'teval' / 'EN')
     told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cache)
     run = bench.new('command_line', COMPASS_DATA_CACHE=str(cache), TOOLEVAL_ENCODER='offline')
-    run.program = True
+    run.program = 'opencompass'
     datasets = '--datasets tooleval_teval_gen/tooleval_teval_en_v2_datasets'
     arguments = f'{datasets} --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
     model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '32', '-w', 'out')
@@ -396,6 +398,7 @@ TABLES = {'EN': 'tooleval-teval_v2', 'ZH': 'tooleval-teval_v2_zh'}
 def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
     assert demo_run.status == 0, demo_run.said[-3000:]
     assert not demo_run.missing()
+    assert (demo_run.cwd / 'out' / 'report' / 'index.html').is_file()
     assert max(map(len, demo_run.said.splitlines())) < 1_000  # a terminal shows it
     oracle, noisy = demo_run.table('oracle'), demo_run.table('oracle-noise-0.3')
     for table in TABLES.values():

@@ -52,6 +52,7 @@ from opencompass_tooleval.benchmarks.ultratool import records as ultratool_recor
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
+from opencompass_tooleval.core import redaction
 from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
@@ -77,7 +78,6 @@ from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.making.facts import find_facts
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import read_plan, read_query, read_verdict
-from opencompass_tooleval.models.api import redaction
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
@@ -524,7 +524,7 @@ READERS: Mapping[str, Reader] = {
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')
     ),
-    'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'models/api/redaction.py')),
+    'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],
         ('core/refusal.py', 'instructions/validate_description.py'),

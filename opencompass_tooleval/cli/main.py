@@ -11,6 +11,7 @@ import typer
 
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError, shorten
+from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.embedding.locate import EncoderMissingError
 
 COMMANDS = {
@@ -130,5 +131,5 @@ def main() -> None:
     try:
         app()
     except (DataError, EncoderMissingError, ValueError, OSError) as error:
-        typer.echo(shorten(f'tooleval: {error}'), err=True)
+        typer.echo(printable(shorten(f'tooleval: {error}')), err=True)
         raise SystemExit(1) from error

@@ -14,6 +14,7 @@ from rich.table import Table
 from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.jsonable import printable
 
 if TYPE_CHECKING:
     from opencompass_tooleval.core.similarity import Similarity
@@ -84,7 +85,7 @@ def _show(console: Console, report: Mapping[str, Any], found: Sequence[Gate]) ->
     console.print(table, markup=False, highlight=False)
     for gate in found:
         if gate.faults:
-            faults = [shorten(f'{task}: {fault}', 200) for task, fault in gate.faults.items()]
+            faults = [printable(shorten(f'{task}: {fault}', 200)) for task, fault in gate.faults.items()]
             console.print(
                 f'{gate.name}: {first_of(faults, _MOST_FAULTS)}', markup=False, highlight=False, soft_wrap=True
             )

@@ -23,6 +23,7 @@ from opencompass_tooleval.cli.options import (
     ToolsOption,
 )
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
+from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
 
 
@@ -220,7 +221,7 @@ def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
 
 def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     cost = '' if report['cost'] is None else f', cost {report["cost"]:.4f}'
     say(f'{report["calls"]} requests, {report["tokens"]} tokens{cost}')
@@ -233,8 +234,8 @@ def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
         return 1
     if not report['tasks']:
         say(
-            f'FAILED no task was made: {out / DROPPED_FILE} has the reason of each draft. The answers of the models are '
-            f'kept: to ask again, remove {out}'
+            f'FAILED no task was made: {out / DROPPED_FILE} has the reason of each draft. The answers are kept: '
+            f'to ask the models again, remove {out}'
         )
         return 1
     say(f'wrote {out}: {report["tasks"]} of {report["wanted"]} tasks, {report["single_path"]} with one possible path')

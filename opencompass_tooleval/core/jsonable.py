@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from typing import Any
+from unicodedata import category
 
 from opencompass_tooleval.core.bounds import MAX_BITS
 
@@ -15,6 +16,11 @@ MAX_DEPTH = 120
 def clean_text(text: str) -> str:
     """Replaces lone surrogates, which no UTF-8 file can hold, by their escape (``\\udc80`` as six characters)."""
     return text.encode('utf-8', 'backslashreplace').decode('utf-8')
+
+
+def printable(text: str) -> str:
+    """Replaces control characters, which would act on a terminal, by their escapes; line breaks and tabs stay."""
+    return ''.join(sign if sign in '\n\t' or category(sign) != 'Cc' else f'\\x{ord(sign):02x}' for sign in text)
 
 
 def to_jsonable(value: Any, depth: int = 0) -> Any:

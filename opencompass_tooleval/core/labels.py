@@ -169,6 +169,16 @@ SOURCES: dict[str, Words] = {
 }
 """Where an observation came from -> its words, as ``environments.observation.SOURCES``."""
 
+TASK_KINDS: dict[str, Words] = {
+    'ordinary': Words('ordinary', 'the request needs one or more tools'),
+    'no_tool': Words('no tool needed', 'the request can be answered without a tool'),
+    'missing_parameter': Words('parameter missing', 'the agent has to ask for a value'),
+    'forbidden': Words('tool forbidden', 'the request rules out a tool that would help'),
+    'siblings': Words('similar tools', 'tools are offered that are easily confused'),
+    'recovery': Words('error to recover from', 'the first call of a tool fails'),
+}
+"""Kind of a task of a set that is made from a user's tools -> its name."""
+
 FAULTS: dict[str, Words] = {
     'unknown_tool': Words('error: unknown tool', 'no tool of this name was offered, and the model gets this error'),
     'wrong_arguments': Words('error: wrong arguments', 'the tool rejects these arguments'),

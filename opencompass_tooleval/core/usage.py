@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 TOKENS = ('prompt', 'completion', 'reasoning', 'cached')
@@ -52,7 +52,7 @@ class Usage:
 
     def to_payload(self) -> dict[str, Any]:
         """Returns the known numbers as JSON values."""
-        payload = {name: value for name, value in asdict(self).items() if value not in (None, '', ())}
+        payload = {name: value for name, value in vars(self).items() if value not in (None, '', ())}
         if not self.counted:
             del payload['counted']
         return payload

@@ -24,7 +24,7 @@ FAILED = 'execution:error'
 
 @dataclass(frozen=True)
 class Executed:
-    """What is wrong with the gold calls of a task.
+    """Fault of the gold calls of a task.
 
     Attributes:
         reason: As ``area:code``.

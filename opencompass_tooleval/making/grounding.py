@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text
@@ -12,10 +12,13 @@ from opencompass_tooleval.work_dir.data_files import read_text
 
 MAX_RESOURCES = 400
 MAX_RESOURCE_CHARS = 1_500
+MAX_SERVER_RESOURCES = 100
+"""Resources of a server that are read."""
 MAX_SHOWN_CHARS = 5_000
 """Characters of all resources that one request shows."""
 
 _HEAD_BYTES = 600
+_MAX_URI = 200
 
 
 def fixture_resources(folder: Path) -> Iterator[str]:
@@ -35,6 +38,12 @@ def state_resources(state: State) -> Iterator[str]:
     for name, value in state.items():
         if not name.startswith('file '):
             yield f'{name} returns:\n{bounded_text(value, MAX_RESOURCE_CHARS)}'
+
+
+def server_resources(texts: Mapping[str, str]) -> Iterator[str]:
+    """Describes resources of an MCP server: URI -> text."""
+    for uri, text in texts.items():
+        yield f'Resource {bounded_text(uri, _MAX_URI)} holds:\n{bounded_text(text, MAX_RESOURCE_CHARS)}'
 
 
 def document_resources(files: Sequence[Path]) -> Iterator[str]:

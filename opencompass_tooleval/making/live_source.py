@@ -16,7 +16,12 @@ from opencompass_tooleval.environments.fixture import folder_state
 from opencompass_tooleval.environments.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset
-from opencompass_tooleval.making.grounding import fixture_resources, state_resources
+from opencompass_tooleval.making.grounding import (
+    MAX_SERVER_RESOURCES,
+    fixture_resources,
+    server_resources,
+    state_resources,
+)
 from opencompass_tooleval.making.made_set import FIXTURE_FOLDER
 from opencompass_tooleval.making.tool_source import ToolSource, live_tools
 
@@ -88,7 +93,7 @@ def open_live_source(
         if not tools:
             raise ValueError(f'{live.name}: it marks none of its tools as reading only; name tools with --allow')
         state = check_reset(live, parsed).state if parsed else {}
-        first, volatile = _read_twice(live, parsed)
+        held, first, volatile = _read_twice(live, parsed)
     except BaseException:
         live.close()
         raise
@@ -97,7 +102,7 @@ def open_live_source(
     if volatile:
         write_bank(volatile, folder / FROZEN_FILE)
         bank, settings['bank'] = open_bank(str((folder / FROZEN_FILE).resolve())), FROZEN_FILE
-    resources = [*state_resources(state | first), *documents]
+    resources = [*held, *state_resources(state | first), *documents]
     if fixture:
         resources = [*fixture_resources(folder / fixture), *resources]
     environment = Environment(bank, errors=MCP_ERRORS, live=live, probes=parsed)
@@ -106,11 +111,12 @@ def open_live_source(
     return source
 
 
-def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[State, list[RecordedCall]]:
-    """Calls each tool that only reads and requires no arguments, in two trials.
+def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[list[str], State, list[RecordedCall]]:
+    """Reads the server's resources, and calls each tool that only reads and requires no arguments, in two trials.
 
     Returns:
-        What they answered; the calls that were answered differently, with the first answer.
+        The resources that were the same; what the tools answered; the calls that were answered differently, with the
+        first answer.
     """
     known = {probe.name for probe in probes if isinstance(probe, CallProbe)}
     reads = [
@@ -118,18 +124,19 @@ def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[State, list[R
         for tool in live.listed
         if only_reads(tool) and not tool['inputSchema'].get('required') and tool['name'] not in known
     ]
-    if not reads:
-        return {}, []
     with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
-        first = _read(one, reads)
+        held, first = one.resources(MAX_SERVER_RESOURCES), _read(one, reads)
+        if not held and not reads:
+            return [], {}, []
         time.sleep(PAUSE)
-        second = _read(other, reads)
+        held_again, second = other.resources(MAX_SERVER_RESOURCES), _read(other, reads)
     volatile = [
         RecordedCall(CHECK_TASK, '', read.name, {}, first[str(read)])
         for read in reads
         if str(read) in first and first[str(read)] != second.get(str(read))
     ]
-    return first, volatile
+    same = {uri: text for uri, text in held.items() if held_again.get(uri) == text}
+    return list(server_resources(same)), first, volatile
 
 
 def _read(trial: LiveTrial, reads: Sequence[CallProbe]) -> State:

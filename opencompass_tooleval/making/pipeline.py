@@ -191,7 +191,8 @@ class Making:
             if written is None:
                 self.failed[name] = str(outcome.infra)
             elif written.reason:
-                self._drop(draft, QUERY, written.reason, written.query)
+                words = '; '.join(filter(None, (written.detail, written.query)))
+                self._drop(draft, QUERY, written.reason, words)
             else:
                 schemas = tuple(tools[tool].schema for tool in draft.offered)
                 documents = {tool: tools[tool].document for tool in draft.offered}

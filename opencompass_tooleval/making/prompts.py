@@ -53,7 +53,7 @@ What the request is meant to be: {kind}
 Rewrite it in {language} so that it is natural, unambiguous and complete for its purpose. Keep every name and value. Do
 not mention tools, functions or parameters. It is solvable if an agent with these tools can do what is meant.
 
-Reply with JSON only: {{"query": "...", "solvable": true}}"""
+Reply with JSON only: {{"query": "...", "solvable": true or false}}"""
 
 OPERATIONS = {
     'generalise': """Rewrite this request so that it keeps its purpose but concerns another situation, other things or
@@ -78,7 +78,8 @@ Write in {language}. Do not mention tools, functions or parameters.
 Reply with JSON only: {{"query": "..."}}"""
 
 QUERY_FORM = '{"query": "..."}'
-REFINED_FORM = '{"query": "...", "solvable": true}'
+# No example value: a small model copies the form, and would find everything solvable, and accept it.
+REFINED_FORM = '{"query": "...", "solvable": true or false}'
 
 PLAN = """You plan how an agent carries out a user's request with tools.
 
@@ -111,9 +112,9 @@ Final answer: {answer}
 Accept only if everything that was requested is done, nothing else was changed, and each statement of the final answer
 agrees with the responses.
 
-Reply with JSON only: {{"accept": true, "why": "..."}}"""
+Reply with JSON only: {{"why": "...", "accept": true or false}}"""
 
-REVIEW_FORM = '{"accept": true, "why": "..."}'
+REVIEW_FORM = '{"why": "...", "accept": true or false}'
 
 REVIEW_KINDS = {
     'ordinary': '',

@@ -23,10 +23,12 @@ class Written:
     Attributes:
         query: The query; ``''`` if there is none.
         reason: Why there is none, as ``area:code``.
+        detail: The same in a sentence.
     """
 
     query: str = ''
     reason: str = ''
+    detail: str = ''
 
 
 def kind_text(draft: Draft) -> str:
@@ -56,7 +58,7 @@ def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -
         asked = _prompt(prompts.OPERATE, operation=operation, query=written, **shown)
         written = yield from ask_until_usable(asked, read, prompts.QUERY_FORM, Limit())
     if isinstance(written, list):
-        return Written(reason=written[0].code)
+        return Written('', written[0].code, written[0].message)
     refined = yield from ask_until_usable(
         _prompt(prompts.REFINE, query=written, **shown),
         partial(read_refined, tools=schemas),
@@ -64,7 +66,7 @@ def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -
         Limit(),
     )
     if isinstance(refined, list):
-        return Written(reason=refined[0].code)
+        return Written(written, refined[0].code, refined[0].message)
     query, is_solvable = refined
     return Written(query) if is_solvable else Written(query, NOT_SOLVABLE)
 

@@ -51,7 +51,7 @@ def read_query(reply: str, tools: Sequence[ToolSchema]) -> str | list[Fault]:
     if isinstance(read, Fault):
         return [read]
     query = clean_text(read['query']).strip() if isinstance(read['query'], str) else ''
-    if not query:
+    if not any(letter.isalnum() for letter in query):  # '...' is a copy of the form
         return [Fault(NO_QUERY, 'The query is empty.')]
     if len(query) > MAX_QUERY:
         return [Fault(TOO_LONG, f'The query has more than {MAX_QUERY} characters.')]
@@ -76,7 +76,8 @@ def read_plan(reply: str) -> tuple[str, ...] | list[Fault]:
     if isinstance(read, Fault):
         return [read]
     steps = read['steps'] if isinstance(read['steps'], list) else []
-    texts = tuple(clean_text(step).strip()[:_MAX_STEP] for step in steps if isinstance(step, str) and step.strip())
+    written = [step for step in steps if isinstance(step, str) and any(letter.isalnum() for letter in step)]
+    texts = tuple(clean_text(step).strip()[:_MAX_STEP] for step in written)
     if not texts or len(texts) > MAX_STEPS:
         return [Fault(NO_STEPS, f'"steps" has to be a list of 1 to {MAX_STEPS} sentences.')]
     return texts

@@ -177,15 +177,16 @@ def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
 def score_made_predictions(
     tasks: Sequence[Task], predictions: Sequence[Answer], reviewed: Mapping[str, bool]
 ) -> list[MadeScore]:
-    """Scores a made set with :func:`~opencompass_tooleval.agents.scoring.score_predictions`.
+    """Scores a made set: one score per task, in the same order.
 
     Args:
         tasks: The tasks.
-        predictions: As there.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason counts as wrong.
         reviewed: Task -> whether a person has looked at it.
 
     Raises:
-        ValueError: As there, or the order of a goal cannot be kept.
+        ValueError: The numbers of tasks and predictions differ, a prediction is no trajectory, or the order of a goal
+            cannot be kept.
     """
     scores = score_predictions(tasks, predictions, score_made)
     made = (

@@ -38,7 +38,7 @@ class Attempt:
     Attributes:
         solution: What was done; None if the model did not come to an end.
         reason: Why it does not count, as ``area:code``; ``''`` if it does.
-        detail: The reviewer's words.
+        detail: The reviewer's words, or what is wrong with the last reply.
     """
 
     solution: Solution | None
@@ -69,7 +69,7 @@ def solve(
     asked = prompts.PLAN.format(query=task.query, tools=tool_text(task.tools), most=MAX_STEPS)
     plan = yield from ask_until_usable((Message('user', asked),), read_plan, prompts.PLAN_FORM, Limit())
     if isinstance(plan, list):
-        return Attempt(None, plan[0].code)
+        return Attempt(None, plan[0].code, plan[0].message)
     numbered = '\n'.join(f'{number}. {step}' for number, step in enumerate(plan, 1))
     planned = replace(
         task,
@@ -87,7 +87,7 @@ def solve(
         (Message('user', review),), read_verdict, prompts.REVIEW_FORM, Limit(), REVIEWER if has_reviewer else ''
     )
     if isinstance(verdict, list):
-        return Attempt(done, verdict[0].code)
+        return Attempt(done, verdict[0].code, verdict[0].message)
     is_accepted, why = verdict
     return Attempt(done, '' if is_accepted else REFUSED, why)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import mcp_types as types
@@ -19,6 +22,7 @@ from pydantic import ValidationError
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.redaction import redact, remember_headers
 from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.mcp_servers.server import (
     DISCONNECTED,
@@ -103,13 +107,61 @@ class Connection:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Calls a tool; returns within the limits, for any behaviour of the server."""
+
+        async def ask(seconds: float) -> ToolAnswer:
+            result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
+            return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
+
+        return await self._answer(ask)
+
+    async def resources(self, most: int) -> dict[str, str]:
+        """Reads its resources, for at most the time of a start.
+
+        Args:
+            most: Maximum number of resources that are read.
+
+        Returns:
+            URI -> text, up to 200,000 characters. Resources without text and those that cannot be read are left out.
+        """
+        if self.client.server_capabilities.resources is None:
+            return {}
+        texts: dict[str, str] = {}
+        with anyio.move_on_after(self.server.limits.start_seconds):
+            for uri in await self._uris(most):
+                answer = await self._answer(partial(self._read, uri))
+                if answer.text and not answer.error:
+                    texts[clean_text(uri)] = answer.text
+        return texts
+
+    async def _uris(self, most: int) -> list[str]:
+        """The first resources of the list; where a page is missing, those before it."""
+        found: dict[str, None] = {}
+        cursor: str | None = None
+        for _ in range(most):  # pages may be empty
+            try:
+                page = await self.client.list_resources(cursor=cursor)
+            except (MCPError, RuntimeError, ValidationError):
+                break
+            found.update(dict.fromkeys(resource.uri for resource in page.resources))
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= most:
+                break
+        return list(found)[:most]
+
+    async def _read(self, uri: str, seconds: float) -> ToolAnswer:
+        read = await self.client.read_resource(uri)
+        texts = (part.text for part in read.contents if isinstance(part, types.TextResourceContents))
+        return ToolAnswer(clean_text('\n'.join(texts)[:MAX_CHARS]))
+
+    async def _answer(self, ask: Callable[[float], Awaitable[ToolAnswer]]) -> ToolAnswer:
+        """Asks the server within the limits, for any behaviour of it; ``ask`` takes the seconds of a request."""
         if self.failed:
             return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
         seconds = self.server.limits.call_seconds
         self.state.disconnected = ''  # such as of a stream that the SDK has opened again
         try:
             with anyio.fail_after(2 * seconds):  # the SDK's bound is for each of several requests
-                result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
+                answer = await ask(seconds)
         except TimeoutError:
             answer = _slow(seconds)
         except MCPError as error:
@@ -117,8 +169,6 @@ class Connection:
         except (RuntimeError, ValidationError) as error:  # RuntimeError: from the SDK, for answers outside the schema
             said = shorten(_first_line(error), _MOST_SAID)
             answer = ToolAnswer(f'The server broke its own contract: {said}', INVALID_OUTPUT)
-        else:
-            answer = ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
         if answer.error in FATAL:
             self.failed = answer.error
         return answer
@@ -158,6 +208,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
         ServerError: It cannot be started or reached within its limits.
     """
     limits, state = server.limits, ServerState()
+    _remember_keys_of(server)
     is_connected = False
     try:
         async with AsyncExitStack() as stack:
@@ -201,7 +252,13 @@ def _slow(seconds: float) -> ToolAnswer:
 
 
 def _first_line(error: BaseException) -> str:
-    return clean_text((str(error).strip().splitlines() or [''])[0])
+    return clean_text(redact((str(error).strip().splitlines() or [''])[0]))
+
+
+def _remember_keys_of(server: Server) -> None:
+    """Records the keys that a server is given, so that no message shows them if it repeats them."""
+    words = [part for word in server.command for part in word.split('=', 1)]  # --api-key VALUE, --api-key=VALUE
+    remember_headers({**dict(pairwise(words)), **dict(parse_qsl(urlsplit(server.url).query)), **server.env})
 
 
 def _text(result: types.CallToolResult) -> str:

@@ -16,6 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from opencompass_tooleval.core.redaction import redact
 from opencompass_tooleval.mcp_servers.server import Limits, Server
 
 _PATIENCE = 2.0
@@ -45,9 +46,12 @@ class ServerState:
 
     @property
     def last_words(self) -> str:
-        """The last line on its standard error, or the error of a failed connection."""
+        """The last line on its standard error, or the error of a failed connection, without keys."""
         lines = (self.stderr.strip() or self.disconnected).splitlines()
-        return lines[-1].strip() if lines else ''
+        last = lines[-1].strip() if lines else ''
+        # The beginning of a line that fills all of it is lost, and its first word may be the end of a key.
+        is_cut = len(lines) == 1 and len(self.stderr) == _MAX_STDERR
+        return redact(last.partition(' ')[2] if is_cut else last)
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import CUT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.messages import messages_payload, messages_text, normalise
@@ -24,6 +25,8 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
+
+_MAX_ANSWER = 5 * MAX_CHARS
 
 T = TypeVar('T')
 
@@ -224,7 +227,8 @@ class DialogueRunner:
                 self._put(queues, dialogue)
             ended = earlier = sum(dialogue.request is None for dialogue in everyone)
             bar.update(earlier)
-            while taken := queues.results():
+            while arrived_now := queues.results():
+                taken = [(dialogue, _bounded(answer)) for dialogue, answer in arrived_now]
                 for dialogue, answer in taken:
                     self._count(dialogue, answer)
                 spent = [answer.usage for dialogue, answer in taken if dialogue.request and not dialogue.request.model]
@@ -381,6 +385,11 @@ class DialogueRunner:
         if self.journal and rows:
             self.journal.append(rows)
         self._rows += len(rows)
+
+
+def _bounded(answer: Answer) -> Answer:
+    """Cuts a text that is longer than any model's answer, thoughts included: servers may send 32 MB, each journaled."""
+    return answer if len(answer.text) <= _MAX_ANSWER else replace(answer, text=answer.text[:_MAX_ANSWER])
 
 
 def _journal_answer(row: Mapping[str, Any]) -> Answer | None:

@@ -20,13 +20,13 @@ from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.redaction import redact, remember_headers, remember_keys
 from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.core.usage import Usage, with_failed
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
-from opencompass_tooleval.models.api.redaction import redact, remember_headers, remember_keys
 from opencompass_tooleval.models.api.reply import read_reply
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import ConcurrentQueue

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from opencompass_tooleval.core.benchmark import made_it
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.labels import Words
 from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics, words_of_metric
@@ -44,11 +45,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a model. ``source`` is the publication of its scores, '' if they are measured."""
+    """A row of a model.
+
+    Attributes:
+        model: Its name.
+        cells: Its scores.
+        source: The publication of its scores, '' if they are measured.
+        is_maker: True if it made one of the data sets.
+    """
 
     model: str
     cells: tuple[Cell, ...]
     source: str = ''
+    is_maker: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,18 @@ class Board:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     shares: Mapping[str, Mapping[Score, float]] = field(default_factory=dict)
+
+    @property
+    def without_makers(self) -> Board | None:
+        """The table of the models that did not make its data sets; None if no model did, or all did."""
+        others = [replace(row, cells=tuple(replace(cell, best=False) for cell in row.cells)) for row in self.rows]
+        others = [row for row in others if not row.is_maker]
+        measured = [row for row in others if not row.source]
+        if len(others) == len(self.rows) or not measured:
+            return None
+        rows = (*_mark_best(measured, self.columns), *(row for row in others if row.source))
+        name, title = f'{self.name}-without-makers', f'{self.title}, without models that made it'
+        return replace(self, name=name, title=title, rows=rows)
 
     @property
     def halves(self) -> tuple[str, ...]:
@@ -137,8 +158,11 @@ def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]
 
 def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], material: Material) -> Board:
     scored = material.by_pair()
+    datasets = {dataset for column in shares.values() for dataset, _ in column}
+    makers = {model for (model, dataset), entry in scored.items() if dataset in datasets and made_it(entry.result)}
     rows = [
-        Row(model, tuple(cell_of(model, column, scored) for column in shares.values())) for model in material.models
+        Row(model, tuple(cell_of(model, column, scored) for column in shares.values()), is_maker=model in makers)
+        for model in material.models
     ]
     rows = [row for row in rows if any(cell.value is not None or cell.caveats for cell in row.cells)]
     columns = tuple(shares)

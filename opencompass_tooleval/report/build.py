@@ -166,7 +166,8 @@ def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, form
     of_pages = (table for page in report.pages for table in page.tables)
     for table in (*of_pages, *about_runs, *map(as_table, report.figures)):
         save_table(table, folder)
-    for board in report.boards:
+    others = [board.without_makers for board in report.boards]
+    for board in (*report.boards, *filter(None, others)):
         save_table(board_table(board), folder, latex=printed_table(board))
     if formats:
         from opencompass_tooleval.report.plots import save  # matplotlib takes longer than a whole report

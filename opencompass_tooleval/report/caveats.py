@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, part_of, published_size, records_of
+from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, made_it, part_of, published_size, records_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.figure import short_name
@@ -85,6 +85,8 @@ def _caveats(entry: Scored) -> Iterator[str]:
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))
     yield from _of_environment(provenance)
+    if made_it(entry.result):
+        yield 'this model made the set'
     yield from _of_making(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
@@ -141,11 +143,9 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Who made a set that is made from a user's tools, and what of it no person has looked at."""
+    """What no person has looked at of a set that is made from a user's tools, and what was simulated."""
     if provenance.get('benchmark') != MADE:
         return
-    if provenance.get('model_made_it'):
-        yield 'this model made the set'
     reviewed = provenance.get('reviewed')
     if isinstance(reviewed, (int, float)) and reviewed < 1:
         yield f'no person has looked at {1 - reviewed:.0%} of the tasks'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from opencompass_tooleval.core.intervals import Interval, Score
@@ -40,6 +40,7 @@ class Place:
         prompts: Tokens of all prompts of a task, the mean of the data sets' means; None if unknown.
         answers: Tokens of all answers of a task, the mean of the data sets' means.
         cost: Cost of all of its answers; None if unknown.
+        is_maker: True if it made one of the data sets.
     """
 
     model: str
@@ -49,6 +50,7 @@ class Place:
     prompts: float | None
     answers: float | None
     cost: float | None
+    is_maker: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,10 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         }
     standing_of = standings(columns, values, digest)
     ranking = standing_of.get(MEAN)
+    makers = {row.model for row in measured if row.is_maker}
+    if ranking and makers.intersection(ranking.order):
+        others = [f'{model} {shown(ranking.scores[model])}' for model in ranking.order if model not in makers]
+        note = f'{note} Without models that made a data set: {", ".join(others) or "none"}.'.strip()
     order = (*ranking.order, *unranked) if ranking else tuple(row.model for row in measured)
     by_model = {row.model: row for row in measured}
     across = order[:MOST]
@@ -147,7 +153,9 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         headline(ranking) if ranking or len(measured) > 1 else '',
         measure,
         note,
-        tuple(_place(ranking, model, spent) for model in ranking.order) if ranking else (),
+        tuple(replace(_place(ranking, model, spent), is_maker=model in makers) for model in ranking.order)
+        if ranking
+        else (),
         across,
         len(order) - len(across),
         rows,

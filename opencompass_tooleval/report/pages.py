@@ -18,7 +18,7 @@ from opencompass_tooleval.report.trials_table import trials_tables
 
 _TOLD = 3
 """Number of a setting's values that are listed; if there are more, they are counted."""
-_NOT_SETTINGS = {'benchmark', 'subset', 'language', 'judgements', 'judge_calls'}
+_NOT_SETTINGS = {'benchmark', 'subset', 'language', 'judgements', 'judge_calls', 'model_made_it'}
 
 
 @dataclass(frozen=True)

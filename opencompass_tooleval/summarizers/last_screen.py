@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import shorten
@@ -23,6 +23,8 @@ NONE = '-'
 """Stands for a missing score."""
 PART = '*'
 """Marks a score over a part of the records."""
+MAKER = '†'
+"""Marks a score of a model on a set that it made."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def headlines(
     table: Sequence[Sequence[str]],
     overall: Collection[str] = (),
     partly: Collection[tuple[str, str]] = (),
+    makers: Collection[tuple[str, str]] = (),
 ) -> list[Headline]:
     """Selects the main score of each data set in a table of OpenCompass: name, version, metric, mode, scores.
 
@@ -82,12 +85,13 @@ def headlines(
         overall: Names of those with an overall score if no result is missing. If no model has that score, or one that
             needs a judge, a dash stands for it and the other scores follow.
         partly: Model and name of scores over a part of the records, which are marked.
+        makers: Model and name of scores on sets that the model made, which are marked.
     """
     models = table[0][4:] if table else ()
     rows: dict[str, dict[str, list[str]]] = {}
     for name, _, metric, _, *scores in table[1:]:
         rows.setdefault(name, {})[metric] = [
-            f'{score}{PART}' if score != NONE and (model, name) in partly else score
+            score if score == NONE else score + PART * ((model, name) in partly) + MAKER * ((model, name) in makers)
             for model, score in zip(models, scores, strict=True)
         ]
     headlines = []
@@ -153,9 +157,26 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     lines.append(f"Each table's main score, 0 to 100, higher is better; {NONE} where there is none.")
     if not all(row.is_main for row in chosen):
         lines.append(f'Below a {NONE}: the other scores of its table.')
-    if any(score.endswith(PART) for row in chosen for score in row.scores):
-        lines.append(f'{PART} of a part of the records')
+    for mark, words in ((PART, 'of a part of the records'), (MAKER, 'by a model that made the set')):
+        if any(mark in score for row in chosen for score in row.scores):
+            lines.append(f'{mark} {words}')
     return [*lines, *([f'({more} in the files below)'] if more else [])]
+
+
+def without_makers(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
+    """Formats the scores on made sets of the models that did not make them; none without such sets."""
+    kept = [
+        replace(row, scores=[NONE if MAKER in score else score for score in row.scores])
+        for row in rows
+        if any(MAKER in score for score in row.scores)
+    ]
+    columns = [place for place in range(len(models)) if any(row.scores[place] != NONE for row in kept)]
+    if not kept:
+        return []
+    if not columns:
+        return ['', 'Every model made the sets that it is ranked on.']
+    others = [replace(row, scores=[row.scores[place] for place in columns]) for row in kept]
+    return ['', 'Without the models that made a set:', *leaderboard([models[place] for place in columns], others)]
 
 
 def _title(row: Headline, with_metric: bool) -> str:
@@ -205,7 +226,7 @@ def screen(
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines = [*leaderboard(models, rows), '']
+    lines = [*leaderboard(models, rows), *without_makers(models, rows), '']
     lines += notes[:MOST_NOTES]
     if len(notes) > MOST_NOTES:
         lines.append(f'({len(notes) - MOST_NOTES} more notes in the files below)')

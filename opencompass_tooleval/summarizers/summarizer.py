@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from datetime import datetime
 from io import StringIO
@@ -14,7 +15,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.benchmark import part_of
+from opencompass_tooleval.core.benchmark import made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.json_object import load_json
@@ -31,6 +32,7 @@ from opencompass_tooleval.core.tables import (
 from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.summarizers.last_screen import (
+    NONE,
     OUR_PREFIX,
     PART,
     Headline,
@@ -148,7 +150,7 @@ def _makers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
     reviewed: dict[str, float] = {}
     for (model, dataset), result in results.items():
         provenance = result.get('provenance', {})
-        if provenance.get('model_made_it'):
+        if made_it(result):
             yield f'NOTE {model} / {dataset}: this model made the set, which may favour it'
         if isinstance(provenance.get('reviewed'), (int, float)):
             reviewed[dataset] = provenance['reviewed']
@@ -200,7 +202,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self._partly = self._parts(results)
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
-        main = headlines(self._table, self._overall, self._partly)
+        makers = self._and_tables([key for key, result in results.items() if made_it(result)])
+        main = headlines(self._table, self._overall, self._partly, makers)
         tables = list(self._tables_of_details(results))
         warnings = [*self._about_main(main, results), *self._notes(results)]
         missing = list(self._missing(results))
@@ -212,6 +215,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if verbose and tables:
             print('\n' + '\n'.join(tables) + '\n')
         files += self._more_tables(path, verbose)
+        files += self._without_makers(path, makers)
         if self.report:
             self._report()
         run = Path(self.work_dir)
@@ -298,9 +302,37 @@ class ToolEvalSummarizer(DefaultSummarizer):
     def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
         """Returns model and data set, or table, with a part of the records -> ``8 of 1,000``, or '' for a table."""
         found = {key: f'{part[0]:,} of {part[1]:,}' for key, result in results.items() if (part := part_of(result))}
+        return {**dict.fromkeys(self._and_tables(found), ''), **found}
+
+    def _and_tables(self, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Returns pairs of model and data set, and those of the model and the tables that the data set is in."""
         tables = {(dataset, table) for (table, _), shares in self._columns().items() for dataset, _ in shares}
-        of_tables = {(model, table): '' for model, name in found for dataset, table in tables if dataset == name}
-        return {**of_tables, **found}
+        keys = set(keys)
+        return keys | {(model, table) for model, name in keys for dataset, table in tables if dataset == name}
+
+    def _without_makers(self, path: Path, makers: Collection[tuple[str, str]]) -> Iterator[Path]:
+        """Writes the rows of made sets without the models that made them; nothing without such models."""
+        header, *rows = self._table
+        shown = [
+            [
+                *row[:4],
+                *(
+                    NONE if (model, row[0]) in makers else score
+                    for model, score in zip(header[4:], row[4:], strict=True)
+                ),
+            ]
+            for row in rows
+            if row[0] in {name for _, name in makers}
+        ]
+        kept = [place for place in range(len(header)) if place < 4 or any(row[place] != NONE for row in shown)]
+        if not shown:
+            return
+        file = path.with_name(f'{path.stem}_without_makers.csv')
+        with file.open('w', encoding='utf-8', newline='') as stream:
+            csv.writer(stream, lineterminator='\n').writerows(
+                [row[place] for place in kept] for row in (header, *shown)
+            )
+        yield file
 
     def _columns(self) -> dict[Score, dict[Score, float]]:
         return columns_of(self.summary_groups)

@@ -157,6 +157,14 @@ def calls_wrongly(messages: Messages, request: dict[str, Any]) -> Any:
     return answer
 
 
+def simulates(messages: Messages, request: dict[str, Any]) -> Any:
+    """Answers every role rightly, that of the simulator too."""
+    if messages[-1]['content'].startswith('API Documentation:'):
+        number = _number(messages[-1]['content'])
+        return json.dumps({'error': '', 'response': {'title': f'Item {number % 9_000:04}', 'count': number % 700}})
+    return right(messages, request)
+
+
 def gives_up(messages: Messages, request: dict[str, Any]) -> Any:
     """Says that no request can be carried out."""
     if messages[0]['content'].startswith('Improve'):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +22,9 @@ from opencompass_tooleval.making.check import JOURNAL_FOLDER, Tried, model_gates
 from opencompass_tooleval.making.gates import DUPLICATES, THRESHOLDS, task_gates
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.made_task import MadeTask
+from tests.conftest import ROOT, start_server
 from tests.making.notes_set import READ, add, executed_tasks, notes_set, task, tasks
+from tests.making.worlds import write_model_config
 
 CONFIG = """
 from tests.making.check_models import PartlyKnowing
@@ -99,6 +104,31 @@ def test_a_run_without_an_answer_leaves_its_gates_open_and_is_asked_again(tmp_pa
     assert status == 1 and by_status(gates, 'NOT RUN') == {'solvable', 'not trivial', 'strong minus weak'}
     assert gates['solvable']['why'] == 'no answer of 1 of 4 runs (infra:timeout): run the command again'
     assert list((made.folder / JOURNAL_FOLDER).iterdir())
+
+
+def test_no_run_is_asked_twice_after_a_kill(tmp_path: Path) -> None:
+    server = start_server('--canned', 'I do not know.')
+    model = write_model_config(tmp_path / 'model.py', server, max_workers=2)
+    whole, killed = (notes_set(tmp_path / name / 'notes') for name in ('whole', 'killed'))
+    _, expected = checked(whole, model, model, trials=2)
+    asked = server.stats()['requests']
+    assert asked == 6 + 8 * 2  # the strong and the weak model are one
+    server.reset(latency=0.2)
+    words = ['make', 'check', str(killed.folder), '--model', str(model), '--weak', str(model), '--trials', '2']
+    code = 'import sys; from opencompass_tooleval.cli.main import main; main()'
+    with subprocess.Popen([sys.executable, '-c', code, *words], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        while server.stats()['requests'] < 9:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+    while server.stats()['in_flight']:
+        time.sleep(0.05)
+    before = server.stats()['requests']
+    server.reset()
+    _, gates = checked(killed, model, model, trials=2)
+    assert server.stats()['requests'] <= asked - before + 2  # in flight
+    assert gates == expected and not (killed.folder / JOURNAL_FOLDER).exists()
+    server.stop()
 
 
 def of_number(number: int, change: Callable[[MadeTask], MadeTask]) -> Callable[[list[MadeTask]], list[MadeTask]]:

@@ -136,11 +136,31 @@ def test_through_opencompass(tmp_path: Path) -> None:
     text = notes.read_text(encoding='utf-8')
     assert 'NOTE Second / tooleval-made_notes-agent-fc: this model made the set' in text
     assert 'no person has looked at 88% of the tasks' in text and 'NOTE oracle' not in text
-    (summary,) = tmp_path.glob('out/*/summary/summary_*.csv')
+    (summary,) = tmp_path.glob('out/*/summary/summary_*[0-9].csv')
     assert 'solved,gen,100.00,100.00' in summary.read_text(encoding='utf-8')
     pages = {page.name: page.read_text(encoding='utf-8') for page in tmp_path.glob('out/*/report/*.html')}
     assert any('this model made the set' in page for page in pages.values())
     assert any('Own tools notes function calling' in page for page in pages.values())
+    # The tables without the model that made the set.
+    screen = printed.read_text(encoding='utf-8', errors='replace')
+    assert '100.00†' in screen and '† by a model that made the set' in screen
+    _, _, others = screen.partition('Without the models that made a set:')
+    assert others.split()[:3] == ['benchmark', 'metric', 'oracle'] and 'Second' not in others.partition('NOTE')[0]
+    (without,) = tmp_path.glob('out/*/summary/summary_*_without_makers.csv')
+    header, *rows = (line.split(',') for line in without.read_text(encoding='utf-8').splitlines())
+    assert header[4:] == ['oracle'] and ['solved', 'gen', '100.00'] in [row[2:] for row in rows]
+    board, _, rest = pages['made.html'].partition('id="board-tooleval-made_notes-agent-fc-without-makers"')
+    assert board.count('>made it<') == 1 and '<th scope="row">Second' in board
+    table = rest.partition('</table>')[0]
+    assert '<th scope="row">oracle' in table and 'Second' not in table
+    assert 'Without models that made a data set: oracle 100.00.' in ' '.join(pages['index.html'].split())
+    assert pages['index.html'].count('>made a data set<') == 1
+    # What is solved, by kind of task.
+    assert 'Solved by kind of task' in pages['made.html']
+    (figure,) = tmp_path.glob('out/*/report/files/kinds-*.csv')
+    head, *lines = (line.split(',') for line in figure.read_text(encoding='utf-8').splitlines())
+    assert sorted(head[1:]) == ['Second', 'oracle'] and len(lines) == len(KINDS)
+    assert ['ordinary (3)', '100.00', '100.00'] in lines and ['no tool needed (1)', '100.00', '100.00'] in lines
 
 
 def test_an_agent_that_does_something_else_is_told_why(tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ import pytest
 
 from opencompass_tooleval.agents.goal import KINDS, MISSING_PARAMETER, NO_TOOL
 from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
+from opencompass_tooleval.cli.make_check import check_made_set
 from opencompass_tooleval.cli.make_tasks import make_tasks
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.making.live_source import open_live_source
+from opencompass_tooleval.making.live_source import open_live_source, place_fixture
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.mcp_servers.server import ServerError
 from tests.conftest import ROOT, ModelServer, start_server
@@ -123,6 +124,8 @@ def test_a_planted_fault_is_caught(
     # Five rounds of six drafts: 4 tasks * 1.4, rounded up.
     assert sum(report['dropped'].values()) == 30 and set(report['dropped']) <= dropped
     assert not (folder / 'tasks.jsonl').exists() and (folder / 'journal').is_dir()
+    rows = [json.loads(line) for line in (folder / 'dropped.jsonl').read_text(encoding='utf-8').splitlines()]
+    assert len({row['id'] for row in rows}) == 30 and all(row['detail'] for row in rows)
 
 
 def test_answers_that_disagree_make_no_task(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
@@ -167,6 +170,41 @@ def test_a_second_maker_and_a_reviewer(start: Start, teval: dict[str, Any], tmp_
     assert status == 0 and made.models == {'query': 'one', 'solution': 'one', 'second': 'other', 'reviewer': 'third'}
     assert {solution.model for task in made.tasks for solution in task.solutions} == {'one'}
     assert reviewer.stats()['requests'] > 0
+
+
+def test_a_simulator_answers_and_is_counted(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
+    server = start(teval_key(Path(teval['bank'])), 'simulates')
+    prices: dict[str, Any] = {'prices': {'input': 1, 'output': 1}}
+    model = write_model_config(tmp_path / 'model.py', server, **prices)
+    simulator = write_model_config(tmp_path / 'simulator.py', server, abbr='world', **prices)
+    source = {**teval, 'bank': None, 'stateful_tools': None, 'simulator': simulator}
+    status, report = run(tmp_path / 'office', model, 4, kinds=['ordinary=1'], **source)
+    assert (status, report['tasks']) == (0, 4)
+    spent = server.stats()
+    tokens = spent['tokens']['prompt'] + spent['tokens']['completion']
+    assert (report['calls'], report['tokens']) == (spent['requests'], tokens)
+    assert report['cost'] == pytest.approx(tokens / 1e6)
+    made = load_set(tmp_path / 'office')
+    assert made.models['simulator'] == 'world' and made.environment['bank'] == 'responses.bank'
+    calls = [call for task in made.tasks for solution in task.solutions for call in solution.calls]
+    assert calls and {call.source for call in calls} == {'simulated'}
+    assert (
+        f'{len(calls)} of {len(calls)} observations of the solutions (100.0%)'
+        in (made.folder / 'README.md').read_text()
+    )
+    assert check_made_set(made.folder) == 0  # the bank answers the gold, without the simulator
+
+
+def test_requests_that_are_too_long_drop_their_drafts(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
+    server = start(teval_key(Path(teval['bank'])))
+    model = write_model_config(tmp_path / 'model.py', server)
+    for place, (asked, stage) in enumerate(
+        {'You write': 'query', 'You plan': 'solution', 'You review': 'solution'}.items()
+    ):
+        server.reset(f'length@~{asked}')
+        status, report = run(tmp_path / f'office{place}', model, 2, kinds=['ordinary=1'], trials=2, **teval)
+        assert (status, report['failed']) == (1, {})
+        assert f'{stage} prompt:too_long' in report['dropped'], report
 
 
 def test_nothing_is_asked_twice_after_a_kill(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
@@ -235,9 +273,28 @@ def test_what_cannot_be_made_is_said_before_anything_is_asked(tmp_path: Path, te
         ('office', {**teval, 'kinds': ['no_tool']}, 'no KIND=SHARE'),
         ('office', {**teval, 'kinds': ['usual=1']}, 'no such kind'),
         ('office', {**teval, 'probe': ['x']}, '--probe is for --source mcp'),
+        ('office', {**teval, 'trials': 1}, 'one attempt agrees with no other'),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             run(tmp_path / folder, model, 4, **options)
+
+
+def test_a_fixture_is_copied_until_models_have_answered(tmp_path: Path) -> None:
+    fixture, folder = tmp_path / 'notes', tmp_path / 'office'
+    fixture.mkdir()
+    folder.mkdir()
+    (fixture / 'notes.txt').write_text('old')
+    assert place_fixture(fixture, folder) == 'fixture'
+    (fixture / 'notes.txt').write_text('new')
+    assert place_fixture(fixture, folder) == 'fixture'
+    assert (folder / 'fixture' / 'notes.txt').read_text() == 'new'
+    assert place_fixture(fixture, folder, has_begun=True) == 'fixture'
+    (fixture / 'more.txt').write_text('')
+    with pytest.raises(ValueError, match='begun with another fixture'):
+        place_fixture(fixture, folder, has_begun=True)
+    assert place_fixture(fixture / 'notes.txt', tmp_path / 'other') == 'fixture/notes.txt'
+    with pytest.raises(ValueError, match='holds the folder of the set'):
+        place_fixture(tmp_path, folder)
 
 
 def test_a_dry_run_asks_nothing(
@@ -246,6 +303,8 @@ def test_a_dry_run_asks_nothing(
     server = start({})
     model = write_model_config(tmp_path / 'model.py', server)
     out = tmp_path / 'office'
+    with pytest.raises(ValueError, match='allow no task of the kinds that are wanted: siblings'):
+        make_tasks(model=model, tasks=10, out=out, dry_run=True, kinds=['siblings=0'], **teval)
     assert make_tasks(model=model, tasks=10, out=out, dry_run=True, **teval) == 0
     assert server.stats()['requests'] == 0 and 'about 32 requests for 14 queries and 252' in capsys.readouterr().out
 

@@ -1,21 +1,18 @@
-"""An MCP server of notes, with the SDK, and tools with forbidden behaviour.
+"""An MCP server of notes, with tools with forbidden behaviour.
 
 Its notes are ``notes.txt`` in its working directory. ``COUNTER=FILE`` names a file outside of it, which counts starts.
-``--http PORT`` serves over streamable HTTP, else over standard input and output.
+``--http PORT`` serves over streamable HTTP with the SDK. Over standard input and output it speaks the protocol itself:
+tests start some hundreds of it, and the SDK takes 900 ms to import. The published servers of the tests are of the SDK.
 """
 
-from __future__ import annotations
-
-import asyncio
+import json
 import os
 import sys
+import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import mcp_types as types
-from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
 
 NOTES = Path('notes.txt')
 NOTHING: dict[str, Any] = {'type': 'object', 'properties': {}}
@@ -32,47 +29,45 @@ LINES = {
 }
 
 
-def _tool(name: str, reads: bool | None, schema: dict[str, Any] = NOTHING, **more: Any) -> types.Tool:
-    hints = None if reads is None else types.ToolAnnotations(read_only_hint=reads)
-    return types.Tool(name=name, description=f'Tool {name}.', input_schema=schema, annotations=hints, **more)
+def _tool(name: str, reads: bool | None, schema: dict[str, Any] = NOTHING, **more: Any) -> dict[str, Any]:
+    hints = {} if reads is None else {'annotations': {'readOnlyHint': reads}}
+    return {'name': name, 'description': f'Tool {name}.', 'inputSchema': schema, **hints, **more}
 
 
 PAGES = {
-    None: (_tool('read_notes', True, output_schema=LINES), _tool('add_note', False, TEXT)),
-    'second': (
+    None: [_tool('read_notes', True, outputSchema=LINES), _tool('add_note', False, TEXT)],
+    'second': [
         _tool('clock', True),
         _tool('folder', True),
         _tool('starts', True),
-        _tool('outside_schema', True, output_schema=LINES),
-        _tool('no_structure', True, output_schema=LINES),
+        _tool('outside_schema', True, outputSchema=LINES),
+        _tool('no_structure', True, outputSchema=LINES),
         _tool('fail', True),
         _tool('hang', True),
         _tool('huge', True),
         _tool('crash', True),
         _tool('picture', True),
         _tool('unannotated', None),
-    ),
+    ],
 }
 
 
-async def _list(
-    context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
-    cursor = params.cursor if params else None
+def list_tools(cursor: str | None) -> dict[str, Any]:
+    """A page of the tools."""
     if os.environ.get('ENDLESS'):
-        return types.ListToolsResult(tools=[], next_cursor='again')
-    return types.ListToolsResult(tools=list(PAGES[cursor]), next_cursor=None if cursor else 'second')
+        return {'tools': [], 'nextCursor': 'again'}
+    return {'tools': PAGES[cursor], **({} if cursor else {'nextCursor': 'second'})}
 
 
-def _says(text: str, **more: Any) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=text)], **more)
+def _says(text: str, **more: Any) -> dict[str, Any]:
+    return {'content': [{'type': 'text', 'text': text}], **more}
 
 
-async def _call(context: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
-    name, arguments = params.name, params.arguments or {}
+def call_tool(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The result of a call; None for one that is never answered."""
     if name == 'read_notes':
         lines = NOTES.read_text().splitlines() if NOTES.exists() else []
-        return _says('\n'.join(lines), structured_content={'lines': lines})
+        return _says('\n'.join(lines), structuredContent={'lines': lines})
     if name == 'add_note':
         with NOTES.open('a') as file:
             file.write(f'{arguments["text"]}\n')
@@ -84,21 +79,35 @@ async def _call(context: ServerRequestContext[Any], params: types.CallToolReques
     if name == 'starts':
         return _says(str(STARTS))
     if name == 'outside_schema':
-        return _says('see the structure', structured_content={'lines': [1]})
+        return _says('see the structure', structuredContent={'lines': [1]})
     if name == 'no_structure':
         return _says('none')
     if name == 'fail':
-        return _says('there is no such note', is_error=True)
+        return _says('there is no such note', isError=True)
     if name == 'hang':
-        await asyncio.sleep(3600)
+        return None
     if name == 'huge':
         return _says('x' * 20_000_000)
     if name == 'crash':
         print('the disk is full', file=sys.stderr, flush=True)
         os._exit(3)
+    if name == 'hoard':
+        return _says(str(len(bytearray(1 << 30))))
+    if name == 'fill':
+        with Path('huge').open('wb') as file:
+            file.write(bytes(8 << 20))
+        return _says('written')
+    if name == 'chatter':
+        threading.Thread(target=_chatter, daemon=True).start()
+        return _says('begun')
     if name == 'picture':
-        return types.CallToolResult(content=[types.ImageContent(data='eA==', mime_type='image/png')])
+        return {'content': [{'type': 'image', 'data': 'eA==', 'mimeType': 'image/png'}]}
     raise ValueError(name)
+
+
+def _chatter() -> None:
+    while True:
+        os.write(2, b'spam and ' * 4_000)
 
 
 def _count_start() -> int:
@@ -111,19 +120,61 @@ def _count_start() -> int:
 
 
 STARTS = _count_start()
-server: Server[Any] = Server('notes', version='1.0', on_list_tools=_list, on_call_tool=_call)
 
 
-async def _serve() -> None:
+def _answer(method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    if method == 'server/discover':
+        named = {'io.modelcontextprotocol/serverInfo': {'name': 'notes', 'version': '1.0'}}
+        return {'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}}, '_meta': named}
+    if method == 'tools/list':
+        return list_tools(params.get('cursor'))
+    return call_tool(params['name'], params.get('arguments') or {})
+
+
+def serve_stdio() -> None:
+    """Answers JSON-RPC messages, one a line, until the input ends."""
     print('a log line on standard output', flush=True)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    for line in sys.stdin:
+        message = json.loads(line)
+        if 'id' not in message:
+            continue
+        reply: dict[str, Any] = {'jsonrpc': '2.0', 'id': message['id']}
+        try:
+            result = _answer(message['method'], message.get('params') or {})
+        except Exception as error:
+            reply['error'] = {'code': -32603, 'message': f'{type(error).__name__}: {error}'}
+        else:
+            if result is None:
+                continue
+            reply['result'] = {'resultType': 'complete', 'ttlMs': 0, 'cacheScope': 'private', **result}
+        print(json.dumps(reply), flush=True)
+
+
+def serve_http(port: int) -> None:
+    """Serves with the SDK."""
+    import asyncio
+
+    import mcp_types as types
+    import uvicorn
+    from mcp.server import Server, ServerRequestContext
+
+    async def listed(
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult.model_validate(list_tools(params.cursor if params else None))
+
+    async def called(context: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+        result = call_tool(params.name, params.arguments or {})
+        if result is None:
+            await asyncio.sleep(3600)
+        return types.CallToolResult.model_validate(result)
+
+    server: Server[Any] = Server('notes', version='1.0', on_list_tools=listed, on_call_tool=called)
+    uvicorn.run(server.streamable_http_app(json_response=True), port=port, log_level='error')
 
 
 if __name__ == '__main__':
     if sys.argv[1:2] == ['--http']:
-        import uvicorn
-
-        uvicorn.run(server.streamable_http_app(json_response=True), port=int(sys.argv[2]), log_level='error')
+        serve_http(int(sys.argv[2]))
     else:
-        asyncio.run(_serve())
+        serve_stdio()

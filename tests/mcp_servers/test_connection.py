@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,7 +70,7 @@ async def ask_all(connection: Connection) -> tuple[list[str], list[ToolAnswer]]:
 
 
 def check_answers(names: list[str], answers: list[ToolAnswer]) -> None:
-    assert names[:3] == ['read_notes', 'add_note', 'clock'] and len(names) == 13, 'both pages'
+    assert names[:3] == ['read_notes', 'add_note', 'clock'] and len(names) == 16, 'both pages'
     read, outside, bare, failed, picture, unknown = answers
     assert read == ToolAnswer('')
     assert outside.error == bare.error == INVALID_OUTPUT
@@ -125,6 +126,28 @@ def test_a_server_that_cannot_go_on_is_called_no_more(tmp_path: Path, tool: str,
     pid = with_server(notes(tmp_path), work)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_memory_and_files_of_a_server_are_bounded(tmp_path: Path) -> None:
+    limits = replace(LIMITS, memory_bytes=768 << 20, file_bytes=4 << 20)
+
+    async def work(connection: Connection) -> list[ToolAnswer]:
+        return [await connection.call(tool, {}) for tool in ('hoard', 'fill', 'read_notes')]
+
+    hoard, fill, read = with_server(replace(notes(tmp_path), limits=limits), work)
+    assert hoard.error and fill.error and not read.error, 'the server refuses, and goes on'
+    assert (tmp_path / 'huge').stat().st_size <= 4 << 20
+    free = replace(limits, memory_bytes=None, file_bytes=None)
+    assert not any(answer.error for answer in with_server(replace(notes(tmp_path), limits=free), work))
+
+
+def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> None:
+    async def work(connection: Connection) -> tuple[list[ToolAnswer], str]:
+        answers = [await connection.call(tool, {}) for tool in ('chatter', 'read_notes', 'folder')]
+        return answers, connection.state.stderr
+
+    answers, said = with_server(notes(tmp_path), work)
+    assert [answer.error for answer in answers] == ['', '', ''] and len(said) <= 4_000
 
 
 def test_a_list_without_end_is_an_error(tmp_path: Path) -> None:

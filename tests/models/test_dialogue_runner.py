@@ -98,6 +98,19 @@ def test_only_the_batch_in_flight_is_asked_again(tmp_path: Path) -> None:
     assert again.batches == []
 
 
+def test_an_answer_of_megabytes_is_cut_before_it_is_kept(tmp_path: Path) -> None:
+    class Huge(Echo):
+        def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
+            return [Answer('y' * 5_000_000) for _ in super().answers(inputs, max_out_len)]
+
+    journal = Journal(tmp_path / 'journal.jsonl')
+    first = DialogueRunner(Huge(), journal, 10).run({'a': count_down('a', 1)})['a'].value
+    assert first is not None and len(first[0]) == 1_000_000
+    again = Echo()
+    assert DialogueRunner(again, Journal(journal.path), 10).run({'a': count_down('a', 1)})['a'].value == first
+    assert not again.batches
+
+
 def test_an_answer_to_another_question_is_not_reused(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     DialogueRunner(Echo(), journal, 10).run({'a': count_down('a', 2)})

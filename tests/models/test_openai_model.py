@@ -15,9 +15,9 @@ from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST
 from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.redaction import EXCERPT_CHARS
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
-from opencompass_tooleval.models.api.redaction import EXCERPT_CHARS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.conftest import ModelServer

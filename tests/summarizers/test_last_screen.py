@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from opencompass_tooleval.summarizers.last_screen import Headline, Missing, headlines, leaderboard, missing_lines
+from opencompass_tooleval.summarizers.last_screen import (
+    Headline,
+    Missing,
+    headlines,
+    leaderboard,
+    missing_lines,
+    without_makers,
+)
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.forked import run_opencompass, run_python
 
@@ -106,6 +113,25 @@ def test_scores_of_a_part_of_the_records_are_marked() -> None:
     assert [one.scores for one in rows] == [['1.00*', '-'], ['2.00', '3.00*']]
     assert leaderboard(['m1', 'm2'], rows)[-1] == '* of a part of the records'
     assert leaderboard(['m1', 'm2'], headlines(table))[-1].startswith("Each table's main score")
+
+
+def test_models_that_made_a_set_are_marked_and_left_out_of_a_second_table() -> None:
+    table = [HEADER, row('a', 'solved', '1.00', '9.00'), row('b', 'solved', '2.00', '3.00'), row('c', 'x', '4.00', '-')]
+    rows = headlines(table, (), {('m2', 'a')}, {('m2', 'a'), ('m1', 'b')})
+    assert [one.scores for one in rows] == [['1.00', '9.00*†'], ['2.00†', '3.00'], ['4.00', '-']]
+    assert leaderboard(['m1', 'm2'], rows)[-2:] == ['* of a part of the records', '† by a model that made the set']
+    empty, title, header, first, second, *_ = without_makers(['m1', 'm2'], rows)
+    assert (empty, title, header.split()) == (
+        '',
+        'Without the models that made a set:',
+        ['benchmark', 'metric', 'm1', 'm2'],
+    )
+    assert (first.split(), second.split()) == (['a', 'solved', '1.00', '-'], ['b', 'solved', '-', '3.00'])
+    _, _, header, *_ = without_makers(['m1', 'm2'], rows[:1])
+    assert header.split() == ['benchmark', 'metric', 'm1']
+    assert without_makers(['m1', 'm2'], rows[2:]) == []
+    alone = [Headline('a', 'solved', ['1.00†'])]
+    assert without_makers(['m1'], alone) == ['', 'Every model made the sets that it is ranked on.']
 
 
 def test_main_scores_come_before_what_there_is_else() -> None:

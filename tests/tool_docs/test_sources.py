@@ -357,6 +357,23 @@ def test_function_schema(value: Any, tmp_path: Path) -> None:
     assert [(p.name, p.type, p.default) for p in function.optional] == [('strokes', 'integer|null', None)]
 
 
+def test_a_folder_of_functions_with_references(tmp_path: Path) -> None:
+    bell = {'$ref': '#/$defs/Bell'}
+    schema = {'properties': {'bell': bell}, 'required': ['bell'], '$defs': {'Bell': {'type': 'string', 'enum': ['a']}}}
+    write(tmp_path, [{**FUNCTION, 'name': 'toll', 'parameters': schema}]).rename(tmp_path / 'a.json')
+    write(tmp_path, f'{json.dumps(FUNCTION)}\n').rename(tmp_path / 'b.jsonl')
+    (tmp_path / 'notes.txt').write_text('no function')
+    toll, ring = load_docs('function_schema', tmp_path)
+    assert (toll.name, ring.name) == ('toll', 'ring')
+    assert [(p.name, p.type, p.extra) for p in toll.functions[0].required] == [('bell', 'string', {'enum': ['a']})]
+    circle = {'properties': {'bell': bell}, '$defs': {'Bell': {'items': bell}}}
+    (doc,) = load_docs('function_schema', write(tmp_path, {**FUNCTION, 'parameters': circle}))
+    assert doc.functions[0].optional[0].extra == {'items': bell}, 'a circle is not unfolded'
+    broken = write(tmp_path, {**FUNCTION, 'parameters': {'properties': {'bell': bell}}})
+    with pytest.raises(DataError, match='points to nothing'):
+        load_docs('function_schema', broken)
+
+
 @pytest.mark.parametrize(
     ('name', 'count'),
     [

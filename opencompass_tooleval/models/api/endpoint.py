@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.core.usage import whole_number
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
-from opencompass_tooleval.models.api.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.models.api.reply import read_message
 
 _LONGEST_PAUSE = 10.0

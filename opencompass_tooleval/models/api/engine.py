@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from opencompass_tooleval.core.redaction import excerpt, remember_keys
 from opencompass_tooleval.models.api import engine_guard
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
-from opencompass_tooleval.models.api.redaction import excerpt, remember_keys
 
 HOST = '127.0.0.1'
 PORTS = range(20_000, 32_000)

@@ -20,9 +20,9 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import certifi
 
+from opencompass_tooleval.core.redaction import excerpt, redact
 from opencompass_tooleval.models.api.event_loop import is_current
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.redaction import excerpt, redact
 
 MAX_REPLY_BYTES = 32 << 20
 """Maximum size after decompression; a stream of 100,000 tokens takes some 25 MB."""

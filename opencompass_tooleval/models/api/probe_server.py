@@ -8,9 +8,9 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.redaction import excerpt
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed
-from opencompass_tooleval.models.api.redaction import excerpt
 
 _WRONG_KEY = 'tooleval-doctor-wrong-key'
 _REFUSED = re.compile(r'status 40[13]\b')

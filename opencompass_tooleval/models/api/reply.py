@@ -10,10 +10,10 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.redaction import excerpt
 from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
 from opencompass_tooleval.core.usage import Usage, whole_number
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
-from opencompass_tooleval.models.api.redaction import excerpt
 
 _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""

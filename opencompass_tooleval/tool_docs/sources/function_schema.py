@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.references import Resolver
 from opencompass_tooleval.tool_docs.schema import schema_parameters
-from opencompass_tooleval.tool_docs.sources.reading import unite
+from opencompass_tooleval.tool_docs.sources.reading import unite, unite_files
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.work_dir.data_files import read_json
+
+_READ = ('properties', 'required')
+"""Keys of a schema; references in them point to others, such as ``$defs``."""
 
 
 def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
@@ -20,7 +24,11 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
     if schema is not None and not isinstance(schema, dict):
         raise DataError(path, "the function's 'parameters' are no JSON schema", inner['name'])
     description = str(inner.get('description') or '')
-    required, optional = schema_parameters(schema)
+    try:
+        resolved = Resolver(schema or {}).resolve({key: schema[key] for key in _READ if key in (schema or {})})
+    except ValueError as error:
+        raise DataError(path, str(error), inner['name']) from error
+    required, optional = schema_parameters(resolved)
     function = FunctionDoc(inner['name'], description, required, optional, inner)
     return ToolDoc(inner['name'], description, (function,), inner)
 
@@ -28,11 +36,13 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
 def read(path: Path) -> list[ToolDoc]:
     """Reads one function, a list or JSON lines of functions, or an object with ``tools`` or ``functions``.
 
-    Each function is one tool.
+    Each function is one tool. Of a folder all ``*.json`` and ``*.jsonl`` files directly in it are read.
 
     Raises:
         DataError: An entry is no function, or a function is documented in two ways.
     """
+    if path.is_dir():
+        return unite_files(sorted(file for file in path.iterdir() if file.suffix in ('.json', '.jsonl')), read)
     value = read_json(path)
     if isinstance(value, dict):
         value = value.get('tools', value.get('functions', [value]))

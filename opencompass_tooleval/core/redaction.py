@@ -31,7 +31,8 @@ def remember_keys(keys: Iterable[str]) -> None:
 def remember_headers(headers: Mapping[str, object]) -> None:
     """Records the keys among the headers that a config names."""
     # 'Bearer sk-...': the key is the last word.
-    remember_keys(str(value).split()[-1] for name, value in headers.items() if value and _SECRET_NAME.search(name))
+    named = (str(value or '').split() for name, value in headers.items() if _SECRET_NAME.search(name))
+    remember_keys(words[-1] for words in named if words)
 
 
 def _known_keys() -> set[str]:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from opencompass_tooleval.models.api.redaction import EXCERPT_CHARS, excerpt, redact, remember_headers, remember_keys
+from opencompass_tooleval.core.redaction import EXCERPT_CHARS, excerpt, redact, remember_headers, remember_keys
 
 
 def test_keys_of_configs_and_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
