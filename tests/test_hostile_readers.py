@@ -77,7 +77,7 @@ from opencompass_tooleval.instructions.validate_description import check_descrip
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.making.facts import find_facts
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
-from opencompass_tooleval.making.replies import read_plan, read_query, read_verdict
+from opencompass_tooleval.making.replies import read_new_description, read_plan, read_query, read_verdict
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
@@ -482,6 +482,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: [
             read_query(text, _TASK.tools),
             read_plan(text),
+            read_new_description(f'{{"description": "{text}', _doc('A map.')),
             read_verdict(f'{{"accept": true, "why": "{text}'),
         ],
         ('making/leaks.py',),

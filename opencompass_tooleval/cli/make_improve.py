@@ -13,6 +13,7 @@ from rich.console import Console
 from opencompass_tooleval.cli.options import MadeSetArgument
 from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import printable
 
 if TYPE_CHECKING:
     from opencompass_tooleval.making.improve import Options
@@ -93,7 +94,7 @@ def _counter() -> tuple[str, Any, str]:
 
 
 def _say(text: str) -> None:
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+    Console().print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_plan(made: MadeSet, options: Options) -> None:
@@ -114,7 +115,11 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
     for needed, called in before['confusion'].items():
         others = {name: count for name, count in called.items() if name not in (needed, NONE)}
         shown = ', '.join(f'{name} {count}' for name, count in others.items())
-        table.add_row(needed, *map(str, (sum(called.values()), called.get(needed, 0), called.get(NONE, 0))), shown)
+        table.add_row(
+            printable(needed),
+            *map(str, (sum(called.values()), called.get(needed, 0), called.get(NONE, 0))),
+            printable(shown),
+        )
     Console().print(table, markup=False, highlight=False)
     if before['reasons']:
         _say(counts_line(f'losses of {row["trials"]} runs of each task', before['reasons']))

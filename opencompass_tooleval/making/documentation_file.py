@@ -11,7 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
+from opencompass_tooleval.core.jsonable import clean_text, printable, to_jsonable
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.making.decisions import set_digest
 from opencompass_tooleval.making.improve import INSTRUCTIONS, Improvement
@@ -44,7 +44,7 @@ def write_improvement(done: Improvement, folder: Path) -> None:
     instructions = [change.instruction for change in done.changes.values() if change.instruction]
     if instructions:
         write_whole(folder / INSTRUCTIONS_FILE, dump_instructions(instructions))
-    write_whole(folder / DIFF_FILE, clean_text(''.join(diff)))
+    write_whole(folder / DIFF_FILE, printable(clean_text(''.join(diff))))
     rows = {name: {'old': old[name][0].description, 'new': new[name][0].description, 'take': True} for name in names}
     head = {'tooleval_descriptions': FORMAT, 'how': done.options.how, 'rewriter': model_name(done.options.rewriter)}
     _write_json(folder / DESCRIPTIONS_FILE, {**head, 'tools': rows})

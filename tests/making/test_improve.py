@@ -38,7 +38,7 @@ models = [dict(type={kind}, abbr={kind!r}, path={kind!r}, log={log!r}, **{option
 """
 COMMAND_LINE = 'from opencompass_tooleval.cli.main import main; main()'
 HELPFUL = f'{{"description": "{{old}} Look it up {WORD}."}}'
-SPLIT_OF_SEED_3: list[str] = []
+SPLIT_OF_SEED_3 = [f'office_{number}' for number in (0, 1, 2, 3, 6, 7)]
 USELESS = '{"description": "{old} It is a good tool."}'
 
 
