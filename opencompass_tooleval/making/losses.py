@@ -47,7 +47,7 @@ class Run:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the goal was reached."""
+        """True if the goal was reached."""
         return self.score.result.is_solved
 
     @property

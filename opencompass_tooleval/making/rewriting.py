@@ -30,7 +30,7 @@ from opencompass_tooleval.tool_docs.other_formats import single_tool_doc
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 _MOST_LOSSES = 8
-"""Losses that a prompt shows; those of different tasks and reasons come first."""
+"""Losses that a prompt shows; those of different tasks come first."""
 
 _WIDTH = 100
 
@@ -94,16 +94,11 @@ def with_changes(task: Task, changes: Mapping[str, Change]) -> Task:
 
 
 def losses_by_tool(losses: Sequence[Run]) -> dict[str, list[Run]]:
-    """Groups losses by the tools that were needed or wrongly called; of a tool, first one of each task and reason."""
+    """Groups losses by the tools that were needed or wrongly called; of each tool, first one of each task."""
     found: dict[str, list[Run]] = {}
-    for loss in losses:
+    for loss in sorted(losses, key=lambda run: run.trial):
         for name in sorted(loss.tools & set(loss.made.task.schemas)):
             found.setdefault(name, []).append(loss)
-    for runs in found.values():
-        seen: set[tuple[str, str]] = set()
-        keys = [(run.made.task.id, run.score.reason) for run in runs]
-        again = [key in seen or seen.add(key) is not None for key in keys]
-        runs[:] = [run for _, run in sorted(zip(again, runs, strict=True), key=lambda pair: pair[0])]
     return found
 
 
