@@ -50,7 +50,6 @@ GLUE_MODULES = {
     'registry.py',
     'agents/lagent_bridge.py',
     'instructions/generation.py',
-    'instructions/summarizer.py',
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
 DOORS = ('scoring.py', 'records.py', 'prompts.py')

@@ -53,17 +53,16 @@ from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
 from opencompass_tooleval.core import redaction
-from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, is_refusal, strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.json_members import members
 from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.messages import tool_messages
 from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.tool_calls import make_call
-from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
@@ -414,7 +413,7 @@ READERS: Mapping[str, Reader] = {
     **{
         f'T-Eval, {kind}, {protocol}, {scoring}': Reader(
             partial(_teval, kind, protocol, scoring),
-            ('core/fullwidth.py', 'benchmarks/teval/choice.py', 'benchmarks/teval/score_call.py'),
+            ('core/fullwidth.py', 'benchmarks/teval/score_review.py', 'benchmarks/teval/score_call.py'),
         )
         for kind in TEVAL_RECORDS
         for protocol in PROTOCOLS
@@ -528,7 +527,7 @@ READERS: Mapping[str, Reader] = {
     'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],
-        ('core/refusal.py', 'instructions/validate_description.py'),
+        ('core/answer.py', 'instructions/validate_description.py'),
     ),
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
@@ -539,7 +538,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'generated example': Reader(lambda text: read_example(text, 'Map.route')),
     'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
-    'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/rest.py')),
+    'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/tool_doc.py')),
     'documentation, first sentence': Reader(first_sentence, ('tool_docs/first_sentence.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',)),
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),

@@ -35,9 +35,8 @@ from opencompass_tooleval.agents.trajectory import (
 from opencompass_tooleval.core.answer import Answer, clean, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import SEVERAL_CALLS
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import Message, tool_messages
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.observation import UNKNOWN_TOOL

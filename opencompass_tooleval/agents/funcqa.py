@@ -36,9 +36,8 @@ from opencompass_tooleval.core.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.function_calling import METHOD
-from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.messages import TOOL, Message, tool_messages
 from opencompass_tooleval.core.tool_calls import calls_text
-from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Session

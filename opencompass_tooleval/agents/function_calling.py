@@ -31,9 +31,8 @@ from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import Message, tool_messages
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.environments.environment import Session
 

@@ -10,8 +10,8 @@ from typing import Any
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text, to_jsonable
+from opencompass_tooleval.core.messages import object_arguments
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
-from opencompass_tooleval.core.tool_messages import object_arguments
 from opencompass_tooleval.environments.observation import Observation
 
 MAX_TEXT = 20_000

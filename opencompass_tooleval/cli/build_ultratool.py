@@ -23,7 +23,7 @@ from opencompass_tooleval.benchmarks.ultratool.build import (
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
 from opencompass_tooleval.benchmarks.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.benchmarks.ultratool.records import read_rows
-from opencompass_tooleval.core.errata import count_kinds
+from opencompass_tooleval.core.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.work_dir.whole_file import write_whole

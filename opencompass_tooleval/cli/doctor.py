@@ -19,12 +19,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from rich.console import Console
 
-from opencompass_tooleval.cli.data_files import FilesOnDisk, read_files
+from opencompass_tooleval.cli.listing import FilesOnDisk, read_files
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.benchmark import all_benchmarks
-from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level, shorten
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.embedding.locate import (

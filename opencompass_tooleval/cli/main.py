@@ -17,7 +17,7 @@ from opencompass_tooleval.embedding.locate import EncoderMissingError
 COMMANDS = {
     'list': ('listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
     'doctor': ('doctor:run_doctor', 'Check this machine, or with --endpoint a server; exits with 1 on a fault.'),
-    'demo': ('demo:run_demo', 'Run everything on shipped records, without a model: a leaderboard and a report.'),
+    'demo': ('report:run_demo', 'Run everything on shipped records, without a model: a leaderboard and a report.'),
     'config-dir': ('main:print_config_dir', 'Print the folder of our configs, for opencompass --config-dir.'),
     'prepare': ('prepare:prepare_commands', 'Fetch and verify benchmark data.'),
     'score': ('score:score_commands', 'Score recorded answers, without OpenCompass or a GPU.'),

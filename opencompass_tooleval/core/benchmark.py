@@ -6,11 +6,12 @@ import, or lies in a higher layer, is named ``package.module:attribute``; the ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval.core.subset_names import nearest_first
 
@@ -249,3 +250,25 @@ class ScoredAnswers:
     notes: Sequence[str] = ()
     expected: int | None = None
     unit: str = 'samples'
+
+
+class Erratum(Protocol):
+    """One fault of published data."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of fault, one of those of its benchmark."""
+
+
+def count_kinds(errata: Collection[Erratum], kinds: Sequence[str]) -> dict[str, int]:
+    """Counts errata: kind -> number, in the order of ``kinds``."""
+    counts = Counter(erratum.kind for erratum in errata)
+    return {kind: counts[kind] for kind in kinds}
+
+
+def errata_in_words(errata: Collection[Erratum], kinds: Sequence[str]) -> str:
+    """Formats counts: ``5 errata (blank 4, placeholder 1)``, or ``0 errata``."""
+    if not errata:
+        return '0 errata'
+    counted = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata, kinds).items() if count)
+    return f'{len(errata)} errata ({counted})'

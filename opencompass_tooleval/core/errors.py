@@ -1,9 +1,11 @@
-"""Errors whose messages name the fault, its place and its fix."""
+"""Errors whose messages name the fault, its place and its fix, and findings of ``tooleval doctor`` with the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
 
 MAX_MESSAGE = 900
 """Maximum characters of a message: it begins with file and record, and ends with the command that fixes the fault."""
@@ -59,3 +61,29 @@ def naming_record(file: object, record: str, fix: str = '') -> Iterator[None]:
         yield
     except Fault as fault:
         raise DataError(file, str(fault), record, fix) from fault
+
+
+class Level(Enum):
+    """Severity of a finding; only a fault makes the exit status 1."""
+
+    OK = 'ok'
+    NOTE = 'note'
+    UNKNOWN = 'unknown'
+    FAULT = 'FAULT'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Attributes:
+        level: Its severity.
+        what: The subject, in a word or two.
+        says: The observation, and for a fault its fix: a command after ``with:``.
+        concerns: The data sets that it affects; '' if that is obvious.
+    """
+
+    level: Level
+    what: str
+    says: str
+    concerns: str = ''

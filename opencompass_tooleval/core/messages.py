@@ -1,13 +1,19 @@
-"""A conversation in a format for every model wrapper."""
+"""A conversation in a format for every model wrapper.
+
+Includes the messages that continue it after native calls: the answer with the calls, and the tools' replies. Reads
+content in parts, as in OpenAI's API: ``[{"type": "text", "text": "..."}, ...]``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
+from opencompass_tooleval.core.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_payload, read_calls
 
 ROLES = ('system', 'user', 'assistant')
@@ -109,3 +115,77 @@ def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: b
     if not merged:
         raise ValueError('the conversation is empty')
     return merged
+
+
+_TEXT_TYPES = ('text', 'output_text')
+_MOST_SHOWN = 40
+
+
+def is_parts(content: Any) -> bool:
+    """Tests if a value is a list of parts: each has a type, unlike the steps, calls and tools of an answer."""
+    return (
+        isinstance(content, list)
+        and bool(content)
+        and all(isinstance(part, dict) and isinstance(part.get('type'), str) for part in content)
+    )
+
+
+def joined_text(content: Any) -> Any:
+    """Joins the texts of parts, or of a whole message (``{"role", "content"}``); returns other values unchanged.
+
+    Raises:
+        ValueError: A part is no text, such as an image.
+    """
+    if isinstance(content, dict) and isinstance(content.get('role'), str) and 'content' in content:
+        content = content['content']
+    if not is_parts(content):
+        return content
+    for part in content:
+        if part['type'] not in _TEXT_TYPES or not isinstance(part.get('text'), str):
+            raise ValueError(f'its answer has a part of type {part["type"][:_MOST_SHOWN]!r}, which is no text')
+    return ''.join(part['text'] for part in content)
+
+
+UNREADABLE = 'unreadable_arguments'
+"""Key under which a model sees its arguments that are no object."""
+
+
+def object_arguments(arguments: Any) -> dict[str, Any]:
+    """Converts arguments for the continued conversation to an object.
+
+    Servers read the arguments of earlier calls as JSON, and their chat templates require an object. Other arguments,
+    such as the truncated ``{"input": [1, 2``, would cause a refused request (llama.cpp: status 500), which is no fault
+    of the server. They become the value of :data:`UNREADABLE`.
+    """
+    return arguments if isinstance(arguments, dict) else {UNREADABLE: arguments}
+
+
+def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> tuple[Message, ...]:
+    """Returns the answer as a message, without thoughts, and one message of role ``tool`` per call.
+
+    A call without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments`
+    converts the arguments.
+
+    Args:
+        answer: The answer with its calls.
+        replies: Replies of the tools, one per call.
+        earlier: Number of earlier calls in the conversation.
+
+    Raises:
+        ValueError: The numbers of calls and replies differ.
+    """
+    calls = _with_ids(answer.calls, earlier)
+    message = Message('assistant', strip_reasoning(answer.text).text, calls)
+    told = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
+    return (message, *told)
+
+
+def _with_ids(calls: Sequence[ToolCall], earlier: int) -> tuple[ToolCall, ...]:
+    free = (f'call{number:05d}' for number in count(earlier))  # Mistral's templates require nine letters and digits
+    used: set[str] = set()
+    named = []
+    for call in calls:
+        call_id = call.id if call.id and call.id not in used else next(name for name in free if name not in used)
+        used.add(call_id)
+        named.append(replace(call, id=call_id, arguments=object_arguments(call.arguments)))
+    return tuple(named)

@@ -2,13 +2,14 @@
 
 The published simulators get the requests of StableToolBench's server, and their replies are read as it does
 (:mod:`~opencompass_tooleval.environments.stabletoolbench`). Our simulator gets the same parts as JSON. Responses are
-stored by digest, so that a second run makes no request and has the same responses.
+stored by digest, so that a second run makes no request and has the same responses. The oracle model answers as a
+simulator with an example built from the documented response.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,6 @@ from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.environments import stabletoolbench
 from opencompass_tooleval.environments.arguments import canonical_arguments
 from opencompass_tooleval.environments.bank import RecordedCall
-from opencompass_tooleval.environments.example_response import example_response
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS, MAX_EXAMPLES
 
@@ -189,3 +189,41 @@ FORMS = {
     'mirrorapi_cot': _MIRRORAPI,
 }
 """Published system prompt -> its form."""
+
+
+_MAX_DEPTH = 5
+_MAX_FIELDS = 50
+_OF_TYPE: dict[str, Any] = {'integer': 1, 'number': 1.5, 'boolean': True, 'array': [], 'object': {}}
+
+
+def example_response(document: Any) -> str:
+    """Builds a response in the format of ToolBench's server, ``{"error": "", "response": ...}``.
+
+    Args:
+        document: Documentation of an API, as JSON values: UltraTool's ``results`` (a schema), T-Eval's ``return_data``
+            (names) or ToolBench's ``template_response`` (an example of types); without these the response is empty.
+    """
+    return json.dumps({'error': '', 'response': _documented_example(document if isinstance(document, Mapping) else {})})
+
+
+def _documented_example(document: Mapping[str, Any]) -> Any:
+    returned = document.get('return_data')
+    if isinstance(returned, list):
+        names = [item.get('name') for item in returned[:_MAX_FIELDS] if isinstance(item, Mapping)]
+        return {str(name): f'example of {name}' for name in names}
+    if 'template_response' in document:
+        return document['template_response']
+    return _of_schema(document.get('results'), _MAX_DEPTH)
+
+
+def _of_schema(schema: Any, depth: int) -> Any:
+    if not isinstance(schema, Mapping) or not depth:
+        return {}
+    properties = schema.get('properties')
+    if isinstance(properties, Mapping):
+        return {
+            name: _of_schema(property_schema, depth - 1)
+            for name, property_schema in list(properties.items())[:_MAX_FIELDS]
+        }
+    kind = schema.get('type')
+    return _OF_TYPE.get(kind, 'example') if isinstance(kind, str) else 'example'

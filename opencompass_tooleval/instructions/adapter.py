@@ -1,4 +1,4 @@
-"""Registers T-Eval and UltraTool with instructions as OpenCompass data sets: glue only."""
+"""Registers T-Eval and UltraTool with instructions as OpenCompass data sets, and a summarizer: glue only."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from opencompass.registry import LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_MEND
+from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_FIX
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
-from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_MEND
+from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_FIX
 from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
+from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.messages import messages_payload, read_messages
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.instructions.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
 from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.summarizers.variant_summarizer import ToolEvalVariantSummarizer
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 
@@ -84,7 +85,7 @@ class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
         """
         check_variant('teval', split_stem(name)[0])
         data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
-        catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_MEND))
+        catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_FIX))
         asked = ((row['record_id'], read_messages(row['messages'])) for row in data)
         prompts = (messages_payload(messages) for messages in instruct_teval(asked, catalogue, name))
         return _with_prompts(data, prompts, catalogue.file)
@@ -96,7 +97,7 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
 
     @staticmethod
     def load(
-        path: str, name: str, language: str, instructions: str, shots: int = 1, prompt_style: str = DEFAULT
+        path: str, name: str, language: str, instructions: str, shots: int = 1, prompt_style: str = DEFAULT_PROMPT_STYLE
     ) -> Dataset:
         """Loads the task; only the prompts differ from :meth:`ToolEvalUltraToolDataset.load`.
 
@@ -114,7 +115,7 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
         """
         check_variant('ultratool', name)
         data = ToolEvalUltraToolDataset.load(path, name, language, shots, prompt_style)
-        file = data_file(resolve_data_path(path, ULTRATOOL_MEND), name, language)
+        file = data_file(resolve_data_path(path, ULTRATOOL_FIX), name, language)
         catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
         subset = find_subset(name)
         described = subset.kind != 'usage'
@@ -127,3 +128,9 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
         catalogue.check(f'{name}_{language}')
         texts = (build_prompt(subset.task, language, row, example) for row in rows)
         return _with_prompts(data, (messages_of(text, prompt_style) for text in texts), catalogue.file)
+
+
+class ToolEvalEasyToolSummarizer(ToolEvalVariantSummarizer):
+    """:class:`ToolEvalVariantSummarizer` that compares only ``X`` with documentation and ``X-easytool``."""
+
+    kinds = ('easytool',)

@@ -28,9 +28,8 @@ from opencompass_tooleval.instructions.validate import Fault, check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import Example, ToolInstruction
-from opencompass_tooleval.tool_docs.rest import is_usage
 from opencompass_tooleval.tool_docs.template import template_instruction
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 
 TRIES = 4
 """Maximum number of requests: an unusable reply is requested again, up to three times."""

@@ -12,9 +12,8 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import read_messages
+from opencompass_tooleval.core.messages import read_messages, tool_messages
 from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, write_answer
-from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSet
 
 MAX_STEPS = 10

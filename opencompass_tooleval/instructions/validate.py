@@ -13,11 +13,10 @@ from urllib.parse import unquote_plus
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.benchmarks.restbench.paths import is_placeholder, matches, normalise
+from opencompass_tooleval.core.answer import is_refusal
 from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
-from opencompass_tooleval.tool_docs.rest import is_usage
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 from opencompass_tooleval.tool_docs.value_types import expected, from_text, unlike_schema
 
 UNKNOWN_FUNCTION = 'example:unknown_function'

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opencompass_tooleval.core.refusal import is_refusal
+from opencompass_tooleval.core.answer import is_refusal
 from opencompass_tooleval.instructions.validate import Fault
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 

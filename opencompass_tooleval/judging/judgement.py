@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from opencompass_tooleval.core.answer import strip_reasoning
+from opencompass_tooleval.core.answer import is_refusal, strip_reasoning
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import INFRA
 
 F = TypeVar('F')

@@ -9,12 +9,13 @@ from opencompass_tooleval.agents.carry_out import carry_out
 from opencompass_tooleval.agents.goal import RECOVERY, Goal
 from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
+from opencompass_tooleval.agents.trajectory import NOT_FINISHED, STATE_LOST, Trajectory
 from opencompass_tooleval.agents.waste import error_of
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.observation import ERROR
 from opencompass_tooleval.instructions.generate import ask_until_usable
 from opencompass_tooleval.instructions.split import Limit
 from opencompass_tooleval.making import prompts
@@ -22,6 +23,7 @@ from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import MAX_STEPS, read_plan, read_verdict
 from opencompass_tooleval.making.tool_source import tool_text
+from opencompass_tooleval.mcp_servers.server import FATAL
 
 REVIEWER = 'reviewer'
 """Name of the reviewing model in requests, where it is another than the solving one."""
@@ -78,6 +80,8 @@ def solve(
         goal=Goal(draft.kind, fails_first=draft.needed[0] if draft.kind == RECOVERY else ''),
     )
     trajectory = yield from carry_out(planned, loop, environment)
+    if failure := next((call.error for call in trajectory.calls if call.source == ERROR and call.error in FATAL), ''):
+        return Attempt(None, STATE_LOST, f'the server failed ({failure})')
     done = _solution(trajectory, model, plan)
     if trajectory.stopped or not done.answer.strip():
         return Attempt(done, trajectory.stopped or NOT_FINISHED)

@@ -7,8 +7,18 @@ from typing import Any
 
 from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.report.figure import Figure, Series, short_name, short_names
-from opencompass_tooleval.report.palette import COLOURS, DASHES, HATCHES, MARKERS, PUBLISHED, RIGHT
+from opencompass_tooleval.report.figure import (
+    COLOURS,
+    DASHES,
+    HATCHES,
+    MARKERS,
+    PUBLISHED_COLOUR,
+    RIGHT_COLOUR,
+    Figure,
+    Series,
+    short_name,
+    short_names,
+)
 
 
 def escape(text: str) -> str:
@@ -76,9 +86,9 @@ def _names(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, Any]:
-    colour = PUBLISHED if series.published else COLOURS[number % len(COLOURS)]
+    colour = PUBLISHED_COLOUR if series.published else COLOURS[number % len(COLOURS)]
     if figure.kind == 'stacked' and series.name == OK:
-        colour = RIGHT
+        colour = RIGHT_COLOUR
     dash = 'dot' if series.published else DASHES[number // len(COLOURS) % len(DASHES)]
     marker = {'color': colour, 'symbol': 'x' if series.published else MARKERS[number % len(MARKERS)]}
     base: dict[str, Any] = {'name': escape(name), 'hoverinfo': 'all'}

@@ -1,4 +1,4 @@
-"""Data of charts, independent of the library that draws them."""
+"""Data of charts, independent of the library that draws them, and their colours and marks."""
 
 from __future__ import annotations
 
@@ -169,3 +169,12 @@ def as_table(figure: Figure) -> Table:
         rows_.append(tuple(row))
         links.append(tuple(link))
     return Table(figure.name, figure.title, tuple(columns), tuple(rows_), tuple(links) if figure.links else ())
+
+
+COLOURS = ('#0072B2', '#E69F00', '#009E73', '#CC79A7', '#56B4E9', '#D55E00', '#B8A900', '#7F7F7F')
+PUBLISHED_COLOUR = '#888888'
+RIGHT_COLOUR = '#BDBDBD'
+"""Colour of correct answers among the reasons: grey, so that lost points stand out."""
+DASHES = ('solid', 'dash', 'dashdot')
+MARKERS = ('circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'pentagon', 'star', 'hexagon')
+HATCHES = ('', '\\', '.')

@@ -13,8 +13,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.report.figure import CUT, FEW, Figure, Series, short_name, short_names
-from opencompass_tooleval.report.palette import COLOURS, PUBLISHED, RIGHT
+from opencompass_tooleval.report.figure import (
+    COLOURS,
+    CUT,
+    FEW,
+    PUBLISHED_COLOUR,
+    RIGHT_COLOUR,
+    Figure,
+    Series,
+    short_name,
+    short_names,
+)
 
 _STYLES = ('-', '--', '-.')
 _MARKERS = 'osD^vp*h'
@@ -73,7 +82,7 @@ def _numbers(values: tuple[float | None, ...]) -> list[float]:
 
 
 def _colour(number: int, published: bool) -> str:
-    return PUBLISHED if published else COLOURS[number % len(COLOURS)]
+    return PUBLISHED_COLOUR if published else COLOURS[number % len(COLOURS)]
 
 
 def _radar(axes: Axes, figure: Figure) -> None:
@@ -116,7 +125,7 @@ def _bars(axes: Axes, figure: Figure) -> None:
         at = [i + (0 if stacked else (number - (count - 1) / 2) * width) for i in range(len(figure.labels))]
         values = [value or 0.0 for value in series.values] if stacked else _numbers(series.values)
         errors = list(zip(*(error or (math.nan, math.nan) for error in series.errors), strict=True)) or None
-        colour = RIGHT if stacked and series.name == OK else _colour(number, series.published)
+        colour = RIGHT_COLOUR if stacked and series.name == OK else _colour(number, series.published)
         style: dict[str, Any] = {'color': colour, 'label': name, 'linewidth': 0.3}
         style['hatch'] = '//' if series.published else _HATCHES[number // len(COLOURS) % len(_HATCHES)]
         axes.bar(at, values, width, bottom=floor if stacked else None, yerr=errors, edgecolor='white', **style)

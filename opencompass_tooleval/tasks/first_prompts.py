@@ -1,4 +1,4 @@
-"""Builds the first prompts of a data set of a config, with the code of a sweep."""
+"""Builds the first prompts of a data set of a config, with the code of a sweep, and without its messages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from mmengine.config import Config
 from opencompass.registry import ICL_PROMPT_TEMPLATES
-from opencompass.utils import build_dataset_from_cfg
+from opencompass.utils import build_dataset_from_cfg, get_logger
 
 from opencompass_tooleval.inferencers.dialogue_inferencer import DIALOGUES
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import conversation_of
-from opencompass_tooleval.tasks.quiet import quiet
 
 
 def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
@@ -91,3 +90,17 @@ def first_prompts(dataset: Mapping[str, Any], limit: int | None = None) -> Itera
         rows = build_dataset_from_cfg(cfg).test
     for row in rows:
         yield row['record_id'], asks.about(row)
+
+
+@contextmanager
+def quiet(level: str) -> Iterator[None]:
+    """Suppresses OpenCompass's log messages below a level while the block runs.
+
+    It does not use ``logging.disable``: mmengine's loggers cache its effect and would stay silent for good.
+    """
+    before = get_logger().level
+    get_logger().setLevel(level)
+    try:
+        yield
+    finally:
+        get_logger().setLevel(before)

@@ -12,8 +12,8 @@ from mmengine.config import Config, ConfigDict
 
 import opencompass_tooleval
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.tasks.first_prompts import quiet
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
-from opencompass_tooleval.tasks.quiet import quiet
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
 

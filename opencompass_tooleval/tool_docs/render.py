@@ -7,8 +7,7 @@ from typing import Any
 
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import to_entry
-from opencompass_tooleval.tool_docs.rest import is_usage
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 
 _VERBATIM = ('Example', 'default', 'enum')
 

@@ -15,8 +15,7 @@ from urllib.parse import quote, urlencode
 
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
-from opencompass_tooleval.tool_docs.rest import is_usage
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS
 
 OPTIONAL = 3

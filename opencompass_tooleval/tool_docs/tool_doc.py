@@ -1,12 +1,26 @@
-"""A tool's documentation, from any of :mod:`opencompass_tooleval.tool_docs.sources`."""
+"""A tool's documentation, from any of :mod:`opencompass_tooleval.tool_docs.sources`, and names of REST functions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction import Parameter
+
+HTTP_METHODS = ('get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace')
+"""HTTP methods in the order of OpenAPI's table, in lower case as in its documents."""
+
+_USAGE = re.compile(rf'(?:{"|".join(HTTP_METHODS).upper()}) /')
+
+
+def is_usage(name: str) -> bool:
+    """Tests if a function's name is an HTTP method and a path."""
+    return _USAGE.match(name) is not None
 
 
 @dataclass(frozen=True)
@@ -43,3 +57,38 @@ class ToolDoc:
     description: str
     functions: tuple[FunctionDoc, ...]
     raw: Mapping[str, Any] | str = field(default_factory=dict)
+
+
+logger = logging.getLogger(__name__)
+
+
+def unite(path: Path, docs: Iterable[ToolDoc]) -> list[ToolDoc]:
+    """Keeps each tool once, at its first occurrence.
+
+    Raises:
+        DataError: A tool is documented in two ways.
+    """
+    tools: dict[str, ToolDoc] = {}
+    for doc in docs:
+        if tools.setdefault(doc.name, doc) != doc:
+            raise DataError(path, 'the tool is documented in two ways', doc.name)
+    return list(tools.values())
+
+
+def unite_files(files: Iterable[Path], read: Callable[[Path], list[ToolDoc]]) -> list[ToolDoc]:
+    """Reads the tools of several files, each once; the first file with a tool counts.
+
+    The wording of two tools differs between UltraTool's English examples and its samples; a warning names such tools.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    tools: dict[str, ToolDoc] = {}
+    reworded: dict[str, Path] = {}
+    for file in files:
+        for doc in read(file):
+            if tools.setdefault(doc.name, doc) != doc:
+                reworded.setdefault(doc.name, file)
+    for name, file in reworded.items():
+        logger.warning('%s: %s is documented in another way than in a file before; that counts', file, name)
+    return list(tools.values())

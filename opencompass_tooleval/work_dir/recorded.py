@@ -1,17 +1,21 @@
-"""Reads recorded answers in their usual file formats. Imports no OpenCompass."""
+"""Reads recorded answers in their usual file formats. Imports no OpenCompass.
+
+Rows of UltraTool's published answers hold the record and the answer. GPT models: ``{"data": RECORD, "init output":
+TEXT}``. Open models: ``{"question": RECORD, "original ans": GOLD, "total output": {"init prompt": TEXT, "init output":
+[TEXT, ...]}}``, one text per sample.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.answer import Answer, with_extras
-from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
-from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.core.messages import joined_text
 from opencompass_tooleval.work_dir.recorded_question import RecordedQuestion, question_of
 
 RECORDED_SHAPE = 'recorded_shape'
@@ -181,7 +185,7 @@ def load_recorded(path: Path) -> RecordedAnswers:
         path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
             predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
             this package); JSON lines with ``id`` or ``record_id`` and ``prediction``; or UltraTool's files of answers
-            (JSON lines, :mod:`~opencompass_tooleval.core.recorded_row`).
+            (JSON lines, :mod:`~opencompass_tooleval.work_dir.recorded`).
 
     Raises:
         DataError: It is missing or cannot be read.
@@ -205,3 +209,40 @@ def load_recorded(path: Path) -> RecordedAnswers:
     if not isinstance(content, dict):
         raise DataError(path, 'the file is neither an object nor a list')
     return _of_object(recorded, content)
+
+
+GPT, OPEN = 'gpt', 'open'
+_ANSWER, _OPEN_ANSWERS = 'init output', 'total output'
+
+
+@dataclass(frozen=True)
+class RecordedRow:
+    """A row of published answers.
+
+    Attributes:
+        record: The record in the row; None if the row has none.
+        answer: The answer: text, or a value that was already read; None if the row has none.
+        shape: ``gpt`` or ``open``.
+    """
+
+    record: Any
+    answer: Any
+    shape: str
+
+
+def read_recorded_row(row: Any) -> RecordedRow | None:
+    """Reads a row; None for other formats."""
+    if not isinstance(row, Mapping):
+        return None
+    if _OPEN_ANSWERS in row:
+        output = row[_OPEN_ANSWERS]
+        answer = output.get(_ANSWER) if isinstance(output, Mapping) else None
+        return RecordedRow(row.get('question'), _first(answer), OPEN)
+    if _ANSWER in row:
+        return RecordedRow(row.get('data'), _first(row[_ANSWER]), GPT)
+    return None
+
+
+def _first(answer: Any) -> Any:
+    """Returns the first text of a list of texts; a list of anything else is an answer that was already read."""
+    return answer[0] if isinstance(answer, list) and answer and isinstance(answer[0], str) else answer

@@ -1,10 +1,17 @@
-"""core/messages: roles, empty messages, neighbours."""
+"""core/messages: roles, empty messages, neighbours, and messages after native calls."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from opencompass_tooleval.core.messages import Message, normalise
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import NO_CALL, why_no_call
+from opencompass_tooleval.core.messages import Message, messages_text, normalise, tool_messages
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 
 
 @pytest.mark.parametrize(
@@ -48,3 +55,59 @@ def test_neighbours_stay_apart_where_they_shall() -> None:
 def test_errors(messages: list[tuple[str, str]], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         normalise([Message(*message) for message in messages], {})
+
+
+def ids(*given: str, earlier: int = 0) -> list[str]:
+    """The ids of calls after they were replied to."""
+    calls = tuple(ToolCall('a', {'n': number}, call_id) for number, call_id in enumerate(given))
+    first, *told = tool_messages(Answer('', calls=calls), [str(n) for n in range(len(calls))], earlier)
+    assert [call.arguments for call in first.calls] == [call.arguments for call in calls]
+    assert [message.call_id for message in told] == [call.id for call in first.calls]
+    assert [message.content for message in told] == [str(n) for n in range(len(calls))]
+    return [call.id for call in first.calls]
+
+
+def test_every_call_has_its_reply() -> None:
+    answer = Answer('<think>hm</think>I look', calls=(ToolCall('a', {}, 'x'), ToolCall('b', {'n': 1}, 'y')))
+    assert tool_messages(answer, ['one', 'two']) == (
+        Message('assistant', 'I look', answer.calls),
+        Message('tool', 'one', call_id='x'),
+        Message('tool', 'two', call_id='y'),
+    )
+
+
+@pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2], 'no json', None])
+def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> None:
+    """SmolLM2's call of ``multiply_``, cut: sent back as it was, llama.cpp refused the next round with status 500."""
+    answer = Answer('', finish_reason='length', calls=(ToolCall('multiply_', arguments, 'x', '{"input": [1, 2'),))
+    first, _ = tool_messages(answer, ['there is no list of numbers'])
+    (call,) = first.calls
+    assert call.arguments == {'unreadable_arguments': arguments}
+    row = {'record_id': 'r', 'source': 's', 'idx': 0, 'gold_answer': '', 'messages': messages_text([first])}
+    (message,) = ToolEvalConversationTemplate().generate_item(row).as_request()
+    assert json.loads(message['tool_calls'][0]['function']['arguments']) == call.arguments
+
+
+def test_a_call_without_an_id_of_its_own_gets_one() -> None:
+    assert ids('', '') == ['call00000', 'call00001']
+    assert ids('', '', earlier=7) == ['call00007', 'call00008']
+    assert ids('same', 'same', 'other') == ['same', 'call00000', 'other']
+    assert ids('call00000', '') == ['call00000', 'call00001']
+
+
+def test_replies_are_one_per_call() -> None:
+    with pytest.raises(ValueError, match='zip'):
+        tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        (Answer('I would look it up'), NO_CALL),
+        (Answer(''), NO_CALL),
+        (Answer('<think>which'), 'answer:truncated_reasoning'),
+        (Answer('', 'infra:timeout'), 'infra:timeout'),
+    ],
+)
+def test_why_there_is_no_call(answer: Answer, reason: str) -> None:
+    assert why_no_call(answer) == reason

@@ -11,11 +11,11 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
-from opencompass_tooleval.benchmarks.restbench import function_tools as rest
+from opencompass_tooleval.benchmarks.restbench import tools as rest
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
-from opencompass_tooleval.benchmarks.toolbench import function_tools as apis
+from opencompass_tooleval.benchmarks.toolbench import request as apis
 from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 

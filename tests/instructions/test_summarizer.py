@@ -1,4 +1,4 @@
-"""instructions/summarizer, on OpenCompass's own DefaultSummarizer and files as our tasks write them."""
+"""The summarizer of instructions/adapter, on OpenCompass's own DefaultSummarizer and files as our tasks write them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import REPORTED, summary_of
-from opencompass_tooleval.instructions.summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.variant_figures import comparisons, variant_table

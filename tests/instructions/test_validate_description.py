@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from opencompass_tooleval.core.refusal import is_refusal
+from opencompass_tooleval.core.answer import is_refusal
 from opencompass_tooleval.instructions.validate_description import Fault, check_description
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.finding import Level
+from opencompass_tooleval.core.errors import Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

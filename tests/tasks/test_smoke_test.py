@@ -4,7 +4,7 @@ import logging
 
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.tasks.quiet import quiet
+from opencompass_tooleval.tasks.first_prompts import quiet
 from opencompass_tooleval.tasks.smoke_test import run_trial
 
 

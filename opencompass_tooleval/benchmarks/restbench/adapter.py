@@ -11,7 +11,6 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.restbench import VERSION
-from opencompass_tooleval.benchmarks.restbench.function_tools import gold_calls, offered_tools
 from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
 from opencompass_tooleval.benchmarks.restbench.records import (
     FIX,
@@ -23,7 +22,7 @@ from opencompass_tooleval.benchmarks.restbench.records import (
     parse_payload,
 )
 from opencompass_tooleval.benchmarks.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
-from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, open_toolbox
+from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, gold_calls, offered_tools, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.literal_reply import LiteralDialogues, first_block

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from opencompass_tooleval.tool_docs.rest import METHODS
+from opencompass_tooleval.tool_docs.tool_doc import HTTP_METHODS
 
 MAX_STEP_CHARS = 2_000
 """Maximum number of characters of a tool's name."""
@@ -64,7 +64,7 @@ def normalise(text: str) -> Step:
     bare = note('marks', bare, bare.strip(_MARKS).strip())
     first, *rest = bare.split(None, 2) or ['']
     method = first.rstrip(':').upper()
-    if method.lower() in METHODS:
+    if method.lower() in HTTP_METHODS:
         note('method_case', first, method)
     else:
         method, rest = '', [first, *rest]

@@ -8,14 +8,12 @@ from typing import Annotated, Literal
 from opencompass_tooleval.benchmarks.restbench import VERSION
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS
 from opencompass_tooleval.benchmarks.restbench.files import BENCHMARK, DATA_PATH
-from opencompass_tooleval.benchmarks.restbench.function_tools import offered_tools
 from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_log
 from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_all_calls, score_answers
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import ScoredAnswers
-from opencompass_tooleval.core.errata import count_kinds
+from opencompass_tooleval.core.benchmark import ScoredAnswers, count_kinds
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 from opencompass_tooleval.work_dir.right_subset import load_answers

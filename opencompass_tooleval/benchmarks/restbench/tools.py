@@ -1,20 +1,24 @@
-"""Tools of a service in prompts: by their documentation, or by their EasyTool instructions."""
+"""Tools of a service in prompts, by their documentation or by their EasyTool instructions, and as native tools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.prompts import documentation_text
-from opencompass_tooleval.benchmarks.restbench.records import FIX
+from opencompass_tooleval.benchmarks.restbench.records import FIX, Record
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
 from opencompass_tooleval.tool_docs.render import render_instruction
 from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.template import sample_value
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 
@@ -135,3 +139,22 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
     matched = match_instructions(instructions, inventory, command_to_generate('openapi', document, instructions))
     numbered = _numbered(instructions) if method == 'easytool' else ()
     return Toolbox(inventory, tuple(map(render_instruction, matched)), shown, functions, numbered)
+
+
+def offered_tools(functions: Sequence[FunctionDoc]) -> ToolSet:
+    """Returns the operations of an OpenAPI document, each named ``GET /movie/{movie_id}``, with the parameters of path,
+    query and body; an answer may call several."""
+    return ToolSet([function_tool(function, has_defaults=False) for function in functions], parallel=True)
+
+
+def gold_calls(record: Record, functions: Sequence[FunctionDoc]) -> list[ToolCall]:
+    """Returns the gold path as calls; required arguments have documented or invented values, since RestBench has none.
+
+    The name of a step is that of the scored gold, even if it is a published fault; its values are those of the
+    intended tool.
+    """
+    required = {function.name: function.required for function in functions}
+    return [
+        ToolCall(step, {parameter.name: sample_value(parameter) for parameter in required[meant]})
+        for step, meant in zip(record.path, record.repaired, strict=True)
+    ]

@@ -19,8 +19,6 @@ from opencompass_tooleval.benchmarks.toolbench.build import (
     make_requests,
     open_tools,
 )
-from opencompass_tooleval.benchmarks.toolbench.function_tools import gold_calls as native_gold_calls
-from opencompass_tooleval.benchmarks.toolbench.function_tools import offered_tools
 from opencompass_tooleval.benchmarks.toolbench.prompts import (
     calls_prompt,
     function_calling_prompt,
@@ -29,7 +27,8 @@ from opencompass_tooleval.benchmarks.toolbench.prompts import (
 )
 from opencompass_tooleval.benchmarks.toolbench.records import FIX, find_file, find_subset
 from opencompass_tooleval.benchmarks.toolbench.request import gold_answer as gold_calls
-from opencompass_tooleval.benchmarks.toolbench.request import parse_request
+from opencompass_tooleval.benchmarks.toolbench.request import gold_calls as native_gold_calls
+from opencompass_tooleval.benchmarks.toolbench.request import offered_tools, parse_request
 from opencompass_tooleval.benchmarks.toolbench.score_calls import (
     CallsScore,
     breakdown,

@@ -1,4 +1,4 @@
-"""Reads the value in an answer, as data and within bounds."""
+"""Reads the value in an answer, as data and within bounds, and checks values of parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
+from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
+from opencompass_tooleval.tool_docs.value_types import expected, from_text
 
 MAX_VALUES = 64
 """Number of opening brackets in prose that are tried."""
@@ -45,3 +47,16 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
         return whole
     accepted = [value for value in json_values(text[-MAX_BACKTRACK:], '[{', MAX_VALUES) if accept(value)]
     return bounded(accepted[-1], 'prose') if accepted else unread(missing)
+
+
+def unfit(parameter: Parameter, value: Any) -> str:
+    """Returns the expected type of ``value`` in words; ``''`` for a valid value.
+
+    A number or a boolean may be text: it is sent as text, and ToolBench's defaults are texts.
+    """
+    if value is ABSENT:
+        return ''
+    problem = expected(parameter.type, value)
+    if problem and isinstance(value, str) and not expected(parameter.type, from_text(parameter.type, value.strip())):
+        return ''
+    return problem

@@ -1,13 +1,16 @@
-"""Builds the data of a subset from a test file, and the instructions that replace its documentation, if any."""
+"""Builds the data of a subset from a test file, and the instructions that replace its documentation, if any.
+
+Selects the candidate tools of a request (EasyTool, Section 5.1, Figure 3).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opencompass_tooleval.benchmarks.toolbench import tool_texts
-from opencompass_tooleval.benchmarks.toolbench.candidates import choose, rank_others
 from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, FIX, Data, Record, load_data
 from opencompass_tooleval.benchmarks.toolbench.request import Request, make_request
 from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice
@@ -137,3 +140,46 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
 def make_requests(tools: Shown) -> list[Request]:
     """Builds every request with its APIs, in the file's order."""
     return [make_request(record, tools.data.tools) for record in tools.data.records]
+
+
+def rank_others(
+    queries: Sequence[str], golds: Sequence[str], tools: Sequence[str], texts: Sequence[str], similarity: Similarity
+) -> list[list[str]]:
+    """Ranks the other tools of each request by the similarity of their descriptions to it, best first.
+
+    Args:
+        queries: The requests.
+        golds: The tool of each, one of ``tools``.
+        tools: Names of all tools.
+        texts: Their descriptions, one for each.
+        similarity: Similarity of texts; in the paper the cosine of sentence embeddings.
+
+    Returns:
+        For each request all of ``tools`` but its own. Ties stay in their order.
+    """
+    similarity.prepare([*queries, *texts])
+    scores = similarity.matrix(queries, texts)
+    ranked = []
+    for gold, row in zip(golds, scores.tolist(), strict=True):
+        order = sorted(zip(row, tools, strict=True), key=lambda pair: -pair[0])
+        ranked.append([tool for _, tool in order if tool != gold])
+    return ranked
+
+
+def choose(gold: str, others: Sequence[str], size: int, seed: str) -> tuple[str, ...]:
+    """Returns ``size`` candidates: the gold tool and the first others; a larger set contains a smaller one.
+
+    Args:
+        gold: The gold tool.
+        others: The result of :func:`rank_others`.
+        size: Number of candidates.
+        seed: Seed of their order, so that the place of the gold tool carries no information.
+
+    Raises:
+        ValueError: There are too few tools.
+    """
+    if len(others) < size - 1:
+        raise ValueError(f'{size} candidates need as many tools; there are {len(others) + 1}')
+    chosen = [gold, *others[: size - 1]]
+    random.Random(seed).shuffle(chosen)
+    return tuple(chosen)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.benchmarks.toolbench.values import unfit
+from opencompass_tooleval.benchmarks.toolbench.answers import unfit
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 KINDS = ('relevant_twice', 'query_twice', 'shared_name', 'parameter_twice', 'unfit_default', 'undescribed')

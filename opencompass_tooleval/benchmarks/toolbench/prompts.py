@@ -2,7 +2,8 @@
 
 ``SELECTION`` and ``CALLS`` are ours, the same for both. ``FUNCTION_CALLING`` is ours, and mentions neither tools nor
 calls. ``PUBLISHED_SELECTION`` is the prompt with which EasyTool's runs on ToolBench choose a tool (``choose_tool``),
-word for word.
+word for word. ``SUCCESS`` is the judge's prompt (EasyTool, Appendix B.1, List 1), word for word, with the stray
+quotation mark before "Example 2". Its line breaks are ours: the listing breaks lines by width.
 """
 
 from __future__ import annotations
@@ -87,3 +88,15 @@ def published_selection(tools: Iterable[tuple[int | str, str]], query: str) -> t
     listed = '\n'.join(f'ID: {number}\n{description}' for number, description in tools)
     text = PUBLISHED_SELECTION.format(tools=listed, query=query)
     return (Message('system', PUBLISHED_SYSTEM), Message('user', text))
+
+
+SUCCESS = """Please check whether the response can reasonably and accurately answer the question. If it can, please output 'YES'; If not, please output 'NO'
+
+You need to give reasons first and then decide whether the response can reasonably and accurately answer the question. You must only output in a parsible JSON format. Two example outputs look like:
+
+Example 1: {"Reason": "The reason why you think the response can reasonably and accurately answer the question", "Choice": "Yes"}
+"Example 2: {"Reason": "The reason why you think the response cannot reasonably and accurately answer the question", "Choice": "No"}
+
+This is the user's question: {question}
+This is the response: {answer}
+Output:"""

@@ -13,12 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.toolbench.answers import read_value
-from opencompass_tooleval.benchmarks.toolbench.function_tools import request_names
+from opencompass_tooleval.benchmarks.toolbench.answers import read_value, unfit
 from opencompass_tooleval.benchmarks.toolbench.records import Api
-from opencompass_tooleval.benchmarks.toolbench.request import Request, Signature
+from opencompass_tooleval.benchmarks.toolbench.request import Request, Signature, request_names
 from opencompass_tooleval.benchmarks.toolbench.score_selection import plain
-from opencompass_tooleval.benchmarks.toolbench.values import unfit
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.function_calling import NOT_JSON, UNKNOWN_NAME, why_no_call

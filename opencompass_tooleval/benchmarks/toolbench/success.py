@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
+from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, stored_rows
 from opencompass_tooleval.core.answer import Answer, clean, strip_reasoning, unfence, why_unread
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
+from opencompass_tooleval.core.messages import joined_text
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.judging import judge_item

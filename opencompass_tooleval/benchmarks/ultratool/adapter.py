@@ -12,9 +12,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.judge import Scores, prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.judge_items import items_to_judge
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
-from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
@@ -26,9 +24,10 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
     parse_payload,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged, items_to_judge
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
+from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.result import SampleScore
@@ -53,7 +52,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
         name: str,
         language: str,
         shots: int = 1,
-        prompt_style: str = DEFAULT,
+        prompt_style: str = DEFAULT_PROMPT_STYLE,
         example_language: str | None = None,
     ) -> Dataset:
         """Loads the task.
@@ -132,7 +131,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         list_choice = None if list_choice == AUTO else list_choice
         self.by_shape = prompt_style is None and list_choice is None
         self.rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))
-        self.prompt_style = prompt_style or prompt_style_of([DEFAULT], self.rules.list_choice)
+        self.prompt_style = prompt_style or prompt_style_of([DEFAULT_PROMPT_STYLE], self.rules.list_choice)
         self.instructions = instructions
         if self.subset.kind in JUDGED_KINDS:
             self.need_judge(f'UltraTool {name}')

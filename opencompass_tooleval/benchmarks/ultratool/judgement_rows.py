@@ -30,9 +30,9 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import (
 )
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
-from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.judging.judgement import MISSING, Unread, read_judgement
 from opencompass_tooleval.judging.judgement_files import read_judgements
+from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
 
 def digests_of(record: Record, answer: Any, protocol: Protocol) -> dict[str, str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.prompt_styles import PROMPT_STYLES
-from opencompass_tooleval.core.recorded_row import GPT
+from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES
 from opencompass_tooleval.core.subset_names import find_row
+from opencompass_tooleval.work_dir.recorded import GPT
 
 SCORINGS = ('official', 'strict')
 LIST_CHOICES = ('last', 'span')
@@ -44,7 +44,7 @@ class Protocol:
         """Returns the rules with the reader for the files in which answers were recorded.
 
         Args:
-            shapes: Published shape of each answer (:mod:`~opencompass_tooleval.core.recorded_row`); None for answers
+            shapes: Published shape of each answer (:mod:`~opencompass_tooleval.work_dir.recorded`); None for answers
                 of a model. ``span`` if all are of the GPT files, else ``last``.
         """
         return replace(self, list_choice='span' if set(shapes) == {GPT} else 'last')

@@ -35,9 +35,8 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
 from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.judging.judgement_files import completed
-from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded
+from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
 from opencompass_tooleval.work_dir.right_subset import check_name
 
 _NAMES = [row.name for row in TABLE]

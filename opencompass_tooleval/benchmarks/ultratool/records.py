@@ -16,11 +16,11 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES, SUBSETS
-from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.core.messages import joined_text
 from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class Recorded:
     Attributes:
         record: The record in the row; None in files without records.
         answer: The answer: text, or a list that was already read.
-        shape: ``gpt`` or ``open`` (:mod:`~opencompass_tooleval.core.recorded_row`).
+        shape: ``gpt`` or ``open`` (:mod:`~opencompass_tooleval.work_dir.recorded`).
     """
 
     record: Record | None
@@ -350,7 +350,7 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
     """Reads an authors' file of answers.
 
     Args:
-        file: JSON lines in either shape of :mod:`~opencompass_tooleval.core.recorded_row`.
+        file: JSON lines in either shape of :mod:`~opencompass_tooleval.work_dir.recorded`.
         subset: Name of the row in the table.
         language: ``zh`` or ``en``.
 

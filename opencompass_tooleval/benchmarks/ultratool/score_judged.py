@@ -1,15 +1,19 @@
 """Scores planning and tool creation by a judge: 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
 
-Judgements are data (``judgement_rows.py``), and each counts only for the answer that it judged.
+Judgements are data (``judgement_rows.py``), and each counts only for the answer that it judged. The items that
+the judge sees are those of the paper (App. B.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores, judge_prompt, parse_scores
+from opencompass_tooleval.benchmarks.ultratool.judge_prompts import SYSTEM
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
@@ -23,9 +27,10 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     item_of,
 )
 from opencompass_tooleval.core.answer import EMPTY
-from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.jsonable import answer_digest, to_jsonable
 from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import FAILED, MISSING, NO_JUDGEMENT, Judgement, Unjudged
 from opencompass_tooleval.judging.judgement import check_unjudged as check_share
 from opencompass_tooleval.judging.judgement import matched as match_judgement
@@ -184,3 +189,38 @@ def check_unjudged(steps: Sequence[tuple[str, StepScore]], fix: str = '') -> int
         if step.reason == UNJUDGED
     ]
     return check_share(unjudged, len(tried), fix)
+
+
+def _tool_text(tool: Any, protocol: Protocol) -> str:
+    """Formats a tool; officially as Python does."""
+    return json.dumps(to_jsonable(tool), ensure_ascii=False) if protocol.strict else str(tool)
+
+
+def _question(step: str, protocol: Protocol) -> str:
+    """Returns the question for the judge of a created tool: officially the word after the step's number.
+
+    For ``1.2 Query the rate`` it is ``Query``; a Chinese step is one word in most cases.
+    """
+    return step if protocol.strict else ''.join(step.split(' ')[1:2])
+
+
+def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[tuple[Judged, JudgeItem | None]]:
+    """Yields the plan of an answer, or the created tool for each gold step.
+
+    Yields:
+        The judgement without the judge's reply, and the question; None if there is nothing to judge. ``12`` names the
+        plan of record 12, ``12/1.2`` its tool for step 1.2.
+    """
+    parts, task = judged_parts(record, parsed, protocol), record.subset.task
+    texts = {
+        step.number: (_question(step.text, protocol), _tool_text(step.tool, protocol)) for step in record.reference
+    }
+    for number in numbers(record):
+        if number not in parts:
+            yield Judgement(record.id, number, MISSING), None
+            continue
+        part = parts[number]
+        shown = (*texts[number], _tool_text(part, protocol)) if number else (record.question, record.plan, part)
+        prompt, name = judge_prompt(task, record.language, *shown), f'{record.id}/{number}' if number else record.id
+        item = JudgeItem(name, prompt, partial(parse_scores, task=task), SYSTEM)
+        yield Judgement(record.id, number, FAILED, answer_digest=answer_digest(part)), item

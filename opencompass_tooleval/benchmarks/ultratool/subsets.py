@@ -1,4 +1,4 @@
-"""The subsets of UltraTool. Literals only: configs read this file inside ``read_base()``.
+"""The subsets and prompt styles of UltraTool. Literals only: configs read this file inside ``read_base()``.
 
 ``file`` is a name below ``{folder}/test_set/``, ``kind`` names the scorer, ``reading`` the reader of answers,
 ``metrics`` are in fixed order, ``count`` is the number of rows per language (arXiv 2401.17167, section 4.1),
@@ -99,3 +99,17 @@ SUBSETS: tuple[dict[str, object], ...] = (
         for size in (32, 128)
     ],
 )
+
+PROMPT_STYLES = {
+    'gpt': {'system': '你是一个有帮助的AI助手。', 'max_out_len': 4096, 'temperature': 0, 'list_choice': 'span'},
+    'open': {'system': '', 'max_out_len': 512, 'temperature': 0, 'list_choice': 'last'},
+}
+"""Prompts and readers of the published runs.
+
+``system`` is the system prompt (``''`` for none), ``max_out_len`` the tokens per answer, ``list_choice`` the list that
+is scored in an answer with several. Open models were run at temperature 0 by default of the published script, and at
+0.7 by its shell script.
+"""
+
+DEFAULT_PROMPT_STYLE = 'open'
+"""The default prompt style of configs."""

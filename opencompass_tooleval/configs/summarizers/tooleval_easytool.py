@@ -2,7 +2,7 @@
 # tokenizer if it is on this machine; set another one with tokenizer='FOLDER'.
 from mmengine.config import read_base
 
-from opencompass_tooleval.instructions.summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
 
 with read_base():
     from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups

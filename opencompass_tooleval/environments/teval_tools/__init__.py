@@ -7,11 +7,9 @@ initial state.
 from __future__ import annotations
 
 from opencompass_tooleval.environments.functions import FunctionTool
-from opencompass_tooleval.environments.teval_tools.clock import Clock
-from opencompass_tooleval.environments.teval_tools.disk import Disk
 from opencompass_tooleval.environments.teval_tools.email import Email
-from opencompass_tooleval.environments.teval_tools.files import Files
-from opencompass_tooleval.environments.teval_tools.meetings import Meetings
+from opencompass_tooleval.environments.teval_tools.files import Disk, Files
+from opencompass_tooleval.environments.teval_tools.meetings import Clock, Meetings
 from opencompass_tooleval.environments.teval_tools.slides import Slides
 
 

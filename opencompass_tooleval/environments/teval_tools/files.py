@@ -1,13 +1,67 @@
-"""FileOperation: files on the task's disk."""
+"""FileOperation, and the disk of one task."""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from typing import Any
 
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.environments.teval_tools.described import NO_SPACE, DescribedTool, recorded_fields, said
-from opencompass_tooleval.environments.teval_tools.disk import Disk
+from opencompass_tooleval.environments.teval_tools.described import (
+    MAX_THINGS,
+    NO_SPACE,
+    DescribedTool,
+    recorded_fields,
+    said,
+)
+
+MAX_CHARS_IN_ALL = 2_000_000
+"""Maximum number of characters that a task may write."""
+
+
+class Disk:
+    """Files by path, and the existing folders: the working one and, as recorded, ``outputs`` and ``/home``."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, str] = {}
+        self._folders = {'', '/', '/home', 'outputs'}
+        self._left = MAX_CHARS_IN_ALL
+
+    def read(self, path: str) -> str | None:
+        """Returns the content of a file; None if it does not exist."""
+        return self._files.get(_plain(path))
+
+    def has(self, path: str) -> bool:
+        """Tests if a file exists."""
+        return _plain(path) in self._files
+
+    def put(self, path: str, text: str = '') -> bool:
+        """Writes a file, and creates its folder if necessary; returns False if there was no space."""
+        path = _plain(path)
+        if self._left < len(text) or (len(self._files) >= MAX_THINGS and path not in self._files):
+            return False
+        self._left -= len(text)
+        self._files[path] = text
+        self._folders.add(posixpath.dirname(path))
+        return True
+
+    def why_no_folder(self, path: str) -> str:
+        """Returns Python's error if a file's folder does not exist and cannot be created; else ``''``.
+
+        As recorded: one missing folder is created in an existing one (``/home`` belongs to another user), but not two.
+        """
+        folder = posixpath.dirname(_plain(path))
+        if folder in self._folders and folder not in ('/', '/home'):
+            return ''
+        parent = posixpath.dirname(folder)
+        if parent not in self._folders:
+            return f'[Errno 2] No such file or directory: {folder!r}'
+        return f'[Errno 13] Permission denied: {folder!r}' if folder.startswith('/') else ''
+
+
+def _plain(path: str) -> str:
+    """Normalizes a path: ``./outputs//a.txt`` -> ``outputs/a.txt``."""
+    return posixpath.normpath(path) if path else ''
 
 
 class Files(DescribedTool):

@@ -14,7 +14,7 @@ from opencompass_tooleval.environments.teval_tools.described import (
     recorded_fields,
     said,
 )
-from opencompass_tooleval.environments.teval_tools.disk import Disk
+from opencompass_tooleval.environments.teval_tools.files import Disk
 
 
 class Slides(DescribedTool):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probe_answers import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencompass_tooleval.core.answer import CUT, Answer, visible_text
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user

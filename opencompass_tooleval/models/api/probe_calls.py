@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opencompass_tooleval.core.answer import CUT, Answer, visible_text
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure

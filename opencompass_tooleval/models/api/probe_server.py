@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.errors import first_of
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level, first_of
 from opencompass_tooleval.core.redaction import excerpt
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed

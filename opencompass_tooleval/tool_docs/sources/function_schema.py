@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.tool_docs.references import Resolver
-from opencompass_tooleval.tool_docs.schema import schema_parameters
-from opencompass_tooleval.tool_docs.sources.reading import unite, unite_files
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameters
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, unite, unite_files
 from opencompass_tooleval.work_dir.data_files import read_json
 
 _READ = ('properties', 'required')
@@ -23,9 +21,10 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
     schema = inner.get('parameters')
     if schema is not None and not isinstance(schema, dict):
         raise DataError(path, "the function's 'parameters' are no JSON schema", inner['name'])
+    schema = schema or {}
     description = str(inner.get('description') or '')
     try:
-        resolved = Resolver(schema or {}).resolve({key: schema[key] for key in _READ if key in (schema or {})})
+        resolved = Resolver(schema).resolve({key: schema[key] for key in _READ if key in schema})
     except ValueError as error:
         raise DataError(path, str(error), inner['name']) from error
     required, optional = schema_parameters(resolved)

@@ -9,8 +9,7 @@ from typing import Any
 from opencompass_tooleval.core.bounds import beyond_bounds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.mcp_servers.server import Server, parse_server
-from opencompass_tooleval.tool_docs.references import Resolver
-from opencompass_tooleval.tool_docs.schema import schema_parameters
+from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameters
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 

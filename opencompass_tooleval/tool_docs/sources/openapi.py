@@ -14,10 +14,8 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
-from opencompass_tooleval.tool_docs.references import Resolver
-from opencompass_tooleval.tool_docs.rest import METHODS
-from opencompass_tooleval.tool_docs.schema import schema_parameter, schema_parameters
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameter, schema_parameters
+from opencompass_tooleval.tool_docs.tool_doc import HTTP_METHODS, FunctionDoc, ToolDoc
 from opencompass_tooleval.work_dir.data_files import read_json
 
 _PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
@@ -100,7 +98,7 @@ def read(path: Path) -> list[ToolDoc]:
     items = document.get('paths')
     docs = []
     for url, item in items.items() if isinstance(items, dict) else ():
-        methods = [method for method in item if method in METHODS] if isinstance(item, dict) else []
+        methods = [method for method in item if method in HTTP_METHODS] if isinstance(item, dict) else []
         for method in methods:
             try:
                 docs.append(_doc(document, url, method, item, len(methods) == 1))

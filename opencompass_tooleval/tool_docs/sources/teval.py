@@ -10,8 +10,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.reading import parse_literal
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.instruction_formats import read_parameter
-from opencompass_tooleval.tool_docs.sources.reading import unite, unite_files
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, unite, unite_files
 from opencompass_tooleval.work_dir.data_files import read_json
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.schema import schema_parameters
-from opencompass_tooleval.tool_docs.sources.reading import unite, unite_files
-from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, unite, unite_files
 from opencompass_tooleval.work_dir.data_files import read_json
 
 

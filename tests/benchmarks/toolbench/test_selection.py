@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.build import make_choices, open_tools
-from opencompass_tooleval.benchmarks.toolbench.candidates import choose, rank_others
+from opencompass_tooleval.benchmarks.toolbench.build import choose, make_choices, open_tools, rank_others
 from opencompass_tooleval.benchmarks.toolbench.prompts import (
     PUBLISHED_SELECTION,
     PUBLISHED_SYSTEM,

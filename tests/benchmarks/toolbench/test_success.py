@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.success import (
     FinalAnswer,
     judge_prompt,
@@ -21,7 +22,6 @@ from opencompass_tooleval.benchmarks.toolbench.success import (
     score_success,
     to_row,
 )
-from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
 from opencompass_tooleval.core.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import answer_digest

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe import probe
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, call, serving

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.cli.doctor import check_optional
-from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.errors import Finding, Level
 from tests.conftest import ROOT
 from tests.forked import Fork, start_opencompass
 from tests.runners.slurm.conftest import ARRAY_LIMIT, SCRIPT, Testbed

@@ -7,14 +7,14 @@ from opencompass_tooleval.inferencers import ToolEvalGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT, PROMPT_STYLES
+    from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES
 
 tooleval_ultratool_reader_cfg = dict(input_columns=['messages'], output_column='record')
 
 tooleval_ultratool_infer_cfg = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
     retriever=dict(type=ZeroRetriever),
-    inferencer=dict(type=ToolEvalGenInferencer, max_out_len=PROMPT_STYLES[DEFAULT]['max_out_len']),
+    inferencer=dict(type=ToolEvalGenInferencer, max_out_len=PROMPT_STYLES[DEFAULT_PROMPT_STYLE]['max_out_len']),
 )
 
 tooleval_ultratool_prompt_style_infer_cfgs = {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
-from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT, PROMPT_STYLES
 from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS
 from opencompass_tooleval.benchmarks.ultratool.protocol import list_choice_of, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES
 from opencompass_tooleval.instructions.adapter import ToolEvalUltraToolEasyToolDataset
 from tests.benchmarks.ultratool.support import CASES, SHARED, real
 
@@ -63,7 +63,7 @@ def test_the_prompt_styles_are_the_published_settings() -> None:
 
 
 def test_the_default_is_open() -> None:
-    assert DEFAULT == 'open'
+    assert DEFAULT_PROMPT_STYLE == 'open'
     assert first('tool_usage', 'en') == first('tool_usage', 'en', prompt_style='open')
 
 

@@ -1,10 +1,10 @@
-"""benchmarks/teval/choice: choices that a person reads, and texts without a choice."""
+"""benchmarks/teval/score_review: choices that a person reads, and texts without a choice."""
 
 from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.choice import strict_choice
+from opencompass_tooleval.benchmarks.teval.score_review import strict_choice
 
 CASES = [
     ('B', 'B'),
