@@ -30,7 +30,7 @@ COMMANDS = {
     'retry': ('retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.'),
     'compare': ('compare:compare_models', 'Two models side by side, with 95% intervals, and where they differ.'),
     'export': ('exchange:export_run', 'Write results, predictions and details of a run, to publish them.'),
-    'import': ('exchange:import_run', 'Make a run of published predictions, to score it.'),
+    'import': ('main:import_app', 'Make a run of published predictions, or of recorded conversations, to score it.'),
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
@@ -53,6 +53,14 @@ EASYTOOL = {
     'retrieval': (
         'easytool_retrieval:easytool_retrieval',
         'How well tools are found by documentation and by instructions: NDCG, side by side.',
+    ),
+}
+
+IMPORT = {
+    'predictions': ('exchange:import_run', 'Make a run of what tooleval export wrote; the name may be left out.'),
+    'traces': (
+        'import_traces:import_traces',
+        'Make tasks, runs and a bank of recorded conversations: chat logs, Inspect, OpenTelemetry.',
     ),
 }
 
@@ -79,7 +87,9 @@ BANK = {
 }
 
 
-def _group(table: dict[str, tuple[str, str]], help: str, default: str = '', **more: bool) -> typer.Typer:
+def _group(
+    table: dict[str, tuple[str, str]], help: str, default: str = '', takes_words: bool = False, **more: bool
+) -> typer.Typer:
     def load(name: str) -> Command:
         module, _, function = table[name][0].partition(':')
         command = getattr(importlib.import_module(f'opencompass_tooleval.cli.{module}'), function)
@@ -87,7 +97,7 @@ def _group(table: dict[str, tuple[str, str]], help: str, default: str = '', **mo
         return command_or_group
 
     summaries = {name: summary for name, (_, summary) in table.items()}
-    return command_group(summaries, load, default, help=help, pretty_exceptions_enable=False, **more)
+    return command_group(summaries, load, default, takes_words, help=help, pretty_exceptions_enable=False, **more)
 
 
 app = _group(
@@ -95,6 +105,7 @@ app = _group(
 )
 build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
+import_app = _group(IMPORT, COMMANDS['import'][1], 'predictions', True, add_completion=False)
 make_app = _group(MAKE, COMMANDS['make'][1], 'tasks', add_completion=False)
 agents_app = _group(AGENTS, COMMANDS['agents'][1], add_completion=False)
 bank_app = _group(BANK, AGENTS['bank'][1], add_completion=False)
