@@ -6,7 +6,6 @@ metrics that need them, and no task for agents. A result that is not recorded is
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.answer import USAGE
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, clean_text
+from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
@@ -33,7 +32,6 @@ LOOP = 'recorded'
 
 NO_RESULT = '[the trace has no result of this call]'
 UNKNOWN_MODEL = 'unknown-model'
-_UNSAFE = re.compile(r'[/\\\x00-\x1f\x7f:\ud800-\udfff]')
 _MAX_MODEL = 60
 
 
@@ -100,7 +98,8 @@ def recorded_runs(conversations: Iterable[Conversation]) -> list[RecordedRun]:
 
 def model_name(name: str) -> str:
     """Returns a model's name for files: ``openai/gpt-4o`` -> ``openai_gpt-4o``."""
-    return clean_text(_UNSAFE.sub('_', name.strip()[:_MAX_MODEL])).lstrip('.') or UNKNOWN_MODEL
+    kept = (char if char.isalnum() or char in '-_.+' else '_' for char in name.strip()[:_MAX_MODEL])
+    return ''.join(kept).lstrip('.') or UNKNOWN_MODEL
 
 
 def recorded_sets(runs: Sequence[RecordedRun]) -> list[RecordedSet]:

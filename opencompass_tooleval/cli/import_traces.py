@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from opencompass_tooleval.agents.records import find_subset
 from opencompass_tooleval.agents.records_traces import task_rows
 from opencompass_tooleval.agents.traces import (
     SUBSET,
@@ -42,9 +43,9 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models import ReplayModel, ToolEvalConversationTemplate
+from opencompass_tooleval.summarizers import ToolEvalSummarizer
 
 with read_base():
-    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 _sets = {sets}
@@ -58,14 +59,17 @@ datasets = [
     dict(abbr=abbr, type=ToolEvalAgentDataset, path=path, name=name, n=1, k=1, infer_cfg=_infer,
          reader_cfg=dict(input_columns=['messages'], output_column='record'),
          eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name=name)))
-    for abbr, path, name, _ in _sets
+    for abbr, path, name, _, _ in _sets
 ]
 models = [dict(type=ReplayModel, abbr=name, path={run!r}, run_cfg=dict(num_gpus=0)) for name in {models}]
 model_dataset_combinations = [
     dict(models=[row for row in models if row['abbr'] in names],
          datasets=[row for row in datasets if row['abbr'] == abbr])
-    for abbr, _, _, names in _sets
+    for abbr, _, _, names, _ in _sets
 ]
+summarizer = dict(
+    type=ToolEvalSummarizer, dataset_abbrs=[[abbr, metric] for abbr, _, _, _, metrics in _sets for metric in metrics]
+)
 """
 
 
@@ -197,7 +201,10 @@ def _write_bank(out: Path, runs: Sequence[RecordedRun]) -> Iterator[str]:
 
 def _write_config(out: Path, sets: Sequence[RecordedSet], run: Path) -> None:
     here = out.resolve()
-    rows = [(_abbr(one), str(here / 'recorded' / one.name), one.subset, list(one.runs)) for one in sets]
+    rows = [
+        (_abbr(one), str(here / 'recorded' / one.name), one.subset, list(one.runs), find_subset(one.subset).metrics)
+        for one in sets
+    ]
     bank = str(here / BANK) if (out / BANK).is_file() else None
     models = sorted({model for one in sets for model in one.runs})
     text = _HEAD.format(sets=rows, bank=bank, run=str(run.resolve() / 'predictions'), models=models)

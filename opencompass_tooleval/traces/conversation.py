@@ -112,7 +112,7 @@ class Conversation:
 
 def _steps(messages: Sequence[Message]) -> Iterator[RecordedStep]:
     starts = [place for place, message in enumerate(messages) if message.role == _ASSISTANT]
-    for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(messages)], strict=False):
         replies = [message for message in messages[start:end] if message.role == TOOL]
         yield RecordedStep(messages[start].content, tuple(_answered(messages[start].calls, replies)))
 
@@ -190,27 +190,22 @@ def _object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def without_beginnings(conversations: Iterable[Conversation]) -> tuple[list[Conversation], int]:
+def without_beginnings(conversations: Sequence[Conversation]) -> tuple[list[Conversation], int]:
     """Leaves out conversations with which another one begins: a client logs each request with all earlier messages.
 
     Returns:
         The others, and the number of those left out.
     """
-    every = list(conversations)
-    hashes = [list(_running_hashes(conversation)) for conversation in every]
+    hashes = [[hash((one.model, place)) for place in running_hashes(one.messages)] for one in conversations]
     begun = {beginning for of_one in hashes for beginning in of_one[:-1]}
-    kept = [one for one, of_one in zip(every, hashes, strict=True) if of_one and of_one[-1] not in begun]
-    return kept, len(every) - len(kept)
+    kept = [one for one, of_one in zip(conversations, hashes, strict=True) if of_one[-1] not in begun]
+    return kept, len(conversations) - len(kept)
 
 
-def _running_hashes(conversation: Conversation) -> Iterator[int]:
-    running = hash(conversation.model)
-    for message in conversation.messages:
-        running = hash((running, message_key(message)))
+def running_hashes(messages: Iterable[Message]) -> Iterator[int]:
+    """Yields for each message a number that stands for all messages up to it; ids of calls have no effect."""
+    running = 0
+    for message in messages:
+        calls = repr([(call.name, call.arguments) for call in message.calls])
+        running = hash((running, message.role, message.content.strip(), calls))
         yield running
-
-
-def message_key(message: Message) -> tuple[str, str, str]:
-    """Returns what is equal for the same message in two requests; ids of calls may differ."""
-    calls = [(call.name, call.arguments) for call in message.calls]
-    return message.role, message.content.strip(), repr(calls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from opencompass_tooleval.traces.conversation import Conversation, make_message,
 
 MAX_PART = 1 << 26
 """Maximum number of bytes of one sample, decompressed."""
+MAX_ALL = 1 << 32
+"""Maximum number of bytes of all samples of a log, decompressed."""
 
 _ZSTD = 93
 """Inspect's compression; :mod:`zipfile` has it from Python 3.14 on."""
@@ -48,12 +51,26 @@ def log_parts(file: Path) -> Iterator[tuple[str, Any]]:
             if header is None:
                 raise DataError(file, 'the zip is no log of Inspect: it has no header.json')
             samples = [info for name, info in infos.items() if name.startswith('samples/') and name.endswith('.json')]
+            left = MAX_ALL
             for info in (header, *samples):
                 value: Any
                 try:
-                    value = load_json(_content(archive, raw, info), bounded=True)
-                except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError, struct.error) as error:
+                    content = _content(archive, raw, info)
+                    left -= len(content)
+                    value = load_json(content, bounded=True)
+                except (
+                    ValueError,
+                    OSError,
+                    zipfile.BadZipFile,
+                    RuntimeError,
+                    EOFError,
+                    zlib.error,
+                    struct.error,
+                ) as error:
                     value = error if isinstance(error, ValueError) else ValueError(str(error))
+                    left -= MAX_PART  # it may have been decompressed in part
+                if left < 0:
+                    raise DataError(file, f'the log has more than {MAX_ALL} bytes')
                 yield '' if info is header else info.filename, value
     except (zipfile.BadZipFile, OSError) as error:
         raise DataError(file, f'the zip cannot be read ({error})') from error

@@ -9,14 +9,14 @@ requests of a trace that continue each other are one conversation. Results of to
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, make_call, written_arguments
 from opencompass_tooleval.core.usage import Usage, total_usage, whole_number
-from opencompass_tooleval.traces.conversation import Conversation, make_message, message_key, text_of, tool_schemas
+from opencompass_tooleval.traces.conversation import Conversation, make_message, running_hashes, text_of, tool_schemas
 from opencompass_tooleval.traces.openai_chat import read_message
 
 EXPORTS = ('resourceSpans', 'resourceLogs')
@@ -46,6 +46,10 @@ class _Span:
     @property
     def operation(self) -> str:
         return str(self.attributes.get('gen_ai.operation.name'))
+
+    @property
+    def call_id(self) -> str:
+        return str(self.attributes.get('gen_ai.tool.call.id') or '')
 
     @property
     def usage(self) -> Usage:
@@ -195,34 +199,42 @@ def _asked_and_answered(span: _Span) -> tuple[list[Message], list[Message]]:
 class _Chain:
     """Requests that continue each other."""
 
-    messages: list[Message]
-    spans: list[_Span]
+    messages: list[Message] = field(default_factory=list)
+    spans: list[_Span] = field(default_factory=list)
 
 
 def _conversations(spans: list[_Span], place: str) -> Iterator[Conversation]:
-    read = [(span, *_asked_and_answered(span)) for span in spans if span.operation != _EXECUTE]
-    told = [one for one in read if one[1] or one[2]]
-    requests = [one for one in told if one[0].operation not in _NO_REQUEST] or told
-    chains: list[_Chain] = []
-    for span, asked, answered in requests:
-        chain = next((chain for chain in reversed(chains) if _continues(chain.messages, asked)), None)
-        if chain is None:
-            chains.append(_Chain([*asked, *answered], [span]))
-            continue
-        is_whole = len(asked) >= len(chain.messages)
-        chain.messages = [*(asked if is_whole else [*chain.messages, *asked]), *answered]
-        chain.spans.append(span)
     executed = [span for span in spans if span.operation == _EXECUTE]
+    told = [(span, *both) for span in spans if span.operation != _EXECUTE and any(both := _asked_and_answered(span))]
+    requests = [one for one in told if one[0].operation not in _NO_REQUEST]
+    chains = _chains(requests or told)
     for number, chain in enumerate(chains, start=1):
+        if not requests and not any(message.calls for message in chain.messages):
+            chain.messages[-1:-1] = _calls_of(executed)  # only the agent's own span has messages
         yield _conversation(chain, executed, f'{place}, conversation {number}' if len(chains) > 1 else place)
 
 
-def _continues(earlier: list[Message], asked: list[Message]) -> bool:
-    """Tests if a request repeats the earlier messages, or has only the results of the last calls."""
-    if len(asked) > len(earlier):
-        return all(message_key(one) == message_key(other) for one, other in zip(earlier, asked, strict=False))
-    ids = {call.id for call in earlier[-1].calls if call.id} if earlier else set()
-    return bool(asked and ids) and all(message.role == TOOL and message.call_id in ids for message in asked)
+def _chains(requests: list[tuple[_Span, list[Message], list[Message]]]) -> list[_Chain]:
+    """Joins requests: one repeats all messages of an earlier one, or has only the results of its calls."""
+    chains: list[_Chain] = []
+    at_end: dict[int, _Chain] = {}
+    of_call: dict[str, _Chain] = {}
+    for span, asked, answered in requests:
+        chain = next((at_end[one] for one in reversed(list(running_hashes(asked))) if one in at_end), None)
+        if chain is None:
+            is_rest = bool(asked) and asked[0].role == TOOL
+            chain = of_call.get(asked[0].call_id) if is_rest else None
+            earlier = chain.messages if chain else []
+            chain = chain or _Chain()
+            chain.messages = [*earlier, *asked, *answered]
+        else:
+            chain.messages = [*asked, *answered]
+        if not chain.spans:
+            chains.append(chain)
+        chain.spans.append(span)
+        at_end.update(dict.fromkeys(list(running_hashes(chain.messages))[-1:], chain))
+        of_call.update({call.id: chain for message in answered for call in message.calls if call.id})
+    return chains
 
 
 def _conversation(chain: _Chain, executed: list[_Span], place: str) -> Conversation:
@@ -230,37 +242,39 @@ def _conversation(chain: _Chain, executed: list[_Span], place: str) -> Conversat
     known = [tools for tools in offered if isinstance(tools, list)]
     last = chain.spans[-1].attributes
     model = next((last[name] for name in ('gen_ai.response.model', 'gen_ai.request.model') if last.get(name)), '')
-    results = {str(span.attributes.get('gen_ai.tool.call.id') or ''): span.attributes for span in executed}
-    results.pop('', None)
+    made = {call: span.attributes for span in executed if (call := span.call_id)}
     failed = {
-        call: str(found['error.type'])[:MAX_NAME_CHARS] for call, found in results.items() if found.get('error.type')
+        call: str(found['error.type'])[:MAX_NAME_CHARS] for call, found in made.items() if found.get('error.type')
     }
     return Conversation(
         place,
-        tuple(_with_results(chain.messages, results)),
+        tuple(_with_results(chain.messages, made)),
         tool_schemas([tool for tools in known for tool in tools]) if known else None,
         model if isinstance(model, str) else '',
         total_usage(span.usage for span in chain.spans),
-        failed if results else None,
+        failed if made else None,
     )
 
 
-def _with_results(messages: list[Message], results: Mapping[str, Mapping[str, Any]]) -> Iterator[Message]:
+def _calls_of(executed: Iterable[_Span]) -> list[Message]:
+    """Returns the calls of ``execute_tool`` spans as answers."""
+    calls = [
+        make_call(
+            span.attributes.get('gen_ai.tool.name'),
+            _json(span.attributes.get('gen_ai.tool.call.arguments')),
+            span.call_id,
+        )
+        for span in executed
+    ]
+    return [make_message('assistant', '', [call]) for call in calls]
+
+
+def _with_results(messages: list[Message], made: Mapping[str, Mapping[str, Any]]) -> Iterator[Message]:
     """Yields messages, with the results of ``execute_tool`` spans for calls without one."""
     answered = {message.call_id for message in messages if message.role == TOOL}
     for message in messages:
-        calls = [
-            replace(call, arguments=made.arguments)
-            if call.arguments in ({}, None) and (made := _executed_call(results.get(call.id, {}))).arguments
-            else call
-            for call in message.calls
-        ]
-        yield replace(message, calls=tuple(calls))
-        for call in calls:
-            result = results.get(call.id, {}).get('gen_ai.tool.call.result')
+        yield message
+        for call in message.calls:
+            result = made.get(call.id, {}).get('gen_ai.tool.call.result')
             if result is not None and call.id not in answered:
                 yield make_message(TOOL, _result_text(result), call_id=call.id)
-
-
-def _executed_call(attributes: Mapping[str, Any]) -> Any:
-    return make_call(attributes.get('gen_ai.tool.name'), _json(attributes.get('gen_ai.tool.call.arguments')))

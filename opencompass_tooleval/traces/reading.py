@@ -53,7 +53,7 @@ def read_traces(paths: Sequence[Path]) -> Traces:
         for format_, value in _read(file):
             fault = value if isinstance(value, str) else value.fault and f'{value.place}: {value.fault}'
             if fault:
-                left_out.append(shorten(fault))
+                left_out.append(shorten(''.join(char if char.isprintable() else ' ' for char in fault)))
             else:
                 found.append((format_, value))
             if len(found) > MAX_CONVERSATIONS:
