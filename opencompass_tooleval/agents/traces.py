@@ -112,7 +112,7 @@ def recorded_sets(runs: Sequence[RecordedRun]) -> list[RecordedSet]:
         key = subset, frozenset(found)
         if key not in sets:
             number = sum(other == subset for other, _ in sets) + 1
-            name = f'{subset}-{number}' if number > 1 else subset
+            name = f'{subset}_{number}' if number > 1 else subset
             sets[key] = RecordedSet(name, {task: run.task for task, run in found.items()})
         sets[key].runs[model] = [found[task] for task in sets[key].tasks]
     return list(sets.values())

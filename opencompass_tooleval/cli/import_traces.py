@@ -34,9 +34,9 @@ from opencompass_tooleval.traces.reading import Traces, read_traces
 from opencompass_tooleval.work_dir.importing import import_predictions
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
-TASKS, CALLS, BANK, CONFIG, RUNS = 'tasks.jsonl', 'calls.jsonl', 'responses.bank', 'recorded.py', 'runs'
+TASKS, CALLS, BANK, RUNS = 'tasks.jsonl', 'calls.jsonl', 'responses.bank', 'runs'
 _MOST_NAMED = 20
-_HEAD = """# Runs of recorded conversations, written by `tooleval import traces`, to be scored with `-m eval`.
+_CONFIG = """# Runs of recorded conversations, written by `tooleval import traces`, to be scored with `-m eval`.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -48,7 +48,6 @@ from opencompass_tooleval.summarizers import ToolEvalSummarizer
 with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-_sets = {sets}
 _dialogues = dict(type=AgentDialogues, loop='function_calling', bank={bank!r})
 _infer = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{{messages}}'),
@@ -56,20 +55,12 @@ _infer = dict(
     inferencer=dict(type=ToolEvalDialogueGenInferencer, max_out_len=1024, dialogues=_dialogues),
 )
 datasets = [
-    dict(abbr=abbr, type=ToolEvalAgentDataset, path=path, name=name, n=1, k=1, infer_cfg=_infer,
+    dict(abbr={abbr!r}, type=ToolEvalAgentDataset, path={path!r}, name={name!r}, n=1, k=1, infer_cfg=_infer,
          reader_cfg=dict(input_columns=['messages'], output_column='record'),
-         eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name=name)))
-    for abbr, path, name, _, _ in _sets
+         eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name={name!r})))
 ]
 models = [dict(type=ReplayModel, abbr=name, path={run!r}, run_cfg=dict(num_gpus=0)) for name in {models}]
-model_dataset_combinations = [
-    dict(models=[row for row in models if row['abbr'] in names],
-         datasets=[row for row in datasets if row['abbr'] == abbr])
-    for abbr, _, _, names, _ in _sets
-]
-summarizer = dict(
-    type=ToolEvalSummarizer, dataset_abbrs=[[abbr, metric] for abbr, _, _, _, metrics in _sets for metric in metrics]
-)
+summarizer = dict(type=ToolEvalSummarizer, dataset_abbrs=[[{abbr!r}, metric] for metric in {metrics}])
 """
 
 
@@ -130,9 +121,8 @@ def _summary(traces: Traces, runs: Sequence[RecordedRun]) -> Iterator[str]:
 def _known(runs: Sequence[RecordedRun], unknown: int, are_given: bool) -> Iterator[str]:
     calls = [result for run in runs for step in run.conversation.all_steps for _, result in step.calls]
     if unknown:
-        says = (
-            'are taken from --tools' if are_given else 'stay unknown: these are no tasks for agents; give --tools FILE'
-        )
+        unused = 'stay unknown, so these are no tasks for agents: give --tools FILE'
+        says = 'are taken from --tools' if are_given else unused
         yield f'offered tools: {unknown} of {len(runs)} conversations do not say; they {says}'
     yield f'results: {calls.count(None)} of {len(calls)} calls have none in the trace'
     counts = {
@@ -162,13 +152,13 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
         yield f'{out / "scores.jsonl"}: the scores in the logs'
     yield from _write_bank(out, runs)
     done = import_predictions(out, out / RUNS)
-    _write_config(out, sets, done.run.path)
     yield f'{done.run.path}: {done.predictions} recorded runs of {done.models} models on {done.datasets} data sets'
-    yield f'score them with: opencompass {out / CONFIG} -w {out / RUNS} -r {done.run.path.name} -m eval'
-    first = sets[0]
-    file = done.run.path / 'predictions' / next(iter(first.runs)) / f'{_abbr(first)}.json'
-    data = out / 'recorded' / first.name / TASKS
-    yield f'judge them with: tooleval agents judge {file} --subset {first.subset} --data {data} --out judged.jsonl'
+    for one in sets:
+        config = _write_config(out, one, done.run.path)
+        yield f'score them with: opencompass {config} -w {out / RUNS} -r {done.run.path.name} -m eval'
+        file = done.run.path / 'predictions' / next(iter(one.runs)) / f'{_abbr(one)}.json'
+        data = out / 'recorded' / one.name / TASKS
+        yield f'judge them with: tooleval agents judge {file} --subset {one.subset} --data {data} --out judged.jsonl'
 
 
 def _abbr(one: RecordedSet) -> str:
@@ -199,13 +189,16 @@ def _write_bank(out: Path, runs: Sequence[RecordedRun]) -> Iterator[str]:
     yield f'{out / BANK}: {built.calls:,} calls'
 
 
-def _write_config(out: Path, sets: Sequence[RecordedSet], run: Path) -> None:
-    here = out.resolve()
-    rows = [
-        (_abbr(one), str(here / 'recorded' / one.name), one.subset, list(one.runs), find_subset(one.subset).metrics)
-        for one in sets
-    ]
-    bank = str(here / BANK) if (out / BANK).is_file() else None
-    models = sorted({model for one in sets for model in one.runs})
-    text = _HEAD.format(sets=rows, bank=bank, run=str(run.resolve() / 'predictions'), models=models)
-    write_whole(out / CONFIG, text)
+def _write_config(out: Path, one: RecordedSet, run: Path) -> Path:
+    file, here = out / f'eval_{one.name}.py', out.resolve()
+    text = _CONFIG.format(
+        abbr=_abbr(one),
+        path=str(here / 'recorded' / one.name),
+        name=one.subset,
+        metrics=list(find_subset(one.subset).metrics),
+        models=list(one.runs),
+        bank=str(here / BANK) if (out / BANK).is_file() else None,
+        run=str(run.resolve() / 'predictions'),
+    )
+    write_whole(file, text)
+    return file

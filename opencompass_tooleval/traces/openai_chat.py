@@ -86,7 +86,7 @@ def read_messages(value: Any) -> Iterator[Message]:
             open_calls = []
         if kind == 'function_call_output':
             yield make_message(TOOL, text_of(item.get('output')), call_id=item.get('call_id'))
-        elif 'role' in item:
+        elif 'role' in item or kind is None:
             yield read_message(item)
         # Calls of the server's own tools, such as web_search_call, have neither a role nor a result.
     if open_calls:
