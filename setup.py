@@ -46,6 +46,7 @@ setup(
         'jsonschema>=4.18',
         'networkx>=3',
         'packaging',
+        'pyyaml',
         'rapidfuzz>=3',
         'rich>=13',
         'typer>=0.19',

@@ -22,6 +22,7 @@ LAYERS = {
     'data_path': 3,
     'report': 3,
     'models': 4,
+    'exports': 5,
     'judging': 5,
     'inferencers': 6,
     'evaluators': 6,

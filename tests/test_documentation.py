@@ -54,6 +54,12 @@ NOT_RUN = {
     'tooleval prepare teval': 'needs the network',
     'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
     'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': 'tests/making/test_check.py',
+    'tooleval make --source openapi --input spotify.json --simulator simulator.py --model maker.py --tasks 50 '
+    '--out spotify': 'needs models; tests/making/test_make.py',
+    'tooleval make check spotify --model STRONG.py --weak WEAK.py': 'tests/making/test_check.py',
+    'tooleval make review spotify': 'tests/test_tutorials.py runs it on a set that it makes',
+    'opencompass spotify_leaderboard.py -w outputs/spotify': 'tests/test_tutorials.py runs it on a set that it makes',
+    'tooleval report outputs/spotify': 'tests/test_tutorials.py runs it on a set that it makes',
     'tooleval make review DIR': 'tests/test_tutorials.py runs it on a set that it makes',
     'tooleval make apply DIR decisions-ann.json decisions-bob.json': 'tests/making/test_decisions.py',
 }

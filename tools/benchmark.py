@@ -1,6 +1,7 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|pipe|agents|slurm|sweep|report] [--data DIR]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|pipe|agents|slurm|sweep|report|leaderboard]
+                              [--data DIR]
                               [--plans 553] [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -26,6 +27,8 @@ see benchmark_agents.py).
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 
 Sweep, ratios, memory, growth and start-up: one model over all eight T-Eval subsets (minutes; see benchmark_sweep.py).
+
+Leaderboard, seconds and memory: building and opening that of 200 models (a minute; see benchmark_leaderboard.py).
 
 Report, seconds and memory: building and opening that of ten models (a quarter of an hour; see benchmark_report.py).
 """
@@ -405,6 +408,13 @@ def measure_report(arguments: argparse.Namespace) -> dict[str, Any]:
     return measure(arguments.scale)
 
 
+def measure_leaderboard(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints the leaderboard of made-up bundles."""
+    from benchmark_leaderboard import measure
+
+    return measure()
+
+
 MEASURES = {
     'ultratool': measure_ultratool,
     'funcqa': measure_funcqa,
@@ -415,6 +425,7 @@ MEASURES = {
     'slurm': measure_slurm,
     'sweep': measure_sweep,
     'report': measure_report,
+    'leaderboard': measure_leaderboard,
 }
 
 

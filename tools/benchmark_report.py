@@ -21,7 +21,7 @@ LOOKS = 5
 GOALS = {'first page': 1.0, 'a sample, from click to text': 0.1}
 
 
-def _browser() -> Any:
+def browser_or_none() -> Any:
     """Headless Chromium, or None where it is not installed."""
     found, driver = shutil.which('chromium'), shutil.which('chromedriver')
     if not (found and driver):
@@ -96,7 +96,7 @@ def measure(scale: float) -> dict[str, Any]:
         files = [file.stat().st_size for file in out.rglob('*') if file.is_file()]
         size = sum(files) / 2**20
         print(f'report of {MODELS} models: {built} (goals < 45 s, < 1024 MiB); {len(files)} files, {size:.0f} MiB')
-        browser = _browser()
+        browser = browser_or_none()
         if browser is None:
             print('the browser is skipped: Chromium or its driver is not installed: tools/install_chromium.sh')
             return {'report': vars(built)}

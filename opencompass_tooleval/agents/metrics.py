@@ -6,12 +6,19 @@ from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.core.metrics import Metric
 
 METRICS = (
-    Metric('solved_rate', 'Solved', 'share of answers that the judge calls solved, unsure ones by half', rank=2),
+    Metric(
+        'solved_rate',
+        'Solved',
+        'share of answers that the judge calls solved, unsure ones by half',
+        rank=2,
+        by_judge=True,
+    ),
     Metric(
         'pass_rate',
         'Passed',
         'share of answers that are solved, or whose task cannot be, as most judgements say',
         rank=3,
+        by_judge=True,
     ),
     *(question.metric for question in YES_NO.values()),
     Metric(
@@ -19,9 +26,12 @@ METRICS = (
         'Wins, as published',
         'share of answers that the judge prefers to the reference in most rounds; a tie is no win',
         rank=5,
+        by_judge=True,
     ),
-    Metric('win_rate_half_ties', 'Wins and half of ties', 'share of wins, with a tie as half of a win'),
-    Metric('tie_rate', 'Ties', 'share of answers that the judge prefers in as many rounds as the reference'),
+    Metric('win_rate_half_ties', 'Wins and half of ties', 'share of wins, with a tie as half of a win', by_judge=True),
+    Metric(
+        'tie_rate', 'Ties', 'share of answers that the judge prefers in as many rounds as the reference', by_judge=True
+    ),
     Metric('finish_rate', 'Finished', 'share of tasks that end with a final answer', binary=True),
     Metric(
         'call_recall',

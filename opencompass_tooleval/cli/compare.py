@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
+from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
 from opencompass_tooleval.core.metrics import lower_is_better
@@ -23,8 +23,14 @@ from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
-def _number(value: float | None, sign: str = '') -> str:
+def number_text(value: float | None, sign: str = '') -> str:
+    """Formats a score or a difference with two digits; ``-`` for None."""
     return '-' if value is None else f'{round(value, 2) + 0.0:{sign}.2f}'
+
+
+def interval_text(row: Row) -> str:
+    """Formats the interval of a difference: ``-3.10 +0.25``; ``-`` if there is none."""
+    return '-' if row.low is None or row.high is None else f'{number_text(row.low, "+")} {number_text(row.high, "+")}'
 
 
 _HEADER = ('A', '±', 'B', '±', 'B - A', '95% interval', 'N')
@@ -45,19 +51,18 @@ def _lines(title: str, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
-    scores = (_number(row.a), _number(row.error_a), _number(row.b), _number(row.error_b))
-    difference, interval = f'{_number(row.delta, "+")} ', '-'
-    if row.low is not None and row.high is not None:
-        interval = f'{_number(row.low, "+")} {_number(row.high, "+")}'
-        if row.low > 0 or row.high < 0:
-            difference = f'{difference[:-1]}*'
+    scores = (number_text(row.a), number_text(row.error_a), number_text(row.b), number_text(row.error_b))
+    difference = f'{number_text(row.delta, "+")} '
+    if row.low is not None and row.high is not None and (row.low > 0 or row.high < 0):
+        difference = f'{difference[:-1]}*'
+    interval = interval_text(row)
     return (*scores, difference, interval, str(row.records or '-'))
 
 
-def _change(sample: Mapping[str, Any]) -> str:
-    """``12: f1_score 0.50 -> 1.00; args:wrong -> ok``."""
+def change_text(sample: Mapping[str, Any]) -> str:
+    """Formats a sample that differs: ``12: f1_score 0.50 -> 1.00; args:wrong -> ok``."""
     before, after = sample['a']['values'], sample['b']['values']
-    shown = {name: (_number(value), _number(after.get(name))) for name, value in before.items()}
+    shown = {name: (number_text(value), number_text(after.get(name))) for name, value in before.items()}
     changes = ', '.join(f'{name} {a} -> {b}' for name, (a, b) in shown.items() if a != b)
     run = f' (run {sample["run"]})' if sample['run'] else ''
     return f'{sample["id"]}{run}: {changes}; {sample["a"]["reason"]} -> {sample["b"]["reason"]}'
@@ -79,7 +84,7 @@ def _print(comparison: Comparison, model_a: str, model_b: str, resampling: str, 
             f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records', markup=False
         )
         for sample in samples[:show]:
-            console.print(f'  {_change(sample)}', markup=False)
+            console.print(f'  {change_text(sample)}', markup=False)
     for note in comparison.notes:
         console.print(f'NOTE {note}', markup=False)
 
@@ -91,9 +96,7 @@ def compare_models(
     other: Annotated[
         Path | None, typer.Option('--with', help='Where MODEL_B is, if in another working directory.')
     ] = None,
-    datasets: Annotated[
-        str, typer.Option(help="Pattern of the data sets' names, such as 'tooleval-teval-*_v2'.")
-    ] = '*',
+    datasets: DatasetsOption = '*',
     samples: Annotated[int, typer.Option(min=1, help='Number of resamples.')] = RESAMPLES,
     seed: Annotated[int, typer.Option(min=0, help='The same seed gives the same intervals.')] = SEED,
     json_out: JsonOption = None,
@@ -125,7 +128,8 @@ def compare_models(
                 }
                 print(json.dumps(line, ensure_ascii=False), file=stream)
 
-        comparison = compare(sides, samples=samples, seed=seed, sink=sink, progress=partial(progress, 'comparing'))
+        comparer = compare(sides, samples=samples, seed=seed, sink=sink, progress=partial(progress, 'comparing'))
+        comparison = comparer.comparison
     models = {
         name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,13 @@ import typer
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
-from opencompass_tooleval.work_dir.exporting import Exporter
+from opencompass_tooleval.core.redaction import redact
+from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
+from opencompass_tooleval.exports.writing import write_export
+from opencompass_tooleval.report.read import begun_pairs
+from opencompass_tooleval.work_dir.bundle import write_bundle
+from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
+from opencompass_tooleval.work_dir.exporting import Exporter, chosen_pairs
 from opencompass_tooleval.work_dir.importing import import_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -21,26 +28,86 @@ class FormatName(str, Enum):
 
     JSONL = 'jsonl'
     PARQUET = 'parquet'
+    EVERY_EVAL_EVER = 'every-eval-ever'
+    HUGGING_FACE = 'hugging-face'
+    INSPECT = 'inspect'
+    JUNIT = 'junit'
+
+
+class Relationship(str, Enum):
+    """Who evaluated a model, to its developer."""
+
+    FIRST_PARTY, THIRD_PARTY, COLLABORATIVE, OTHER = RELATIONSHIPS
 
 
 def export_run(
     work_dir: WorkDirArgument,
-    out: Annotated[Path, typer.Option('--out', '-o', help='Folder for results, predictions and details.')],
-    file_format: Annotated[FormatName, typer.Option('--format', help='JSON lines, or parquet.')] = FormatName.JSONL,
+    out: Annotated[Path | None, typer.Option('--out', '-o', help='Folder for the files.')] = None,
+    file_format: Annotated[
+        FormatName,
+        typer.Option('--format', help='Results, predictions and details, or the files of another program.'),
+    ] = FormatName.JSONL,
     models: Annotated[list[str] | None, typer.Option('--model', help='Pattern; may be given several times.')] = None,
     datasets: Annotated[
         list[str] | None, typer.Option('--dataset', help='Pattern; may be given several times.')
     ] = None,
-    prompts: Annotated[bool, typer.Option('--prompts', help='Write the prompts too.')] = False,
+    prompts: Annotated[bool, typer.Option('--prompts', help='jsonl, parquet: write the prompts too.')] = False,
+    hub_datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            '--hub-dataset',
+            metavar='PATTERN=OWNER/NAME[@REVISION][#TASK]',
+            help='Where data sets are on the Hugging Face hub; may be given several times.',
+        ),
+    ] = None,
+    hub_models: Annotated[
+        list[str] | None,
+        typer.Option(
+            '--hub-model',
+            metavar='PATTERN=OWNER/NAME',
+            help="every-eval-ever: where models are on the hub, if their configs' path does not say it; several.",
+        ),
+    ] = None,
+    organization: Annotated[str, typer.Option(help='Who evaluated: a name, on the hub an organization.')] = '',
+    relationship: Annotated[
+        Relationship, typer.Option(help="every-eval-ever: who evaluated, to the model's developer.")
+    ] = Relationship.OTHER,
+    source_url: Annotated[str, typer.Option(metavar='URL', help='Where the evaluation can be looked up.')] = '',
+    include_private: Annotated[
+        bool, typer.Option('--include-private', help='hugging-face: write results on your own tools too.')
+    ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(metavar='FILE', help='Write results for tooleval leaderboard there, without prompts or answers.'),
+    ] = None,
 ) -> None:
-    """Writes results, predictions and details of a run, and prints the files with their rows.
+    """Writes a run to files to publish, or for another program, and prints the files. Uploads nothing.
 
     Raises:
-        DataError: There is nothing to export, or a file is damaged.
+        DataError: There is nothing to export, a file is damaged, or the bundle is there with another content.
+        ValueError: An option has another form, or there is neither ``--out`` nor ``--bundle``.
     """
-    exporter = Exporter(WorkDir.find(work_dir), models or ('*',), datasets or ('*',))
-    for file, count in exporter.export(out, file_format.value, prompts, partial(progress, 'exporting')).items():
-        print(f'{file}: {count} rows')
+    if out is None and bundle is None:
+        raise ValueError('tooleval export needs --out DIR, --bundle FILE, or both')
+    work, show = WorkDir.find(work_dir), partial(progress, 'exporting')
+    if bundle is not None:
+        digest, rows = write_bundle(work, bundle, chosen_pairs(work, models or ('*',), datasets or ('*',)), redact)
+        print(f'{bundle}: {rows} results, sha256 {digest}')
+    if out is None:
+        return
+    if file_format.value in ROW_FORMATS:
+        exporter = Exporter(work, models or ('*',), datasets or ('*',))
+        for file, count in exporter.export(out, file_format.value, prompts, show).items():
+            print(f'{file}: {count} rows')
+        return
+    data, owners = ([read_hub_place(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
+    settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
+    pairs = chosen_pairs(work, models or ('*',), datasets or ('*',), begun_pairs(work))
+    written = write_export(work, pairs, out, file_format.value, settings, show)
+    for note in written.notes:
+        print(f'NOTE {note}', file=sys.stderr)
+    for file in written.files:
+        print(file)
 
 
 def import_run(

@@ -30,9 +30,11 @@ COMMANDS = {
     'status': ('status:show_status', 'How far a sweep is, what failed and why; exits with 1 on a failure.'),
     'retry': ('retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.'),
     'compare': ('compare:compare_models', 'Two models side by side, with 95% intervals, and where they differ.'),
-    'export': ('exchange:export_run', 'Write results, predictions and details of a run, to publish them.'),
+    'gate': ('gate:run_gate', 'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.'),
+    'export': ('exchange:export_run', 'Write a run to files to publish, or for another program.'),
     'import': ('exchange:import_run', 'Make a run of published predictions, to score it.'),
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
+    'leaderboard': ('main:leaderboard_app', 'A leaderboard as a static site, from bundles of results.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
     'make': ('main:make_app', 'Make a benchmark from your own tools, check it, review it.'),
@@ -55,6 +57,11 @@ EASYTOOL = {
         'easytool_retrieval:easytool_retrieval',
         'How well tools are found by documentation and by instructions: NDCG, side by side.',
     ),
+}
+
+LEADERBOARD = {
+    'build': ('leaderboard:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
+    'add': ('leaderboard:add_bundles', 'Check bundles and copy them into a folder, where none is ever changed.'),
 }
 
 MAKE = {
@@ -96,6 +103,7 @@ app = _group(
 )
 build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
+leaderboard_app = _group(LEADERBOARD, COMMANDS['leaderboard'][1], add_completion=False)
 make_app = _group(MAKE, COMMANDS['make'][1], 'tasks', add_completion=False)
 agents_app = _group(AGENTS, COMMANDS['agents'][1], add_completion=False)
 bank_app = _group(BANK, AGENTS['bank'][1], add_completion=False)

@@ -15,6 +15,8 @@ JsonOption = Annotated[
     str | None, typer.Option('--json', metavar='FILE', help='Write the result there as JSON; - for standard output.')
 ]
 
+DatasetsOption = Annotated[str, typer.Option(help="Pattern of the data sets' names, such as 'tooleval-teval-*_v2'.")]
+
 DetailsOption = Annotated[Path | None, typer.Option(metavar='FILE', help='Write one JSON line per sample there.')]
 
 EncoderOption = Annotated[

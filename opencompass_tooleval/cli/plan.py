@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ from rich.markup import escape
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
 from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
+from opencompass_tooleval.work_dir.baseline import find_results
+from opencompass_tooleval.work_dir.detectable import Detectable, detectable
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _NUMBERS = ('jobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
@@ -47,22 +50,58 @@ def _print(plan: Plan) -> None:
         console.print(f'FAULT {fault}', markup=False, highlight=False, soft_wrap=True)
 
 
+def _print_detectable(rows: Sequence[Detectable], detect: float | None) -> None:
+    wanted = ['records\nneeded', 'or trials\nneeded'] if detect else []
+    table = numbers_table(
+        'smallest drop that a gate finds', 'score', 'records', 'trials', 'points', *wanted, plain=True
+    )
+    for row in rows:
+        drop = '-' if row.drop is None else f'{"" if row.is_measured else "<= "}{row.drop:.2f}'
+        needed = (
+            (f'{row.records_needed:,}' if row.records_needed else '-', f'{row.trials_needed or "none"}')
+            if detect
+            else ()
+        )
+        table.add_row(escape(f'{row.dataset} {row.metric}'), f'{row.records:,}', str(row.trials), drop, *needed)
+    console = Console()
+    console.print(table)
+    text = f'found with a chance of 80%, in a gate of {len(rows)} scores per model; <=: by one trial, an upper bound'
+    console.print(f'{text}; needed: for a drop of {detect:g} points' if detect else text, markup=False, soft_wrap=True)
+
+
 def show_plan(
     config: Annotated[Path, typer.Argument(metavar='CONFIG', help='A config such as eval_leaderboard.py.')],
     work_dir: Annotated[
         Path | None, typer.Argument(metavar='WORK_DIR', help='A run to resume; by default a new one.')
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(metavar='RUN|FILE', help='An earlier run: print the drops that a gate would find; several.'),
+    ] = None,
+    detect: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=100, metavar='POINTS', help='Print what a gate needs to find that drop.'),
     ] = None,
     json_out: JsonOption = None,
 ) -> int:
     """Prints the plan; returns 1 if something would stop the sweep, such as a missing key, judge or GPU, else 0.
 
     Raises:
-        DataError: The config cannot be read, or a data set is missing or damaged.
+        DataError: The config cannot be read, or a data set or an earlier run is missing or damaged.
+        ValueError: No earlier run has a result of these data sets.
         OSError: ``json_out`` cannot be written.
     """
     check_outputs(json_out, None)
     plan = make_plan(config, WorkDir.find(work_dir).path if work_dir else None, partial(progress, 'loading data sets'))
-    write_outputs(asdict(plan), (), json_out, None)
+    rows = []
+    if earlier or detect:
+        runs = [find_results(path) for path in earlier or filter(None, [work_dir])]
+        rows = detectable(runs, plan.sizes, len(plan.models), detect)
+        if not rows:
+            raise ValueError('no earlier run has a result of these data sets with samples; name one by --earlier RUN')
+    write_outputs({**asdict(plan), 'detectable': [asdict(row) for row in rows]}, (), json_out, None)
     if json_out != STDOUT:
         _print(plan)
+        if rows:
+            _print_detectable(rows, detect)
     return int(bool(plan.faults))

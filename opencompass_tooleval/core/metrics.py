@@ -23,6 +23,7 @@ class Metric:
         rank: Priority among metrics that show if the tasks of a data set are solved: the lowest represents the data
             set, several of one rank together. 0: it never does.
         judged: The metric that replaces it as the main one if a judge is used; '' if there is none.
+        by_judge: True if a judge gives its values.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Metric:
     binary: bool = False
     rank: int = 0
     judged: str = ''
+    by_judge: bool = False
 
     @property
     def words(self) -> Words:
@@ -49,7 +51,9 @@ OVERALL = 'overall'
 """The score of a complete table or data set."""
 
 ACCURACY = Metric('accuracy', 'Accuracy', 'share of correct answers', binary=True, rank=4)
-SUCCESS_RATE = Metric('success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4)
+SUCCESS_RATE = Metric(
+    'success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4, by_judge=True
+)
 TOOL_ERROR_RATE = Metric('tool_error_rate', 'Tool errors', 'share of questions with a call that failed', False)
 TOOL_NAME_ERROR_RATE = Metric(
     'tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False

@@ -9,7 +9,7 @@ from opencompass_tooleval.agents.carry_out import carry_out
 from opencompass_tooleval.agents.goal import RECOVERY, Goal
 from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
+from opencompass_tooleval.agents.trajectory import NOT_FINISHED, STATE_LOST, Trajectory
 from opencompass_tooleval.agents.waste import error_of
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import bounded_text
@@ -22,6 +22,7 @@ from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import MAX_STEPS, read_plan, read_verdict
 from opencompass_tooleval.making.tool_source import tool_text
+from opencompass_tooleval.mcp_servers.server import FATAL
 
 REVIEWER = 'reviewer'
 """Name of the reviewing model in requests, where it is another than the solving one."""
@@ -78,6 +79,9 @@ def solve(
         goal=Goal(draft.kind, fails_first=draft.needed[0] if draft.kind == RECOVERY else ''),
     )
     trajectory = yield from carry_out(planned, loop, environment)
+    failed = next((call.error for call in trajectory.calls if call.error in FATAL), '')
+    if failed:
+        return Attempt(None, STATE_LOST, f'the server failed ({failed})')
     done = _solution(trajectory, model, plan)
     if trajectory.stopped or not done.answer.strip():
         return Attempt(done, trajectory.stopped or NOT_FINISHED)

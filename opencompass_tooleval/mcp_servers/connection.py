@@ -188,7 +188,8 @@ class Connection:
 def unreachable(server: Server, what: str, error: BaseException, state: ServerState) -> ServerError:
     """Returns the error of an unusable server, with the last line that it wrote to standard error."""
     error = _innermost(error)
-    said = ' '.join(filter(None, (f'{type(error).__name__}:', _first_line(error))))
+    line = _first_line(error) or ('no answer in time' if isinstance(error, TimeoutError) else '')
+    said = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
     ending = f'; {shorten(clean_text(state.last_words), _MOST_SAID)}' if state.last_words else ''
     return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(said), _MOST_SAID)}){ending}')
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from opencompass_tooleval.core.benchmark import made_it
 from opencompass_tooleval.core.intervals import Score
@@ -106,7 +107,7 @@ class Board:
 
     def words(self, column: str) -> Words:
         """Returns the name of a column; in a table of data sets, the data set comes first."""
-        if self.name == OVERVIEW:
+        if self.name.startswith(OVERVIEW):
             return Words(column, '')
         dataset, _, metric = column.rpartition(' ')
         if not dataset:
@@ -146,6 +147,34 @@ def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
                 for row in cells:
                     row[i] = replace(row[i], best=row[i].value == best)
     return [replace(row, cells=tuple(marked)) for row, marked in zip(rows, cells, strict=True)]
+
+
+def narrowed(
+    board: Board, models: Collection[str], columns: Sequence[str] = (), published: bool = False, **changes: Any
+) -> Board:
+    """Returns a part of a table, ranked again, with the columns that one of its models has.
+
+    Args:
+        board: The table.
+        models: Its measured models.
+        columns: Its columns; by default all.
+        published: Keeps the published models too.
+        changes: Other values of attributes, such as ``name``.
+    """
+    rows = [row for row in board.rows if not row.source and row.model in models]
+    at = [
+        i
+        for i, column in enumerate(board.columns)
+        if (not columns or column in columns)
+        and any(row.cells[i].value is not None or row.cells[i].caveats for row in rows)
+    ]
+    names = tuple(board.columns[i] for i in at)
+    kept = [Row(row.model, tuple(replace(row.cells[i], best=False) for i in at)) for row in rows]
+    kept = [row for row in kept if any(cell.value is not None or cell.caveats for cell in row.cells)]
+    ranked = _mark_best(_best_first(kept, names), names) if kept else []
+    others = [replace(row, cells=tuple(row.cells[i] for i in at)) for row in board.rows if row.source and published]
+    shares = {name: board.shares[name] for name in names}
+    return replace(board, columns=names, rows=(*ranked, *others), shares=shares, **changes)
 
 
 def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]:

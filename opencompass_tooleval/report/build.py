@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.labels import words_of_reason
-from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
 from opencompass_tooleval.report.easytool_figures import easytool_published, retrieval_figure, selection_figure
-from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
+from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, others_table, provenance_table, runs_table
@@ -37,13 +32,10 @@ from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
+from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
 from opencompass_tooleval.work_dir.published_columns import published_columns
-from opencompass_tooleval.work_dir.whole_file import naming
 
 MARKER = '.tooleval-report'
-FRESH = '.unfinished'
-"""Folder inside the report's in which it is built: this process may not be allowed to write beside it."""
-STATIC = Path(__file__).parent / 'static'
 
 
 @dataclass(frozen=True)
@@ -100,33 +92,13 @@ def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = 
         DataError: A path is no work directory, a file of retrieval is damaged, or ``out`` holds something else.
     """
     material = read(work_dirs)
-    _claim(out)
-    fresh = out / FRESH
-    shutil.rmtree(fresh, ignore_errors=True)  # left by a killed process
-    try:
-        with naming(out):
-            _write(material, fresh, formats)
-        for old in out.iterdir():
-            if old.name not in (FRESH, MARKER):
-                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
-        for new in fresh.iterdir():
-            new.rename(out / new.name)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+    with replaced(out, MARKER, 'report') as fresh:
+        _write(material, fresh, formats)
     return out / 'index.html'
-
-
-def _claim(out: Path) -> None:
-    """Marks a folder as that of a report, so that the next report may replace its content."""
-    if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
-        raise DataError(out, 'this folder holds something that is no report', fix='name another with -o')
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARKER).write_text(f'{__version__}\n', encoding='utf-8')
 
 
 def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     retrievals = list(_retrievals(material))
-    out.mkdir()
     samples = SampleFiles(out / 'samples')
     spent = spent_of(material, samples.write_all(material))
     tokens = {key: cost.prompts for key, cost in spent.items()}
@@ -177,33 +149,20 @@ def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, form
 
 
 def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats: Sequence[str]) -> None:
-    environment = Environment(
-        loader=PackageLoader('opencompass_tooleval.report'),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
-        'shown': shown,
-        'as_table': as_table,
-        'title_of': title_of,
-        'words_of_reason': words_of_reason,
-        'version': __version__,
-        'lower_is_better': lower_is_better,
-        'chart_formats': tuple(formats),
-    }
+    environment = templates()
+    environment.globals['chart_formats'] = tuple(formats)
+    benchmarks = [(page.name, page.title.partition(':')[0]) for page in report.pages]
     context = {
         'material': report.material,
         'runs': run_names(report.material.runs).values(),
         'overview': report.overview,
-        'benchmarks': [(page.name, page.title.partition(':')[0]) for page in report.pages],
+        'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,
     }
     for name in ('index', 'samples', 'provenance'):
-        _write_page(environment, name, name, out, context)
+        write_page(environment, name, name, out, context)
     for page in report.pages:
-        _write_page(environment, 'benchmark', page.name, out, context | {'benchmark': page})
+        write_page(environment, 'benchmark', page.name, out, context | {'benchmark': page})
     charts = {
         figure.name: to_plotly(figure) | {'links': figure.links}
         for figure in report.figures
@@ -213,8 +172,3 @@ def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats
     (out / 'plotly.js').write_text(get_plotlyjs(), encoding='utf-8')
     for file in STATIC.iterdir():
         shutil.copyfile(file, out / file.name)
-
-
-def _write_page(environment: Environment, template: str, name: str, out: Path, context: Mapping[str, Any]) -> None:
-    text = environment.get_template(f'{template}.html.j2').render(context, page=name)
-    (out / f'{name}.html').write_text(text, encoding='utf-8', errors='replace')

@@ -57,19 +57,23 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
         if entry.part('provenance').get('loop'):
             by_dataset.setdefault(entry.dataset, []).append(entry)
     for dataset, dataset_entries in by_dataset.items():
-        settings = {entry.model: entry.part('provenance') for entry in dataset_entries}
+        settings = {entry.model: settings_of(entry) for entry in dataset_entries}
         # The tools that a shared simulator answered for depend on the agents' calls.
-        same = _ALIKE | (
-            {'simulated_by'} if any(provenance.get('simulator') for provenance in settings.values()) else set()
-        )
-        for key in dict.fromkeys(key for provenance in settings.values() for key in provenance if key not in same):
+        is_shared = any('simulator' in values for values in settings.values())
+        keys = dict.fromkeys(key for values in settings.values() for key in values)
+        for key in (key for key in keys if not (is_shared and key == 'simulated_by')):
             models: dict[str, list[str]] = {}
-            for model, provenance in settings.items():
-                value = provenance.get(key)
-                models.setdefault('none' if value in (None, '') else str(value), []).append(model)
+            for model, values_of_model in settings.items():
+                models.setdefault(values_of_model.get(key, 'none'), []).append(model)
             if len(models) > 1:
                 values = '; '.join(f'{short_name(value)} ({first_of(who)})' for value, who in models.items())
                 yield f'{title_of(dataset)}: not comparable, since {key.replace("_", " ")} differs: {values}'
+
+
+def settings_of(entry: Scored) -> dict[str, str]:
+    """Returns the parts of a provenance that affect numbers, as text; without empty ones."""
+    settings = entry.part('provenance').items()
+    return {key: str(value) for key, value in settings if key not in _ALIKE and value not in (None, '')}
 
 
 def _caveats(entry: Scored) -> Iterator[str]:

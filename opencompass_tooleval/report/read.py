@@ -132,14 +132,20 @@ def _whole(name: str, names: set[str]) -> str:
     return whole if whole and (whole in names or f'{whole}_0' in names) else name
 
 
-def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
-    scored, missing = [], []
-    together = metrics_together(published_columns().values())
+def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
+    """Returns model and data set of each result, of all predictions and of all tasks that were started."""
     done, begun = set(run.pairs()), set(_begun(run))
     datasets = {dataset for _, dataset in done}
     names = datasets | {dataset for _, dataset in begun}
-    datasets |= {_whole(name, names) for name in names - datasets}
-    for model in sorted({model for model, _ in done | begun}):
+    return done | {(model, name if name in datasets else _whole(name, names)) for model, name in begun}
+
+
+def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
+    scored, missing = [], []
+    together = metrics_together(published_columns().values())
+    known = begun_pairs(run)
+    datasets = {dataset for _, dataset in known}
+    for model in sorted({model for model, _ in known}):
         for dataset in sorted(datasets):
             try:
                 result = run.result(model, dataset)
@@ -150,11 +156,16 @@ def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
                 bare = without_samples(result, together.get(dataset, ()))
                 scored.append(Scored(model, dataset, run, model, bare))
                 continue
-            whole = run.predictions(model, dataset)
-            asked = whole.is_file() or bool(numbered_shards(whole))
-            why = last_error(run.log(model, dataset, 'eval' if asked else 'infer'), dataset)
-            missing.append(Missing(model, dataset, why or ('answered, not scored' if asked else 'no answers')))
+            missing.append(Missing(model, dataset, why_missing(run, model, dataset)))
     return scored, missing
+
+
+def why_missing(run: WorkDir, model: str, dataset: str) -> str:
+    """Returns the reason why there is no result: the last error of its log, or how far it is."""
+    whole = run.predictions(model, dataset)
+    asked = whole.is_file() or bool(numbered_shards(whole))
+    why = last_error(run.log(model, dataset, 'eval' if asked else 'infer'), dataset)
+    return why or ('answered, not scored' if asked else 'no answers')
 
 
 def read(paths: Sequence[Path]) -> Material:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +89,7 @@ class Plan:
         runner: Name of the runner of the inference stage.
         cut: Abbrs of data sets that ``test_range`` reduces to a part.
         faults: Faults that would stop it, as far as the config and this machine show them.
+        sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
     """
 
     models: list[ModelPlan]
@@ -95,6 +97,7 @@ class Plan:
     runner: str
     cut: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
+    sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -230,7 +233,19 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
         tuple(cut_datasets(cfg)),
         list(faults(runner['type'], _pairs(tasks), _pairs(evaluations))),
+        _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
     )
+
+
+def _sizes_of(
+    datasets: Sequence[Any], pairs: Iterable[tuple[Any, Any]], sizes: _Sizes
+) -> dict[str, tuple[int | None, int]]:
+    """Adds up the parts of split data sets; OpenCompass repeats each record for its trials."""
+    trials = {dataset_abbr_from_cfg(dataset): int(dataset.get('n') or 1) for dataset in datasets}
+    rows: dict[str, Counts[str]] = {name: Counts() for name in trials}
+    for model, part in pairs:
+        rows[whole_name(dataset_abbr_from_cfg(part), trials)][model_abbr_from_cfg(model)] += sizes.of(part).size
+    return {name: (max(rows[name].values()) // n if rows[name] else None, n) for name, n in trials.items()}
 
 
 def _pairs(tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from opencompass_tooleval.core.benchmark import part_of
+from opencompass_tooleval.core.comparable import NOT_SETTINGS
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.intervals import Means, Pairs, Score, compare_column, resample
 from opencompass_tooleval.core.paired import (
@@ -27,11 +29,22 @@ from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.core.tables import Correlations, column_error, correlations_of, errors_of, metrics_together
 from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.work_dir.published_columns import published_columns
-from opencompass_tooleval.work_dir.work_dir import WorkDir
 
-_NOT_SETTINGS = {'judge_calls', 'judgements'}
-"""Parts of the provenance that do not affect the meaning of a result."""
 _some = partial(first_of, most=8)
+
+
+class Results(Protocol):
+    """Results of models on data sets: a run, or a baseline's file."""
+
+    @property
+    def path(self) -> Path:
+        """Where they are."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields model and data set of every result, sorted."""
+
+    def result(self, model: str, dataset: str) -> Result | None:
+        """Returns a result with its details; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +55,19 @@ class Side:
         work: The run that it is in.
         model: Its abbr.
         datasets: The data sets that it has results for.
+        name: Its name in notes, if several runs have its abbr; by default the abbr.
     """
 
-    work: WorkDir
+    work: Results
     model: str
     datasets: frozenset[str]
+    name: str = ''
+
+    def __str__(self) -> str:
+        return self.name or self.model
 
     @classmethod
-    def find(cls, work: WorkDir, model: str, pattern: str = '*') -> Side:
+    def find(cls, work: Results, model: str, pattern: str = '*') -> Side:
         """Finds a model's results on data sets whose abbrs match a pattern.
 
         Raises:
@@ -127,18 +145,26 @@ def sample_row(dataset: str, difference: Difference, *keys: str) -> dict[str, An
     return {'dataset': dataset, 'id': difference.id, 'run': difference.run, **sides}
 
 
-class _Comparer:
-    """Compares data sets one after the other, and keeps the values of each that the tables need."""
+class Comparer:
+    """Compares data sets one after the other, and keeps the values of each that the tables need.
+
+    Attributes:
+        comparison: The result so far.
+        columns: Table and column -> shares of the scores of data sets.
+        pairs: Data set and metric -> values of the records of both.
+        unpaired: Data set and metric -> the reason why it has no pairs.
+    """
 
     def __init__(self, samples: int, seed: int) -> None:
         self.comparison = Comparison()
         self._samples, self._seed = samples, seed
-        self._columns = published_columns()
-        self._together = metrics_together(self._columns.values())
+        self.columns = published_columns()
+        self._together = metrics_together(self.columns.values())
         self._rows: dict[Score, Row] = {}
         self._errors: tuple[dict[Score, float], dict[Score, float]] = {}, {}
         self._correlations: tuple[dict[str, Correlations], dict[str, Correlations]] = {}, {}
-        self._pairs: dict[Score, Pairs] = {}
+        self.pairs: dict[Score, Pairs] = {}
+        self.unpaired: dict[Score, str] = {}
         self._means: dict[Score, Means] = {}
 
     def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
@@ -147,14 +173,15 @@ class _Comparer:
         paired = {(dataset, metric): pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
         estimates = list(paired_estimates(first, second))
         paired |= {(dataset, estimate.metric): estimate.pairs for estimate in estimates if estimate.pairs}
-        self._pairs |= paired
+        self.pairs |= paired
         self._means |= resample(paired, self._samples, self._seed)
         self._correlate(dataset, paired)
         unpaired: dict[str, list[str]] = {}
         for metric in metrics:
             score = dataset, metric
             if score not in paired:
-                unpaired.setdefault(why_unpaired(first, second, metric), []).append(metric)
+                self.unpaired[score] = why_unpaired(first, second, metric)
+                unpaired.setdefault(self.unpaired[score], []).append(metric)
             known = errors_of(first).get(metric), errors_of(second).get(metric)
             values, errors = over_shared(paired.get(score), (first[metric], second[metric]), known)
             self._rows[score] = self._one(score, values, errors)
@@ -203,7 +230,7 @@ class _Comparer:
                     f'{name[0]} {name[1]}: no interval, since there is none of {_some(unpaired)}'
                 )
             return Row(*name, a, error_a, b, error_b, b - a)
-        interval = compare_column(column, self._pairs, self._means)
+        interval = compare_column(column, self.pairs, self._means)
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
 
     def _column(self, name: Score, column: Mapping[Score, float]) -> Row:
@@ -218,7 +245,7 @@ class _Comparer:
     def add_tables(self) -> None:
         """Compares the tables, after all data sets have been added."""
         lacking: dict[str, set[str]] = {}
-        for name, column in self._columns.items():
+        for name, column in self.columns.items():
             missing = {dataset for dataset, metric in column if (dataset, metric) not in self._rows}
             lacking.setdefault(name[0], set()).update(missing)
             if not missing:
@@ -253,7 +280,7 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     provenances = [_part(result, 'provenance') for result in results]
     for key in dict.fromkeys([*provenances[0], *provenances[1]]):
         a, b = (provenance.get(key) for provenance in provenances)
-        if a != b and key not in _NOT_SETTINGS:
+        if a != b and key not in NOT_SETTINGS:
             yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other; the scores may not compare'
     parts: dict[tuple[int, int], list[str]] = {}
     for model, result in zip(models, results, strict=True):
@@ -267,6 +294,10 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
             yield f'{dataset}: {count} samples of {model} have no answer, through no fault of the model'
 
 
+def _all_compare(_dataset: str, _first: Result | None, _second: Result | None) -> bool:
+    return True
+
+
 def compare(
     sides: tuple[Side, Side],
     *,
@@ -274,8 +305,9 @@ def compare(
     seed: int,
     sink: Callable[[str, Sequence[Difference]], None],
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
-) -> Comparison:
-    """Compares two models on the data sets that both have.
+    accept: Callable[[str, Result | None, Result | None], bool] = _all_compare,
+) -> Comparer:
+    """Compares two models on the data sets that both have; ``comparison`` of what it returns is the result.
 
     Args:
         sides: The models.
@@ -283,6 +315,7 @@ def compare(
         seed: Seed of the resamples, not negative.
         sink: Receives the samples of each data set that differ, in the data's order; they are not kept in full.
         progress: Wraps the data sets to show progress.
+        accept: Called with both results of a data set, None for an error; it is left out if this returns False.
 
     Raises:
         DataError: They share no data set, or a result is damaged.
@@ -290,20 +323,22 @@ def compare(
     a, b = sides
     both = sorted(a.datasets & b.datasets)
     if not both:
-        what = ' and '.join(f'{side.model} has {_some(sorted(side.datasets))}' for side in sides)
+        what = ' and '.join(f'{side} has {_some(sorted(side.datasets))}' for side in sides)
         raise DataError(a.work.path, f'the models share no data set: {what}')
-    comparer = _Comparer(samples, seed)
+    comparer = Comparer(samples, seed)
     notes = comparer.comparison.notes
     for side, other in ((a, b), (b, a)):
         only = sorted(side.datasets - other.datasets)
-        notes += [f'{dataset}: only {side.model} has a result' for dataset in only]
+        notes += [f'{dataset}: only {side} has a result' for dataset in only]
     for dataset in progress(both):
         first, second = a.result(dataset), b.result(dataset)
+        if not accept(dataset, first, second):
+            continue
         if first is None or second is None:
-            failed = ' and '.join(side.model for side, result in ((a, first), (b, second)) if result is None)
+            failed = ' and '.join(str(side) for side, result in ((a, first), (b, second)) if result is None)
             notes.append(f'{dataset}: the result of {failed} is an error')
             continue
         sink(dataset, comparer.add(dataset, first, second))
-        notes += _notes(dataset, (first, second), (a.model, b.model))
+        notes += _notes(dataset, (first, second), (str(a), str(b)))
     comparer.add_tables()
-    return comparer.comparison
+    return comparer

@@ -155,8 +155,49 @@ def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> 
         yield {**row, PROMPT: answer.get('origin_prompt')} if prompts else row
 
 
+def chosen_pairs(
+    work: WorkDir,
+    models: Sequence[str] = ('*',),
+    datasets: Sequence[str] = ('*',),
+    more: Iterable[tuple[str, str]] = (),
+) -> list[tuple[str, str]]:
+    """Returns model and data set of all results and predictions whose abbrs match patterns, sorted.
+
+    Args:
+        work: The run.
+        models: Patterns of the models' abbrs.
+        datasets: Patterns of the data sets' abbrs.
+        more: Further pairs, such as those of failed tasks.
+
+    Raises:
+        DataError: The run has none, or a pattern matches nothing.
+    """
+    pairs = sorted({*work.pairs(), *_answered(work), *more})
+    for what, patterns, names in (
+        ('model', models, [model for model, _ in pairs]),
+        ('data set', datasets, [dataset for _, dataset in pairs]),
+    ):
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                there = nearest_first(pattern, names, most=5)
+                raise DataError(work.path, f'no {what} matches {pattern!r}; there are: {there}')
+    chosen = [
+        (model, dataset)
+        for model, dataset in pairs
+        if any(fnmatchcase(model, pattern) for pattern in models)
+        and any(fnmatchcase(dataset, pattern) for pattern in datasets)
+    ]
+    if not chosen:
+        there = first_of([f'{model} x {dataset}' for model, dataset in pairs], most=5)
+        raise DataError(work.path, f'nothing to export; there is {there}')
+    return chosen
+
+
 class Exporter:
     """Writes a run, or parts of it, to a folder. The same run gives the same bytes.
+
+    Attributes:
+        pairs: Models and data sets, sorted.
 
     Args:
         work: The run.
@@ -169,24 +210,7 @@ class Exporter:
 
     def __init__(self, work: WorkDir, models: Sequence[str] = ('*',), datasets: Sequence[str] = ('*',)) -> None:
         self._work = work
-        pairs = sorted({*work.pairs(), *_answered(work)})
-        for what, patterns, names in (
-            ('model', models, [model for model, _ in pairs]),
-            ('data set', datasets, [dataset for _, dataset in pairs]),
-        ):
-            for pattern in patterns:
-                if not any(fnmatchcase(name, pattern) for name in names):
-                    there = nearest_first(pattern, names, most=5)
-                    raise DataError(work.path, f'no {what} matches {pattern!r}; there are: {there}')
-        self._pairs = [
-            (model, dataset)
-            for model, dataset in pairs
-            if any(fnmatchcase(model, pattern) for pattern in models)
-            and any(fnmatchcase(dataset, pattern) for pattern in datasets)
-        ]
-        if not self._pairs:
-            there = first_of([f'{model} x {dataset}' for model, dataset in pairs], most=5)
-            raise DataError(work.path, f'nothing to export; there is {there}')
+        self._pairs = chosen_pairs(work, models, datasets)
 
     def export(
         self,

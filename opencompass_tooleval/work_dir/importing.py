@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -67,7 +67,12 @@ class _Prediction:
         return self.row['model'], self.row['dataset']
 
 
-def _lines(file: Path) -> Iterator[tuple[str, Any]]:
+def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yields the place and the value of each line of a file, which are bounded in length.
+
+    Raises:
+        DataError: A line is no JSON, too long, or has a key twice.
+    """
     with file.open('rb') as stream:
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):
             where = f'line {number}'
@@ -110,6 +115,19 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
         yield where, values
 
 
+def fault_of_names(row: Mapping[str, Any]) -> str:
+    """Returns the fault of the names of a row's model and data set; '' for none."""
+    for column in ('model', 'dataset'):
+        name = row.get(column)
+        # In bytes, as file systems count: 100 Chinese characters are 300.
+        if not isinstance(name, str) or not name or len(name.encode('utf-8', 'replace')) > _MAX_NAME:
+            return f'its {column} is no name'
+        # '..' and '.lock' hold no unsafe character, and name another folder or file.
+        if _UNSAFE.search(name) or name.startswith('.'):
+            return f'its {column} {name!r} cannot be the name of a file'
+    return ''
+
+
 def _fault(row: Any) -> str:
     """Returns the fault of a row; '' for none."""
     if not isinstance(row, dict):
@@ -117,14 +135,9 @@ def _fault(row: Any) -> str:
     missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
     if missing:
         return f'it has no {", ".join(missing)}'
-    for column in ('model', 'dataset'):
-        name = row[column]
-        # In bytes, as file systems count: 100 Chinese characters are 300.
-        if not isinstance(name, str) or not name or len(name.encode('utf-8', 'replace')) > _MAX_NAME:
-            return f'its {column} is no name'
-        # '..' and '.lock' hold no unsafe character, and name another folder or file.
-        if _UNSAFE.search(name) or name.startswith('.'):
-            return f'its {column} {name!r} cannot be the name of a file'
+    fault = fault_of_names(row)
+    if fault:
+        return fault
     prediction = row['prediction']
     texts = prediction if isinstance(prediction, list) else [prediction]
     if not all(isinstance(text, str) for text in texts):
@@ -149,7 +162,7 @@ def _fault(row: Any) -> str:
 
 
 def _predictions(file: Path) -> Iterator[_Prediction]:
-    for where, row in (_parquet_rows if file.suffix == '.parquet' else _lines)(file):
+    for where, row in (_parquet_rows if file.suffix == '.parquet' else json_lines)(file):
         fault = _fault(row)
         if fault:
             raise DataError(file, f'{where}: {fault}')

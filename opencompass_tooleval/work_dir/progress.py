@@ -230,15 +230,26 @@ def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
     return prices
 
 
+_UNREADABLE = (DataError, OSError, LookupError, TypeError, ValueError, AttributeError)
+
+
+def model_cfg(work: WorkDir, model: str) -> Mapping[str, Any]:
+    """Returns a model's config, from the config of a run; empty if that cannot be read."""
+    try:
+        models = read_dumped(work.config()).get('models') or ()
+        cfg: Any = next((cfg for cfg in models if model_abbr(cfg) == model), {})
+        return cfg if isinstance(cfg, Mapping) else {}
+    except _UNREADABLE:
+        return {}
+
+
 def run_counter(work: WorkDir, model: str) -> Counter:
     """Returns the counter for a model's prompts, from the config of a run; the estimate if that cannot be read."""
     try:
-        content = read_dumped(work.config())
-        summarizer = content.get('summarizer')
+        summarizer = read_dumped(work.config()).get('summarizer')
         tokenizer = summarizer.get('tokenizer') if isinstance(summarizer, dict) else None
-        cfg: Mapping[str, Any] = next((cfg for cfg in content.get('models') or () if model_abbr(cfg) == model), {})
-        return counter_of(cfg, tokenizer)
-    except (DataError, OSError, LookupError, TypeError, ValueError, AttributeError):
+        return counter_of(model_cfg(work, model), tokenizer)
+    except _UNREADABLE:
         return counter_of({})
 
 

@@ -85,13 +85,17 @@ class WorkDir:
         """Reads all rows of the predictions in the data's order; empty if there are none yet."""
         return [row for file in self.prediction_files(model, dataset) for row in read_predictions(file)]
 
+    def result_file(self, model: str, dataset: str) -> Path:
+        """Returns the path of the result, which need not exist."""
+        return self.path / 'results' / model / f'{dataset}.json'
+
     def result(self, model: str, dataset: str) -> dict[str, Any] | None:
         """Reads the result with its details; None if there is none.
 
         Raises:
             DataError: It is damaged.
         """
-        file = self.path / 'results' / model / f'{dataset}.json'
+        file = self.result_file(model, dataset)
         if not file.is_file():
             return None
         try:

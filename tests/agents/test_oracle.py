@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from opencompass_tooleval.agents.breakdown import breakdown
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.records import find_subset, load_data
 from opencompass_tooleval.agents.scoring import METRICS, WASTE, AgentScore, score_predictions, score_trajectory
-from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.task import Task, example_arguments
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.aggregate import aggregate
@@ -197,3 +198,20 @@ def test_other_arguments_cost_arguments_only(sampled: Sequence[Task]) -> None:
         values = score_trajectory(task, made_of(calls)).values
         assert values['arguments'] == pytest.approx(1 - 1 / len(calls))
         assert values['call_recall'] == values['call_precision'] == values['call_order'] == 1, task.id
+
+
+@pytest.mark.parametrize(
+    ('schema', 'arguments'),
+    [
+        ({}, {}),
+        ({'properties': {'a': {'type': 'integer'}, 'b': {}}, 'required': ['a']}, {'a': 1}),
+        (
+            {'properties': {'a': {'type': ['number', 'null']}, 'b': {'example_value': 7}}, 'required': ['a', 'b']},
+            {'a': 1, 'b': 7},
+        ),
+        ({'properties': {'a': True, 'b': {'type': []}}, 'required': ['a', 'b', 'c']}, dict.fromkeys('abc', 'text')),
+        ({'properties': None, 'required': None}, {}),
+    ],
+)
+def test_example_arguments_of_any_schema(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+    assert example_arguments(schema) == arguments

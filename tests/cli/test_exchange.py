@@ -17,6 +17,7 @@ from opencompass_tooleval.work_dir.exporting import COLUMNS, Exporter
 from opencompass_tooleval.work_dir.importing import import_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
+from tests.exports.read_back import check_numbers
 from tests.forked import run_opencompass
 
 CONFIG = """
@@ -85,6 +86,9 @@ def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
     assert f'-r {bare.name} -m eval' in done.out
     opencompass(there, monkeypatch, '-r', bare.name, '-m', 'eval')
     assert files_of(there / 'out' / bare.name, 'results') == results
+
+    # Every other format has the numbers of the table too, to the last digit.
+    assert len(check_numbers(tooleval, run, tmp_path / 'formats')) > 30
 
     # And the comparison of both models agrees with their results.
     found = json.loads(tooleval('compare', run, *MODELS, '--with', there / 'out', '--json', '-').out)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.jsonable import MAX_DEPTH, clean_text, to_jsonable
+from opencompass_tooleval.core.jsonable import MAX_DEPTH, clean_text, printable, to_jsonable
 from opencompass_tooleval.core.result import SampleScore
 
 TEXTS = st.text(st.characters(codec=None))  # with lone surrogates
@@ -87,6 +87,10 @@ def test_clean_text(text: str) -> None:
     assert clean.encode('utf-8').decode('utf-8') == clean
     if not any('\ud800' <= char <= '\udfff' for char in text):
         assert clean == text
+
+
+def test_what_acts_on_a_terminal_is_shown() -> None:
+    assert printable('a\x1b[31m\x00\x9b\r\tb\n\u6c49') == 'a\\x1b[31m\\x00\\x9b\\x0d\tb\n\u6c49'
 
 
 def test_detail_is_json() -> None:

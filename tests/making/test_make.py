@@ -255,6 +255,22 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
         run(tmp_path / 'other', model, 4, **{**options, 'input_': server}, probe=['starts'])
 
 
+@pytest.mark.parametrize('tool', ['crash', 'huge'])
+def test_attempts_on_which_the_server_fails_do_not_count(tool: str, start: Start, tmp_path: Path) -> None:
+    key = {'read_notes': NOTES_KEY['read_notes'], tool: [['and let us see what happens', {}]]}
+    model = write_model_config(tmp_path / 'model.py', start(key))
+    left_out = [name for name in UNUSED if name != tool]
+    options: dict[str, Any] = {'source': 'mcp', 'input_': NOTES, 'leave_out': [*left_out, 'clock'], 'trials': 2}
+    status, report = run(tmp_path / 'diary', model, 2, kinds=['ordinary=1'], **options)
+    assert report['dropped']['solution infra:environment'] >= 1, report
+    used = (
+        {call.name for task in load_set(tmp_path / 'diary').tasks for call in task.task.gold or ()}
+        if report['tasks']
+        else set()
+    )
+    assert tool not in used and (status, report['failed']) == (int(report['tasks'] < 2), {})
+
+
 def test_reads_that_fail_are_no_resources(tmp_path: Path) -> None:
     settings = {'server': NOTES, 'allow': ['add_note'], 'leave_out': ['hang', 'huge']}
     source = open_live_source(tmp_path, settings, [], [])

@@ -95,6 +95,10 @@ class Browser:
         values = [option.get_attribute('value') for option in box.options]
         (box.select_by_value if text in values else box.select_by_visible_text)(text)
 
+    def choose_of(self, name: str, value: str) -> None:
+        """Chooses from the list of this id."""
+        Select(self.all(f'#{name}')[0]).select_by_value(value)
+
     def faults(self) -> list[str]:
         """What axe-core finds against WCAG 2, levels A and AA, on the page."""
         self.driver.execute_script(AXE.read_text(encoding='utf-8'))

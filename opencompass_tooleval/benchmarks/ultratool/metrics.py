@@ -35,13 +35,18 @@ METRICS = (
         'share of answers with readable JSON, without repairs',
         binary=True,
     ),
-    replace(ACCURACY, binary=False),  # points from a judge
-    Metric('completeness', 'Completeness', 'judge: nothing that the task needs is missing'),
-    Metric('executability', 'Executability', 'judge: the steps can be executed'),
-    Metric('syntactic_soundness', 'Syntax', 'judge: each step is a correct sentence'),
-    Metric('structural_rationality', 'Structure', 'judge: order and division of the steps make sense'),
-    Metric('efficiency', 'Efficiency', 'judge: no step is unnecessary'),
-    Metric('format_compliance', 'Format', 'judge: the answer has the requested format'),
-    Metric('content_reasonableness', 'Content', 'judge: the content makes sense'),
-    Metric('richness', 'Richness', 'judge: the tools are described completely'),
+    replace(ACCURACY, binary=False, by_judge=True),  # points
+    *(
+        Metric(name, label, f'judge: {sentence}', by_judge=True)
+        for name, label, sentence in (
+            ('completeness', 'Completeness', 'nothing that the task needs is missing'),
+            ('executability', 'Executability', 'the steps can be executed'),
+            ('syntactic_soundness', 'Syntax', 'each step is a correct sentence'),
+            ('structural_rationality', 'Structure', 'order and division of the steps make sense'),
+            ('efficiency', 'Efficiency', 'no step is unnecessary'),
+            ('format_compliance', 'Format', 'the answer has the requested format'),
+            ('content_reasonableness', 'Content', 'the content makes sense'),
+            ('richness', 'Richness', 'the tools are described completely'),
+        )
+    ),
 )

@@ -1,0 +1,191 @@
+"""``tooleval gate``: fails a build if the scores of a run dropped below those of a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
+from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDirArgument
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
+from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.work_dir.baseline import find_results, save_baseline
+from opencompass_tooleval.work_dir.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
+from opencompass_tooleval.work_dir.junit import Case, Suite, junit_xml
+from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+NOT_COMPARABLE = 2
+_HEADER = ('metric', 'baseline', 'run', 'difference', '95% interval', 'N', '')
+_MOST_ROWS, _MOST_SAMPLES = 16, 20
+_WORDS = {0: HELD, 1: DROPPED, NOT_COMPARABLE: 'not comparable'}
+
+
+def _cells(verdict: Verdict) -> tuple[str, ...]:
+    row = verdict.row
+    metric = f'{row.metric} (lower is better)' if lower_is_better(row.metric) else row.metric
+    return (
+        metric,
+        number_text(row.a),
+        number_text(row.b),
+        number_text(row.delta, '+'),
+        interval_text(row),
+        str(row.records),
+        verdict.outcome,
+    )
+
+
+def _summary(gate: Gate, rules: Rules) -> str:
+    counts = {outcome: sum(one.outcome == outcome for one in gate.verdicts) for outcome in (DROPPED, INCONCLUSIVE)}
+    word = INCONCLUSIVE if gate.status == 1 and not counts[DROPPED] else _WORDS[gate.status]
+    parts = [f'{counts[DROPPED]} of {len(gate.verdicts)} scores dropped by more than {rules.max_drop:g} points']
+    open_ones = [one for one in gate.verdicts if one.outcome != DROPPED and one.worst > rules.max_drop]
+    if open_ones:
+        worst = max(open_ones, key=lambda one: one.worst)
+        parts.append(f'drops of up to {worst.worst:.2f} points are not ruled out ({worst.row.name} {worst.row.metric})')
+    if gate.refusals:
+        parts.append(f'{len({(one.model, one.dataset) for one in gate.refusals})} data sets do not compare')
+    return f'{word}: {"; ".join(parts)}'
+
+
+def _screen(gate: Gate, rules: Rules) -> Iterator[str]:
+    shown = gate.verdicts[:_MOST_ROWS]
+    cells = [_HEADER, *((f' {metric}', *others) for metric, *others in map(_cells, shown))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [' '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:]), line[-1]]) for line in cells]
+    if shown:
+        yield lines[0].rstrip()
+    name = None
+    for verdict, line in zip(shown, lines[1:], strict=True):
+        if (verdict.model, verdict.row.name) != name:
+            yield f'{verdict.row.name}, {verdict.model}'
+        name = verdict.model, verdict.row.name
+        yield line
+    if len(gate.verdicts) > len(shown):
+        yield f'and {len(gate.verdicts) - len(shown)} more scores, in --markdown, --junit and --json'
+    for refusal in gate.refusals[:_MOST_ROWS]:
+        yield f'NOT COMPARABLE {refusal.dataset}, {refusal.model}: {refusal.kind}: {refusal.why}'
+    if len(gate.refusals) > _MOST_ROWS:
+        yield f'and {len(gate.refusals) - _MOST_ROWS} more reasons'
+    for note in gate.notes[:_MOST_ROWS]:
+        yield f'NOTE {note}'
+    yield _summary(gate, rules)
+
+
+def _markdown(gate: Gate, rules: Rules) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return f'| {" | ".join(map(_escaped, cells))} |'
+
+    lines = [f'**tooleval gate: {_escaped(_summary(gate, rules))}**']
+    if gate.verdicts:
+        lines += ['', line(('data set', 'model', *_HEADER)), '|---|---|---|' + '---:|' * 5 + '---|']
+        lines += [line((one.row.name, one.model, *_cells(one))) for one in gate.verdicts]
+    if gate.refusals:
+        lines += ['', line(('not comparable', 'model', 'reason', '')), '|---|---|---|---|']
+        lines += [line((one.dataset, one.model, one.kind, one.why)) for one in gate.refusals]
+    return '\n'.join([*lines, *([''] if gate.notes else []), *(f'- {_escaped(note)}' for note in gate.notes), ''])
+
+
+def _escaped(text: str) -> str:
+    """Makes text from outside plain text in a cell of Markdown: neither HTML, nor a link, a mention or a new cell."""
+    return ''.join(
+        f'&#{ord(char)};' if char in '&<>|`*_[]@\\#!~' else char if char.isprintable() else ' ' for char in text
+    )
+
+
+def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> Suite:
+    cases = []
+    for one in gate.verdicts:
+        _, before, after, delta, interval, records, _ = _cells(one)
+        message = f'{before} -> {after}: {delta} points, 95% interval {interval}, {records} records: {one.outcome}'
+        samples = '\n'.join(change_text(sample) for sample in one.differing[:_MOST_SAMPLES])
+        name = f'{one.row.name} {one.row.metric}'
+        cases.append(Case(name, one.model, one.outcome == HELD, message, samples or message))
+    for refusal in gate.refusals:
+        cases.append(Case(f'{refusal.dataset} ({refusal.kind})', refusal.model, None, f'{refusal.kind}: {refusal.why}'))
+    return Suite('tooleval gate', cases, (('result', _summary(gate, rules)), *properties))
+
+
+def _gate(
+    run: Path,
+    baseline: Path,
+    models: tuple[str | None, str | None],
+    rules: Rules,
+    json_out: str | None,
+    markdown: Path | None,
+    junit: Path | None,
+) -> int:
+    new, old = WorkDir.find(run), find_results(baseline)
+    gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing'))
+    write_outputs(
+        {**asdict(gate), 'baseline': str(old.path), 'run': str(new.path), **asdict(rules)}, (), json_out, None
+    )
+    if markdown:
+        write_whole(markdown, _markdown(gate, rules))
+    if junit:
+        properties = (('baseline', str(old.path)), ('run', str(new.path)))
+        write_whole(junit, junit_xml([_suite(gate, rules, properties)]))
+    if json_out != STDOUT:
+        console = Console(soft_wrap=True)
+        for line in _screen(gate, rules):
+            console.print(line, markup=False, highlight=False)
+    return gate.status
+
+
+def run_gate(
+    work_dir: WorkDirArgument,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar='RUN|FILE', help='An earlier working directory, or a file of --save.')
+    ] = None,
+    max_drop: Annotated[float, typer.Option(min=0, max=100, metavar='POINTS', help='Drop that is allowed.')] = 0.0,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option('--metric', help="Pattern such as overall; several. By default each data set's main metrics."),
+    ] = None,
+    datasets: DatasetsOption = '*',
+    model: Annotated[str | None, typer.Option(help='Model of the run; by default all, paired by name.')] = None,
+    baseline_model: Annotated[str | None, typer.Option(help='Model of the baseline, if its name is another.')] = None,
+    strict: Annotated[
+        bool, typer.Option('--strict', help='Fail too where a drop of more than --max-drop is not ruled out.')
+    ] = False,
+    partial: Annotated[
+        bool, typer.Option('--partial', help='Do not exit with 2 for scores that do not compare, if others do.')
+    ] = False,
+    may_differ: Annotated[
+        list[str] | None,
+        typer.Option(metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; several.'),
+    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar='FILE', help='Write a baseline of this run there.')] = None,
+    json_out: JsonOption = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar='FILE', help='Write the table there, for a pull request.')
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar='FILE', help='Write JUnit XML there, a case per score.')] = None,
+) -> int:
+    """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one does not compare.
+
+    Every error, such as a missing run, is 2 too: 1 always means a drop.
+    """
+    rules = Rules(metrics or (), datasets, max_drop, strict, partial, may_differ or ())
+    try:
+        for file in (markdown, junit, save):
+            check_outputs(json_out, file)
+        if baseline is None and save is None:
+            raise ValueError('gate needs --baseline RUN|FILE, or --save FILE to make one')
+        status = 0
+        if baseline is not None:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, json_out, markdown, junit)
+        if save:
+            count = save_baseline(WorkDir.find(work_dir), save)
+            typer.echo(f'{save}: {count} results', err=json_out == STDOUT)
+    except (ValueError, OSError) as error:
+        typer.echo(shorten(f'tooleval: {error}'), err=True)
+        return NOT_COMPARABLE
+    return status

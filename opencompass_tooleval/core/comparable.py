@@ -1,0 +1,81 @@
+"""Finds the reasons why two results of one data set do not compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.paired import FEWEST, Result, details_of
+
+DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
+    'data', 'VERSION', 'bank', 'judge', 'prompts', 'settings', 'samples'
+)  # fmt: skip
+"""Kinds of reasons."""
+
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(('version', 'agents_version', 'made_with_version'), VERSION),
+    **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
+    **dict.fromkeys(('judged', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
+    **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', 'made_by'), DATA),
+    **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style'), PROMPTS),
+}
+_RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
+NOT_SETTINGS = frozenset({'judge_calls', 'judgements'})
+"""Parts of the provenance that do not affect the meaning of a result."""
+_NOTED = {*NOT_SETTINGS, 'opencompass_tooleval', 'opencompass', 'simulated_by', 'reviewed', 'model_made_it'}
+"""Parts whose difference is noted only: a change of the package that affects scores raises VERSION."""
+
+GOLD_DIGEST = 'gold_digest'
+"""Key that replaces ``gold`` in details without the data's text."""
+
+
+def gold_digest(detail: Mapping[str, Any]) -> str | None:
+    """Returns 16 hex digits that identify a sample's gold answer; None if the detail has none."""
+    if GOLD_DIGEST in detail or detail.get('gold') is None:
+        known = detail.get(GOLD_DIGEST)
+        return None if known is None else str(known)
+    text = json.dumps(detail['gold'], sort_keys=True).encode('utf-8', 'surrogatepass')
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def why_not_comparable(first: Result, second: Result, may_differ: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yields the kind and the words of each reason why two results do not compare; nothing if they do.
+
+    Results with the same records must have the same digests of records and prompts. With other records, such as of a
+    ``test_range``, those of both must have the same gold answers.
+
+    Args:
+        first: A result with ``details``.
+        second: Another of the same data set.
+        may_differ: Keys of the provenance whose difference is allowed.
+    """
+    a, b = (part if isinstance(part := result.get('provenance'), Mapping) else {} for result in (first, second))
+    golds = [{str(detail['id']): gold_digest(detail) for detail in details_of(result)} for result in (first, second)]
+    shared = golds[0].keys() & golds[1].keys()
+    if all(golds) and len(shared) < FEWEST:
+        yield SAMPLES, f'{len(shared)} records are in both, of {len(golds[0])} and {len(golds[1])}'
+        return
+    same_records = golds[0].keys() == golds[1].keys()
+    for key in dict.fromkeys([*a, *b]):
+        if key in _NOTED or key in may_differ or a.get(key) == b.get(key):
+            continue
+        if key in (_RECORDS, _PROMPTS):
+            if same_records and None not in (a.get(key), b.get(key)):
+                kind = DATA if key == _RECORDS else PROMPTS
+                yield kind, f'{key} is {_shown(a[key])} of the baseline and {_shown(b[key])} of the run'
+            continue
+        kind = _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
+        name = key if key.isidentifier() else _shown(key)
+        yield kind, f'{name} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
+    digests_tell = same_records and None not in (a.get(_RECORDS), b.get(_RECORDS))
+    others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
+              and golds[0][name] != golds[1][name]]  # fmt: skip
+    if others and not digests_tell and _RECORDS not in may_differ:
+        yield DATA, f'{len(others)} of {len(shared)} records have another gold answer, such as {_shown(others[0])}'
+
+
+def _shown(value: Any) -> str:
+    return repr(bounded_text(value, 80)) if isinstance(value, str) else bounded_text(value, 80) or 'none'

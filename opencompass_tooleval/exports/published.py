@@ -1,0 +1,70 @@
+"""Texts of a run for publication: without keys and without paths of the machine, bounded, and as strict JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.redaction import redact, remember_headers, remember_keys
+
+_SETTING = 2_000
+_MOST_SETTINGS = 100
+_DEEPEST_KEY = 20
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """Formats a value as strict JSON whose texts are without known keys."""
+    return json.dumps(
+        published(to_jsonable(value)), indent=indent, allow_nan=False
+    )  # ASCII: U+2028 ends a line for some
+
+
+def published(value: Any) -> Any:
+    """Replaces known keys in all texts of a JSON value, and nothing in its numbers."""
+    if isinstance(value, str):
+        return _redacted(value)
+    if isinstance(value, dict):
+        return {_redacted(key): published(item) for key, item in value.items()}
+    return [published(item) for item in value] if isinstance(value, list) else value
+
+
+# A sample's texts are in a row for each of its metrics.
+@lru_cache(maxsize=1024)
+def _redacted(text: str) -> str:
+    return redact(text)
+
+
+def as_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Converts settings to texts, without the folders of this machine; None is left out."""
+    rows = [(str(name), _without_folders(to_jsonable(value))) for name, value in settings.items() if value is not None]
+    return {bounded_text(name, 200): bounded_text(value, _SETTING) for name, value in rows[:_MOST_SETTINGS]}
+
+
+def _without_folders(value: Any) -> Any:
+    """Replaces absolute paths by their last parts."""
+    if isinstance(value, dict):
+        return {key: _without_folders(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(item) for item in value]
+    return value.rstrip('/').rpartition('/')[2] if isinstance(value, str) and value.startswith('/') else value
+
+
+def remember_literal_keys(cfg: Any, depth: int = 0) -> None:
+    """Records the keys that stand in a config, such as ``key='sk-...'`` and headers, so that no export shows them."""
+    if depth > _DEEPEST_KEY:
+        return
+    _redacted.cache_clear()  # its texts may hold a key that was unknown
+    if isinstance(cfg, Mapping):
+        for name, value in cfg.items():
+            if str(name).lower().endswith('key'):
+                remember_keys(key for key in (value if isinstance(value, list) else [value]) if isinstance(key, str))
+            elif str(name).lower().endswith('headers') and isinstance(value, Mapping):
+                remember_headers({str(header): content for header, content in value.items()})
+            else:
+                remember_literal_keys(value, depth + 1)
+    elif isinstance(cfg, (list, tuple)):
+        for item in cfg:
+            remember_literal_keys(item, depth + 1)

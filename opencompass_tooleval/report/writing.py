@@ -1,0 +1,81 @@
+"""Writes pages from templates into a folder that they replace when they are complete."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from opencompass_tooleval import __version__
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.labels import words_of_reason
+from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.report.figure import as_table, shown
+from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.work_dir.whole_file import naming
+
+FRESH = '.unfinished'
+"""Folder inside the pages' in which they are built: this process may not be allowed to write beside it."""
+STATIC = Path(__file__).parent / 'static'
+
+
+@contextmanager
+def replaced(out: Path, marker: str, what: str) -> Iterator[Path]:
+    """Yields an empty folder, whose content replaces that of ``out`` when the block ends without an error.
+
+    Args:
+        out: A new or empty folder, or one with earlier pages.
+        marker: Name of the file that marks a folder of such pages.
+        what: Their name in a message.
+
+    Raises:
+        DataError: ``out`` holds something else.
+    """
+    if out.exists() and any(out.iterdir()) and not (out / marker).is_file():
+        raise DataError(out, f'this folder holds something that is no {what}', fix='name another with -o')
+    out.mkdir(parents=True, exist_ok=True)
+    (out / marker).write_text(f'{__version__}\n', encoding='utf-8')
+    fresh = out / FRESH
+    shutil.rmtree(fresh, ignore_errors=True)  # left by a killed process
+    try:
+        with naming(out):
+            fresh.mkdir()
+            yield fresh
+        for old in out.iterdir():
+            if old.name not in (FRESH, marker):
+                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        for new in fresh.iterdir():
+            new.rename(out / new.name)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def templates() -> Environment:
+    """Returns the templates of pages, which escape all text."""
+    environment = Environment(
+        loader=PackageLoader('opencompass_tooleval.report'),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        'shown': shown,
+        'as_table': as_table,
+        'title_of': title_of,
+        'words_of_reason': words_of_reason,
+        'version': __version__,
+        'lower_is_better': lower_is_better,
+        'chart_formats': (),
+    }
+    return environment
+
+
+def write_page(environment: Environment, template: str, name: str, out: Path, context: Mapping[str, Any]) -> None:
+    """Writes ``NAME.html``; broken characters become question marks."""
+    text = environment.get_template(f'{template}.html.j2').render(context, page=name)
+    (out / f'{name}.html').write_text(text, encoding='utf-8', errors='replace')

@@ -1,0 +1,234 @@
+"""Decides whether a run's scores dropped below those of a baseline. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+from opencompass_tooleval.core.comparable import SAMPLES, why_not_comparable
+from opencompass_tooleval.core.drop_test import ALPHA, drop_p_value, effect_of, holm
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED
+from opencompass_tooleval.core.metrics import lower_is_better, main_metrics
+from opencompass_tooleval.core.paired import Result
+from opencompass_tooleval.core.subset_names import nearest_first
+from opencompass_tooleval.work_dir.comparing import Comparer, Results, Row, Side, compare
+
+HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
+MISSING, FAILED = 'missing', 'failed'
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Settings of a gate.
+
+    Attributes:
+        metrics: Patterns of metrics and of columns of tables; by default the main metrics of each data set.
+        datasets: Pattern of the data sets' names.
+        max_drop: Points that a score may drop.
+        strict: True if a score also fails where a larger drop is not ruled out by its interval.
+        partial: True if scores that do not compare do not count, as long as others do.
+        may_differ: Keys of the provenance whose difference is allowed.
+    """
+
+    metrics: Sequence[str] = ()
+    datasets: str = '*'
+    max_drop: float = 0.0
+    strict: bool = False
+    partial: bool = False
+    may_differ: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One score.
+
+    Attributes:
+        model: The model of the run.
+        row: The comparison; ``a`` is the baseline.
+        worst: The largest drop in quality that the interval leaves, in points; negative if only gains are left.
+        p_value: Chance of such a drop if the true one is ``max_drop``, adjusted for all scores of the gate.
+        outcome: :data:`HELD`, :data:`DROPPED`, or, if the gate is strict, :data:`INCONCLUSIVE`.
+        differing: Samples that differ, for a score of a data set that dropped.
+    """
+
+    model: str
+    row: Row
+    worst: float
+    p_value: float
+    outcome: str
+    differing: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A data set or score of the baseline that is not compared.
+
+    Attributes:
+        model: The model of the run.
+        dataset: The data set.
+        kind: :data:`MISSING`, :data:`FAILED`, or a kind of :mod:`~opencompass_tooleval.core.comparable`.
+        why: The reason in words.
+    """
+
+    model: str
+    dataset: str
+    kind: str
+    why: str
+
+
+@dataclass
+class Gate:
+    """Result of a gate.
+
+    Attributes:
+        verdicts: The scores that were compared, those that dropped first.
+        refusals: What was not compared.
+        notes: Notes for the reader.
+        status: 0 held, 1 dropped, 2 not comparable.
+    """
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    status: int = 0
+
+
+def pair_models(new: Results, old: Results, model: str | None, baseline_model: str | None) -> list[tuple[str, str]]:
+    """Pairs models of a baseline with those of a run: by name, or the only ones of both.
+
+    Returns:
+        Model of the baseline and model of the run; that of the run is ``''`` if it has no such model.
+
+    Raises:
+        DataError: It is unclear which belong together.
+    """
+    there, before = (sorted({name for name, _ in results.pairs()}) for results in (new, old))
+    for results, name, names in ((new, model, there), (old, baseline_model, before)):
+        if name is not None and name not in names:
+            what = f'there is no result of a model {name!r}; the models here: {nearest_first(name, names)}'
+            raise DataError(results.path, what)
+    if model is None and baseline_model is None and set(there) & set(before):
+        return [(name, name if name in there else '') for name in before]
+    one, other = _one_of(there, model, baseline_model), _one_of(before, baseline_model, model)
+    if one and other:
+        return [(other, one)]
+    what = f'the models of the run are {first_of(there, 5)}, those of the baseline {first_of(before, 5)}'
+    raise DataError(new.path, what, fix='--model NAME --baseline-model NAME')
+
+
+def _one_of(names: Sequence[str], name: str | None, other: str | None) -> str:
+    if name is not None:
+        return name
+    if other is not None and other in names:
+        return other
+    return names[0] if len(names) == 1 else ''
+
+
+def decide(
+    new: Results,
+    old: Results,
+    models: Sequence[tuple[str, str]],
+    rules: Rules,
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+) -> Gate:
+    """Compares a run with a baseline, and decides.
+
+    A score dropped if its 95% interval, which is that of :func:`~opencompass_tooleval.work_dir.comparing.compare`,
+    lies below ``-max_drop`` as a whole, and its p-value, adjusted by Holm's method for all scores of the gate, is at
+    most :data:`~opencompass_tooleval.core.drop_test.ALPHA`. With metrics where less is better it is the same of a rise.
+
+    Args:
+        new: The run.
+        old: The baseline.
+        models: Pairs from :func:`pair_models`.
+        rules: The settings.
+        progress: Wraps the data sets to show progress.
+
+    Raises:
+        DataError: No score matches the patterns, or a result is damaged.
+    """
+    gate = Gate()
+    found: list[tuple[str, Comparer, Row]] = []
+    for before, model in models:
+        comparer = _compare(gate, Side.find(old, before, rules.datasets), new, model, rules, progress)
+        if comparer:
+            found += [(model, comparer, row) for row in _chosen(comparer, rules.metrics)]
+    if not found and not gate.refusals:
+        raise DataError(old.path, f'no score matches {first_of(list(rules.metrics), 5)}', fix='tooleval compare')
+    paired = [one for one in found if one[2].low is not None]
+    for model, comparer, row in found:
+        if row.low is None:
+            why = comparer.unpaired.get((row.name, row.metric), 'it has no interval')
+            gate.refusals.append(Refusal(model, row.name, SAMPLES, f'{row.metric}: {why}'))
+    p_values = holm([_p_value(comparer, row, rules.max_drop) for _, comparer, row in paired])
+    gate.verdicts = sorted(
+        (_verdict(*one, p_value, rules) for one, p_value in zip(paired, p_values, strict=True)),
+        key=lambda verdict: (DROPPED, INCONCLUSIVE, HELD).index(verdict.outcome),
+    )
+    if any(verdict.outcome != HELD for verdict in gate.verdicts):
+        gate.status = 1
+    elif gate.refusals and not (rules.partial and gate.verdicts):
+        gate.status = 2
+    return gate
+
+
+def _compare(
+    gate: Gate, old: Side, new: Results, model: str, rules: Rules, progress: Callable[[Sequence[str]], Iterable[str]]
+) -> Comparer | None:
+    """Compares one model, and adds what does not compare to the gate; None if no data set is in both."""
+    there = {dataset for name, dataset in new.pairs() if name == model and fnmatchcase(dataset, rules.datasets)}
+    refuse = partial(Refusal, model or old.model)
+    gate.refusals += [refuse(dataset, MISSING, 'the run has no result') for dataset in sorted(old.datasets - there)]
+    gate.notes += [f'{dataset}: only the run has a result of {model}' for dataset in sorted(there - old.datasets)]
+    both = old.datasets & there
+    if not both:
+        return None
+    sides = (
+        replace(old, datasets=both, name=f'{old.model} (baseline)'),
+        Side(new, model, both, f'{model} (run)'),
+    )
+
+    def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
+        failed = [name for name, result in (('baseline', first), ('run', second)) if result is None]
+        reasons = [refuse(dataset, FAILED, f'the result of the {name} is an error') for name in failed]
+        if first is not None and second is not None:
+            reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
+        gate.refusals.extend(reasons)
+        return not reasons
+
+    comparer = compare(sides, samples=RESAMPLES, seed=SEED, sink=lambda *_: None, progress=progress, accept=accept)
+    gate.notes += comparer.comparison.notes
+    return comparer
+
+
+def _chosen(comparer: Comparer, metrics: Sequence[str]) -> Iterator[Row]:
+    """Yields the rows that a gate tests."""
+    rows = comparer.comparison.datasets
+    if metrics:
+        for row in (*comparer.comparison.tables, *rows):
+            if any(fnmatchcase(row.metric, pattern) for pattern in metrics):
+                yield row
+        return
+    for dataset in dict.fromkeys(row.name for row in rows):
+        main = main_metrics([row.metric for row in rows if row.name == dataset])
+        yield from (row for row in rows if row.name == dataset and row.metric in main)
+
+
+def _p_value(comparer: Comparer, row: Row, max_drop: float) -> float:
+    score = row.name, row.metric
+    column = comparer.columns.get(score, {score: 1.0})
+    return drop_p_value(effect_of(column, comparer.pairs), max_drop, lower_is_better(row.metric))
+
+
+def _verdict(model: str, comparer: Comparer, row: Row, p_value: float, rules: Rules) -> Verdict:
+    low, high = row.low or 0.0, row.high or 0.0
+    least, worst = (low, high) if lower_is_better(row.metric) else (-high, -low)
+    outcome = INCONCLUSIVE if rules.strict and worst > rules.max_drop else HELD
+    if least > rules.max_drop and p_value <= ALPHA:
+        outcome = DROPPED
+    differing = comparer.comparison.differing.get(row.name, ()) if outcome == DROPPED else ()
+    return Verdict(model, row, worst + 0.0, p_value, outcome, differing)

@@ -1,0 +1,116 @@
+"""Formats test results as JUnit XML, which GitLab, Jenkins and most other CI servers show. Imports no OpenCompass.
+
+The format has no standard. The elements and attributes here are those of the schema of Jenkins' xUnit plugin
+(``junit-10.xsd``) that pytest's ``--junit-xml`` writes too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+_MOST_OF_ATTRIBUTE = 1_000
+_MOST_OF_TEXT = 100_000
+"""Number of characters that are written of an attribute, and of a text."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test case.
+
+    Attributes:
+        name: Its name, different from the others of its group.
+        group: Its group, ``classname`` in the file; viewers split it at dots to a tree.
+        passed: False for a failure; None if it was skipped.
+        message: One line on the outcome; of a passed case it is not shown.
+        text: More lines: the text of a failure, else the output of the case.
+        seconds: Its duration.
+    """
+
+    name: str
+    group: str
+    passed: bool | None
+    message: str = ''
+    text: str = ''
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Test cases that belong together.
+
+    Attributes:
+        name: Its name.
+        cases: Its test cases.
+        properties: Name and value pairs, such as versions.
+    """
+
+    name: str
+    cases: Sequence[Case]
+    properties: Sequence[tuple[str, str]] = ()
+
+
+def junit_xml(suites: Sequence[Suite]) -> str:
+    """Returns the file's text, which ends with a line end, and is to be written as UTF-8.
+
+    Text from outside is safe: a character that XML cannot hold, such as a control character or a lone surrogate,
+    becomes its escape (``\\x1b``), and long texts are cut.
+
+    Raises:
+        ValueError: A duration is negative or no number.
+    """
+    root = ElementTree.Element('testsuites')
+    every = [case for suite in suites for case in suite.cases]
+    root.attrib.update(_counts(every))
+    for suite in suites:
+        element = ElementTree.SubElement(root, 'testsuite', {'name': _attribute(suite.name), **_counts(suite.cases)})
+        if suite.properties:
+            properties = ElementTree.SubElement(element, 'properties')
+            for name, value in suite.properties:
+                ElementTree.SubElement(properties, 'property', name=_attribute(name), value=_attribute(value))
+        for case in suite.cases:
+            _add(element, case)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding='unicode') + '\n'
+
+
+def _counts(cases: Sequence[Case]) -> dict[str, str]:
+    outcomes = [case.passed for case in cases]
+    counts = {'tests': len(cases), 'failures': outcomes.count(False), 'errors': 0, 'skipped': outcomes.count(None)}
+    seconds = math.fsum(case.seconds for case in cases)
+    return {**{name: str(count) for name, count in counts.items()}, 'time': f'{seconds:.3f}'}
+
+
+def _add(suite: ElementTree.Element, case: Case) -> None:
+    if not 0 <= case.seconds < math.inf:
+        raise ValueError(f'{case.name[:80]!r} took {case.seconds} seconds')
+    names = {'classname': _attribute(case.group), 'name': _attribute(case.name)}
+    element = ElementTree.SubElement(suite, 'testcase', {**names, 'time': f'{case.seconds:.3f}'})
+    outcome = None
+    if not case.passed:
+        tag = 'skipped' if case.passed is None else 'failure'
+        outcome = ElementTree.SubElement(element, tag, message=_attribute(case.message))
+    if case.text:
+        place = (
+            outcome if case.passed is False and outcome is not None else ElementTree.SubElement(element, 'system-out')
+        )
+        place.text = _cut(case.text, _MOST_OF_TEXT)
+
+
+def _attribute(text: str) -> str:
+    return _cut(text, _MOST_OF_ATTRIBUTE)
+
+
+def _cut(text: str, most: int) -> str:
+    """Returns at most this many characters of a text, as ones that XML can hold."""
+    shown = text if len(text) <= most else f'{text[:most]} ... ({len(text) - most:,} more characters)'
+    return ''.join(char if _is_xml(ord(char)) else ascii(char)[1:-1] for char in shown)
+
+
+def _is_xml(code: int) -> bool:
+    """Tests if XML 1.0 can hold a character (section 2.2, production Char), and if it is no DEL or C1 control."""
+    if code < 0x20:
+        return code in (0x9, 0xA, 0xD)
+    return not 0x7F <= code <= 0x9F and not 0xD800 <= code <= 0xDFFF and code not in (0xFFFE, 0xFFFF)

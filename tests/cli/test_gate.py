@@ -1,0 +1,298 @@
+"""tooleval gate on runs made by hand: exit status, agreement with compare, reasons not to compare, outputs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.work_dir.baseline import find_results
+from opencompass_tooleval.work_dir.detectable import detectable
+from tests.cli.conftest import Command
+from tests.cli.test_compare import METRICS, result, rows, scores, write
+from tests.core.test_paired_trials import result as result_of_trials
+
+DATASET = 'tooleval-ultratool-planning_en'
+PROVENANCE = {'version': '3', 'bank': 'b1', 'judge': 'gpt-4', 'records_sha256': 'r1', 'prompts_sha256': 'p1'}
+
+
+def scored(right: int, of: int = 100, start: int = 0, metric: str = 'accuracy', **provenance: Any) -> dict[str, Any]:
+    """A result of which the first records are right."""
+    samples = [
+        SampleScore(f'r{i}', {metric: float(i < right)}, 'ok' if i < right else 'args:wrong', 'x', 'json', f'gold {i}')
+        for i in range(start, start + of)
+    ]
+    return result(samples, **{**PROVENANCE, **provenance})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a run of one data set by one model."""
+
+    def make(name: str, content: dict[str, Any], model: str = 'm', dataset: str = DATASET) -> Path:
+        write(tmp_path / name, model, dataset, content)
+        return tmp_path / name
+
+    return make
+
+
+Place = Callable[..., Path]
+
+
+def test_equal_runs_hold_and_a_drop_is_found(tooleval: Command, place: Place) -> None:
+    old, same, worse = (place(name, scored(right)) for name, right in (('old', 90), ('same', 90), ('worse', 70)))
+    done = tooleval('gate', same, '--baseline', old)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1] == 'held: 0 of 1 scores dropped by more than 0 points'
+    done = tooleval('gate', worse, '--baseline', old)
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == 'dropped: 1 of 1 scores dropped by more than 0 points'
+    (line,) = [line for line in done.out.splitlines() if line.startswith(' accuracy')]
+    assert line.split()[:4] == ['accuracy', '90.00', '70.00', '-20.00'] and line.endswith('100 dropped')
+    assert tooleval('gate', old, '--baseline', worse).code == 0, 'a gain is no drop'
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_the_drop_that_is_allowed(tooleval: Command, place: Place) -> None:
+    old, worse = place('old', scored(90)), place('worse', scored(70))
+    assert tooleval('gate', worse, '--baseline', old, '--max-drop', 10).code == 1
+    done = tooleval('gate', worse, '--baseline', old, '--max-drop', 15)
+    assert done.code == 0
+    assert 'points are not ruled out (tooleval-ultratool-planning_en accuracy)' in done.out.splitlines()[-1]
+    done = tooleval('gate', worse, '--baseline', old, '--max-drop', 15, '--strict')
+    assert done.code == 1 and done.out.splitlines()[-1].startswith('inconclusive: 0 of 1 scores dropped')
+    assert tooleval('gate', worse, '--baseline', old, '--max-drop', 40, '--strict').code == 0
+    assert tooleval('gate', old, '--baseline', old, '--strict').code == 0, 'equal answers rule out any drop'
+
+
+def test_a_rise_of_an_error_rate_is_a_drop(tooleval: Command, place: Place) -> None:
+    few, many = (place(name, scored(right, metric='tool_error_rate')) for name, right in (('few', 5), ('many', 30)))
+    assert tooleval('gate', many, '--baseline', few).code == 1
+    assert tooleval('gate', few, '--baseline', many).code == 0
+    assert 'tool_error_rate (lower is better)' in tooleval('gate', few, '--baseline', many).out
+
+
+def test_gate_and_compare_show_the_same(tooleval: Command, tmp_path: Path) -> None:
+    """The difference and the interval of every score, of every column, and of pass^k."""
+    old, new = tmp_path / 'old', tmp_path / 'new'
+    for run, skill in ((old, 0.8), (new, 0.6)):
+        for subset in METRICS:
+            write(run, 'm', f'tooleval-teval-{subset}_v2', result(scores(subset, skill)))
+        rights = {f'r{i}': '11' if i % 7 else '10' for i in range(30)}
+        if run == new:
+            rights |= {f'r{i}': '01' for i in range(9)}
+        write(run, 'm', 'of-trials', result_of_trials(**rights))
+    for run, other in ((new, old), (new, tmp_path / 'base.jsonl')):
+        if other != old:
+            assert tooleval('gate', old, '--save', other).code == 0
+        told = json.loads(tooleval('gate', run, '--baseline', other, '--metric', '*', '--json', '-').out)
+        found = json.loads(tooleval('compare', old, 'm', 'm', '--with', new, '--json', '-').out)
+        shown = {(row['row']['name'], row['row']['metric']): row['row'] for row in told['verdicts']}
+        assert shown == {**rows(found, 'tables'), **rows(found, 'datasets')}
+        assert ('tooleval-teval_v2', 'overall') in shown and ('of-trials', 'accuracy pass^2') in shown
+        main = json.loads(tooleval('gate', run, '--baseline', other, '--json', '-').out)
+        metrics = {(row['row']['name'], row['row']['metric']) for row in main['verdicts']}
+        assert metrics < set(shown) and ('tooleval-teval-plan_str_v2', 'f1_score') in metrics
+        assert not any('pass^' in metric for _, metric in metrics)
+    one = tooleval('gate', new, '--baseline', old, '--metric', 'overall')
+    assert one.code == 1 and [line[-8:] for line in one.out.splitlines() if line.startswith(' ')] == [' dropped']
+
+
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    'data': (scored(90, records_sha256='r2'), "data: records_sha256 is 'r1' of the baseline and 'r2' of the run"),
+    'VERSION': (scored(90, version='4'), "VERSION: version is '3' of the baseline and '4' of the run"),
+    'bank': (scored(90, bank='b2'), "bank: bank is 'b1' of the baseline and 'b2' of the run"),
+    'no bank': (scored(90, bank=None), "bank: bank is 'b1' of the baseline and none of the run"),
+    'judge': (scored(90, judge='other'), "judge: judge is 'gpt-4' of the baseline and 'other' of the run"),
+    'judge prompt': (scored(90, judge_prompt='q'), "judge: judge_prompt is none of the baseline and 'q' of the run"),
+    'prompts': (scored(90, prompts_sha256='p2'), "prompts: prompts_sha256 is 'p1' of the baseline and 'p2' of the run"),
+    'settings': (scored(90, encoder='f'), "settings: encoder is 'e' of the baseline and 'f' of the run"),
+    'samples': (scored(90, start=100), 'samples: 0 records are in both, of 100 and 100'),
+    'no samples': ({'accuracy': 90.0, 'provenance': {'encoder': 'e', **PROVENANCE}}, 'accuracy: the second has no'),
+    'an error': ({'error': 'no'}, 'failed: the result of the run is an error'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', OTHERS)
+@pytest.mark.parametrize('saved', [False, True], ids=['run', 'file'])
+def test_what_does_not_compare_is_refused_with_its_reason(
+    tooleval: Command, place: Place, tmp_path: Path, name: str, saved: bool
+) -> None:
+    content, why = OTHERS[name]
+    old, new = place('old', scored(90)), place('new', content)
+    baseline = tmp_path / 'baseline.jsonl' if saved else old
+    if saved:
+        assert tooleval('gate', old, '--save', baseline).code == 0
+    done = tooleval('gate', new, '--baseline', baseline)
+    assert done.code == 2 and f'NOT COMPARABLE {DATASET}, m: ' in done.out and why in done.out
+    assert done.out.splitlines()[-1].startswith('not comparable: ')
+    assert tooleval('gate', new, '--baseline', baseline, '--partial').code == 2, 'nothing compares'
+
+
+def test_a_difference_may_be_allowed(tooleval: Command, place: Place) -> None:
+    old, new = place('old', scored(90)), place('new', scored(70, prompts_sha256='p2', version='4'))
+    assert tooleval('gate', new, '--baseline', old, '--may-differ', 'prompts_sha256').code == 2
+    done = tooleval('gate', new, '--baseline', old, '--may-differ', 'prompts_sha256', '--may-differ', 'version')
+    assert done.code == 1 and "NOTE tooleval-ultratool-planning_en: version is '3' of one and '4'" in done.out
+    packages = place('packages', scored(90, opencompass='9', opencompass_tooleval='9'))
+    assert tooleval('gate', packages, '--baseline', old).code == 0, 'a version of a package is only noted'
+
+
+def test_a_part_of_the_data_compares_by_the_records_of_both(tooleval: Command, place: Place) -> None:
+    """The digests of all records differ then; the gold answers of those of both tell other data."""
+    old, part = place('old', scored(90)), place('part', scored(30, of=50, records_sha256='r2', prompts_sha256='p2'))
+    done = tooleval('gate', part, '--baseline', old)
+    assert done.code == 1 and f'NOTE {DATASET}: 50 of 100 records are in both' in done.out
+    assert ' 100.00 60.00 ' in done.out
+    other = scored(50, of=50, records_sha256='r2')
+    other['details'][7]['gold'] = 'another'
+    done = tooleval('gate', place('other', other), '--baseline', old)
+    assert done.code == 2 and "data: 1 of 50 records have another gold answer, such as 'r7'" in done.out
+
+
+def test_a_data_set_that_is_missing_is_not_passed_over(tooleval: Command, place: Place) -> None:
+    old = place('old', scored(90))
+    place('old', scored(80), dataset='other')
+    new = place('new', scored(90))
+    place('new', scored(80), dataset='new-one')
+    done = tooleval('gate', new, '--baseline', old)
+    assert done.code == 2 and 'NOT COMPARABLE other, m: missing: the run has no result' in done.out
+    assert 'NOTE new-one: only the run has a result of m' in done.out
+    assert tooleval('gate', new, '--baseline', old, '--partial').code == 0
+    assert tooleval('gate', new, '--baseline', old, '--datasets', 'tooleval-*').code == 0
+    worse = place('worse', scored(60))
+    assert tooleval('gate', worse, '--baseline', old).code == 1, 'a drop is a drop, whatever else is missing'
+
+
+def test_which_models_are_paired(tooleval: Command, place: Place) -> None:
+    old, new = place('old', scored(90)), place('new', scored(70), 'm2')
+    assert tooleval('gate', new, '--baseline', old).code == 1, 'the only ones of both'
+    place('new', scored(90), 'm3')
+    done = tooleval('gate', new, '--baseline', old)
+    assert done.code == 2 and '--model NAME --baseline-model NAME' in done.err
+    assert tooleval('gate', new, '--baseline', old, '--model', 'm3').code == 0
+    place('old', scored(80), 'm3')
+    done = tooleval('gate', new, '--baseline', old)
+    assert done.code == 2 and f'NOT COMPARABLE {DATASET}, m: missing' in done.out and f'{DATASET}, m3\n' in done.out
+    assert tooleval('gate', new, '--baseline', old, '--model', 'm3', '--baseline-model', 'm').code == 0
+    assert tooleval('gate', new, '--baseline', old, '--model', 'm2', '--baseline-model', 'm').code == 1
+    assert 'there is no result of a model' in tooleval('gate', new, '--baseline', old, '--model', 'm4').err
+
+
+def test_errors_are_never_a_drop(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    old = place('old', scored(90))
+    for arguments in (
+        ('gate', old),
+        ('gate', tmp_path / 'nowhere', '--baseline', old),
+        ('gate', old, '--baseline', tmp_path / 'nowhere'),
+        ('gate', old, '--baseline', old, '--metric', 'no such'),
+        ('gate', old, '--baseline', old, '--datasets', 'no such'),
+        ('gate', old, '--baseline', old, '--junit', tmp_path / 'no' / 'folder.xml'),
+        ('gate', old, '--baseline', old, '--max-drop', '-1'),
+    ):
+        done = tooleval(*arguments)
+        assert done.code == 2 and done.err and 'Traceback' not in done.err, arguments
+
+
+def test_files_for_people_and_for_ci(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    hostile = 'm|<b>@all\x1b[31m'
+    old, new = place('old', scored(90), hostile), place('new', scored(70), hostile)
+    for run, content in ((old, scored(80)), (new, scored(80, bank='b2'))):
+        write(run, hostile, 'other', content)
+    markdown, junit = tmp_path / 'gate.md', tmp_path / 'gate.xml'
+    assert tooleval('gate', new, '--baseline', old, '--markdown', markdown, '--junit', junit).code == 1
+    text = markdown.read_text()
+    assert '**tooleval gate: dropped: 1 of 1 scores dropped by more than 0 points; 1 data sets' in text
+    assert '| -20.00 |' in text and '| bank |' in text
+    assert '<b>' not in text and '@all' not in text and '\x1b' not in text
+    cells = {line.replace('\\|', '').count('|') for line in text.splitlines() if line.startswith('| tooleval')}
+    assert cells == {10}
+    root = ElementTree.fromstring(junit.read_bytes())
+    assert (root.get('tests'), root.get('failures'), root.get('skipped')) == ('2', '1', '1')
+    (failure,) = root.iter('failure')
+    assert '90.00 -> 70.00: -20.00 points, 95% interval' in str(failure.get('message'))
+    assert 'r70: accuracy 1.00 -> 0.00; ok -> args:wrong' in str(failure.text)
+    (skipped,) = root.iter('skipped')
+    assert str(skipped.get('message')).startswith('bank: bank is')
+
+
+def test_a_baseline_has_no_text_of_the_data_and_stands_for_its_run(
+    tooleval: Command, place: Place, tmp_path: Path
+) -> None:
+    old, worse = place('old', scored(90)), place('worse', scored(70))
+    file = tmp_path / 'baseline.jsonl'
+    assert tooleval('gate', old, '--save', file).out == f'{file}: 1 results\n'
+    text = file.read_text()
+    assert 'gold 7' not in text and '"parsed"' not in text and text.isascii()
+    again = tmp_path / 'again.jsonl'
+    assert tooleval('gate', old, '--save', again).code == 0 and again.read_bytes() == file.read_bytes()
+    by_run, by_file = (tooleval('gate', worse, '--baseline', one).out for one in (old, file))
+    shutil.rmtree(old)
+    assert by_run == by_file and tooleval('gate', worse, '--baseline', file).out == by_file
+
+
+def _deep(value: Any) -> Any:
+    for _ in range(500):
+        value = [value]
+    return value
+
+
+HOSTILE: dict[str, tuple[tuple[str, ...], Any]] = {
+    'no model': (('model',), None),
+    'a path for a model': (('model',), '../../etc'),
+    'an escape sequence for a data set': (('dataset',), 'a\x1b[2J'),
+    'no result': (('result',), []),
+    'a score beyond floats': (('result', 'accuracy'), float('inf')),
+    'a score that is none': (('result', 'accuracy'), 'NaN'),
+    'no details': (('result', 'details'), None),
+    'details that are none': (('result', 'details'), [1, 'a', None]),
+    'a value of text': (('result', 'details', '0', 'values', 'accuracy'), 'x'),
+    'a value beyond floats': (('result', 'details', '0', 'values', 'accuracy'), float('nan')),
+    'a huge value': (('result', 'details', '0', 'values', 'accuracy'), 10**400),
+    'values of another kind': (('result', 'details', '0', 'values'), [1]),
+    'steps of another kind': (('result', 'details', '0', 'steps'), ['a']),
+    'an id of another kind': (('result', 'details', '0', 'id'), {}),
+    'counts of another kind': (('result', 'samples', 'infra'), '\x1b[2J'),
+    'trials of another kind': (('result', 'trials'), {'n': 10**9, 'metrics': {'accuracy': _deep(1)}, 'success': 7}),
+    'runs of another kind': (('result', 'runs'), [None, 'a', {'accuracy': 'x'}]),
+    'errors of another kind': (('result', 'standard_errors'), {'accuracy': 'x'}),
+    'a deep provenance': (('result', 'provenance'), {'\x1b[2J': _deep('a'), 'version': _deep(1)}),
+    'a provenance of another kind': (('result', 'provenance'), 'x'),
+}
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_a_hostile_baseline_ends_in_a_line_or_a_decision(
+    tooleval: Command, place: Place, tmp_path: Path, name: str
+) -> None:
+    old, file = place('old', scored(90)), tmp_path / 'baseline.jsonl'
+    assert tooleval('gate', old, '--save', file).code == 0
+    head, line = file.read_text().splitlines()
+    row = json.loads(line)
+    (*path, last), value = HOSTILE[name]
+    part = row
+    for key in path:
+        part = part[int(key) if key.isdigit() else key]
+    part[last] = value
+    file.write_text(f'{head}\n{json.dumps(row)}\n')
+    done = tooleval('gate', old, '--baseline', file, '--junit', tmp_path / 'gate.xml')
+    assert done.code in (0, 2) and 'Traceback' not in done.err and '\x1b' not in done.out + done.err
+    assert done.code == 2 or 'held' in done.out
+    with suppress(DataError):
+        assert len(detectable([find_results(file)], {DATASET: (None, 1)}, 1, 5.0)) <= 1
+
+
+@pytest.mark.parametrize('content', ['', '{}', '{"tooleval_baseline": 2}', '[' * 100_000, '{"a": 1, "a": 2}', 'x'])
+def test_a_file_that_is_no_baseline_is_named(tooleval: Command, place: Place, tmp_path: Path, content: str) -> None:
+    file = tmp_path / 'baseline.jsonl'
+    file.write_text(content)
+    done = tooleval('gate', place('old', scored(90)), '--baseline', file)
+    assert done.code == 2 and done.err.startswith(f'tooleval: {file}: ')

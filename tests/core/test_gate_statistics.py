@@ -1,0 +1,243 @@
+"""core/drop_test and core/power: by hand, against SciPy, and in simulated gates with planted drops."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from opencompass_tooleval.core.drop_test import ALPHA, Effect, drop_p_value, effect_of, holm, t_chance
+from opencompass_tooleval.core.intervals import Pairs, intervals_of
+from opencompass_tooleval.core.paired import RecordValues
+from opencompass_tooleval.core.power import (
+    POWER,
+    Noise,
+    detectable_drop,
+    needed_records,
+    needed_trials,
+    noise_of,
+    power_of,
+    trials_of,
+)
+from tests.cli.test_compare import created
+from tests.core.test_paired_trials import result as result_of_trials
+
+RUNS = 1_000
+
+
+@pytest.mark.parametrize('freedom', [1, 2, 3, 4, 7, 30, 99, 1_000, 9_999])
+def test_chances_of_t_are_those_of_scipy(freedom: int) -> None:
+    values = [*np.linspace(-8, 8, 33).tolist(), -1e9, 1e9]
+    assert [t_chance(value, freedom) for value in values] == pytest.approx(stats.t.cdf(values, freedom), abs=1e-12)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+
+
+def paired(before: Any, after: Any, weights: Any = None) -> Pairs:
+    ids = tuple(f'r{i}' for i in range(len(before)))
+    ones = tuple(float(weight) for weight in weights) if weights is not None else (1.0,) * len(ids)
+    return Pairs(ids, tuple(map(float, before)), tuple(map(float, after)), ones, ones)
+
+
+def test_one_score_is_the_paired_t_test() -> None:
+    generator = np.random.default_rng(0)
+    before, after = generator.normal(50, 20, (2, 40))
+    effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired(before, after)})
+    expected = stats.ttest_rel(after, before, alternative='less')
+    assert (effect.freedom, effect.differing) == (39, 40)
+    assert drop_p_value(effect, 0) == pytest.approx(expected.pvalue)
+    rise = stats.ttest_rel(after - 3, before, alternative='greater')
+    assert drop_p_value(effect, 3, lower_is_better=True) == pytest.approx(rise.pvalue)
+
+
+def test_a_column_has_satterthwaites_error_and_scores_of_one_data_set_share_records() -> None:
+    generator = np.random.default_rng(1)
+    first, second = (generator.normal(50, scale, (2, size)) for scale, size in ((30, 12), (5, 60)))
+    pairs = {('x', 'm'): paired(*first), ('y', 'm'): paired(*second)}
+    effect = effect_of({('x', 'm'): 0.5, ('y', 'm'): 0.5}, pairs)
+    parts = [(row[1] - row[0]) / 2 for row in (first, second)]
+    welch = stats.ttest_ind(parts[0], -parts[1], equal_var=False)
+    assert effect.delta == pytest.approx(sum(part.mean() for part in parts))
+    assert effect.delta / effect.error == pytest.approx(welch.statistic)
+    assert effect.freedom == int(welch.df)
+    doubled = {('x', 'm'): pairs['x', 'm'], ('x', 'n'): pairs['x', 'm']}
+    alone = effect_of({('x', 'm'): 1.0}, pairs)
+    same = effect_of(dict.fromkeys(doubled, 0.5), doubled)
+    assert (same.error, same.freedom, same.differing) == (pytest.approx(alone.error), 11, 12)
+
+
+@pytest.mark.parametrize('count', [2, 4, 5])
+def test_a_few_records_that_all_got_worse_are_no_proof(count: int) -> None:
+    effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([100] * count, [0] * count)})
+    assert effect == Effect(-100.0, 0.0, count - 1, count)
+    assert drop_p_value(effect, 0) == 0.5**count > ALPHA
+    assert drop_p_value(effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([1] * 9, [1] * 9)}), 0) == 1.0
+
+
+# --- planning ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_smallest_drop_has_the_power_that_was_asked_for() -> None:
+    for records, noise, tests in ((30, 0.0, 1), (100, 900.0, 1), (550, 2_500.0, 8), (2_000, 100.0, 30)):
+        drop = detectable_drop(records, noise, tests)
+        assert drop is not None and power_of(drop, records, noise, tests) == pytest.approx(POWER, abs=0.005)
+        assert power_of(drop / 2, records, noise, tests) < 0.5 < power_of(1.2 * drop, records, noise, tests)
+    assert detectable_drop(5, 0.0) is None and detectable_drop(6, 0.0) is not None
+    assert detectable_drop(100, 0.0) == pytest.approx(7.5, abs=0.3), 'seven or eight of 100, without any noise'
+
+
+@pytest.mark.parametrize(('points', 'noise', 'tests'), [(2.0, 900.0, 1), (5.0, 0.0, 8), (20.0, 4_000.0, 3)])
+def test_the_number_of_records_is_the_smallest_that_is_enough(points: float, noise: float, tests: int) -> None:
+    records = needed_records(points, noise, tests)
+    assert records is not None
+    enough, less = (detectable_drop(number, noise, tests) for number in (records, records - 1))
+    assert enough is not None and enough <= points and (less is None or less > points)
+    assert needed_records(1e-6, noise, tests) is None
+
+
+def test_trials_help_until_the_change_itself_is_too_noisy() -> None:
+    noise = Noise(2_000.0, True)
+    trials = needed_trials(6.0, 200, noise)
+    assert trials is not None and trials > 1
+    enough, less = (detectable_drop(200, noise.of_difference(k, k)) or 100 for k in (trials, trials - 1))
+    assert enough <= 6.0 < less
+    assert needed_trials(2.0, 100, noise) is None and needed_trials(30.0, 200, Noise(0.0, True)) == 1
+
+
+def test_noise_of_repeated_trials_and_its_bound_from_one() -> None:
+    generator = np.random.default_rng(2)
+    chance = generator.choice([0.5, 1.0], 4_000, p=[0.4, 0.6])
+    trials = [draw(chance, 1, generator) for _ in range(3)]
+    measured, bound = noise_of(trials), noise_of(trials[:1])
+    assert measured is not None and measured.is_measured and bound is not None and not bound.is_measured
+    assert measured.variance == pytest.approx(0.4 * 2_500, rel=0.05)
+    assert bound.variance == pytest.approx(100**2 * 0.8 * 0.2, rel=0.05)
+    assert measured.of_difference(2, 4) == measured.variance * 0.75
+    assert noise_of([]) is None and noise_of([{'a': (1.0, 1.0)}]) is None
+
+
+def test_trials_of_a_result_are_read_one_by_one() -> None:
+    content = result_of_trials(a='10', b='00', c='11')
+    content['runs'] = [{'accuracy': 200 / 3}, {'accuracy': 100 / 3}]
+    ones = [{'a': (1.0, 1.0), 'b': (0.0, 1.0), 'c': (1.0, 1.0)}, {'a': (0.0, 1.0), 'b': (0.0, 1.0), 'c': (1.0, 1.0)}]
+    assert list(trials_of(content, 'accuracy')) == ones
+    steps = created(0, 6)
+    metric = next(name for name, value in steps.items() if isinstance(value, float))
+    (values,) = trials_of(steps, metric)
+    assert {weight for _, weight in values.values()} == {3.0}, 'a mean over steps has their number as weight'
+
+
+# --- simulated gates --------------------------------------------------------------------------------------------------
+
+
+def draw(chance: Any, trials: int, generator: np.random.Generator) -> RecordValues:
+    """Values of all records, each with its chance of being right, over some trials."""
+    rights = generator.binomial(trials, chance) / trials
+    return {f'r{i}': (float(right), float(trials)) for i, right in enumerate(rights)}
+
+
+def gate(datasets: list[tuple[Any, Any]], max_drop: float = 0.0) -> list[bool]:
+    """Decides as work_dir/gating does: the test of all together, and the interval of each."""
+    pairs = {(f'd{i}', 'm'): paired(100 * a, 100 * b) for i, (a, b) in enumerate(datasets)}
+    p_values = holm([drop_p_value(effect_of({score: 1.0}, pairs), max_drop) for score in pairs])
+    return [
+        p_value <= ALPHA and intervals_of({score: pairs[score]}, samples=400)[score].high < -max_drop
+        for score, p_value in zip(pairs, p_values, strict=True)
+    ]
+
+
+FLAKY = 0.4
+"""Share of records that are right by chance, half of the time; of the others all are right."""
+
+
+def run_of(records: int, trials: int, drop: float, generator: np.random.Generator) -> Any:
+    """Shares of right trials of a system whose expected score has dropped by these points."""
+    flaky = np.arange(records) < FLAKY * records
+    lost = ~flaky & (generator.random(records) < drop / 100 / (1 - FLAKY))
+    return generator.binomial(trials, np.where(flaky, 0.5, np.where(lost, 0.0, 1.0))) / trials
+
+
+@cache
+def noise() -> Noise:
+    """By an earlier run with three trials."""
+    generator = np.random.default_rng(3)
+    measured = noise_of([draw(np.where(np.arange(20_000) < FLAKY * 20_000, 0.5, 1.0), 1, generator) for _ in range(3)])
+    assert measured is not None
+    return measured
+
+
+@pytest.mark.parametrize(('records', 'trials'), [(100, 1), (150, 4), (60, 4)])
+@pytest.mark.parametrize('share', [1.0, 0.7])
+def test_planted_drops_are_found_as_often_as_planned(records: int, trials: int, share: float) -> None:
+    """The smallest detectable drop in 80% of runs, and a smaller one as its power says: within 99.9% of chance."""
+    variance = noise().of_difference(trials, trials)
+    smallest = detectable_drop(records, variance)
+    assert smallest is not None
+    drop = share * smallest
+    planned = power_of(drop, records, variance)
+    assert share != 1.0 or math.isclose(planned, POWER, abs_tol=0.005)
+    generator = np.random.default_rng([records, trials])
+    found = sum(
+        gate([(run_of(records, trials, 0, generator), run_of(records, trials, drop, generator))])[0]
+        for _ in range(RUNS)
+    )
+    print(f'{records} records, {trials} trials, drop {drop:.2f}: planned {planned:.3f}, found {found / RUNS:.3f}')
+    low, high = stats.binom.interval(0.999, RUNS, planned)
+    is_small = records == 60  # then the error, which is estimated, follows the drop: more is found than planned
+    assert low <= found and (found <= high or is_small)
+
+
+@pytest.mark.parametrize('drop', [0.0, -6.0], ids=['equal', 'better'])
+def test_equal_and_better_systems_raise_few_false_alarms(drop: float) -> None:
+    """Eight data sets at once, with repeated trials of different numbers."""
+    generator = np.random.default_rng(4)
+    alarms = 0
+    for _ in range(RUNS):
+        sizes = [(13, 1), (20, 1), (26, 2), (40, 1), (40, 3), (60, 1), (80, 1), (100, 1)]
+        datasets = []
+        for records, trials in sizes:
+            before = run_of(records, trials, max(0.0, -drop), generator)
+            datasets.append((before, run_of(records, 2 * trials, max(0.0, drop), generator)))
+        alarms += any(gate(datasets))
+    print(f'drop {drop:g}: false alarms in {alarms / RUNS:.3f} of the gates')
+    assert alarms <= 0.05 * RUNS
+    assert alarms <= stats.binom.ppf(0.9995, RUNS, ALPHA), 'not more than the level, as far as 1,000 runs tell'
+
+
+def test_many_small_data_sets_in_which_little_differs_raise_few_false_alarms() -> None:
+    """Percentiles of a bootstrap alone, at Holm's levels, would raise them in 9% of such gates."""
+    generator = np.random.default_rng(5)
+    alarms = by_percentiles = 0
+    for _ in range(RUNS):
+        before = np.where(generator.random((20, 20)) < 0.3, generator.integers(0, 2, (20, 20)), 1)
+        after = np.where(before == 0, 1, np.where(generator.random((20, 20)) < 0.18, 0, 1))
+        alarms += any(gate(list(zip(before, after, strict=True))))
+        changes = [(int((row < 0).sum()), int((row > 0).sum())) for row in after - before]
+        by_percentiles += any(share_of_resamples_without_a_drop(*change) < ALPHA / 20 for change in changes)
+    print(f'20 data sets of 20 records: false alarms in {alarms / RUNS:.3f} of the gates')
+    print(f'by percentiles alone: {by_percentiles / RUNS:.3f}')
+    assert alarms <= 0.05 * RUNS < by_percentiles
+
+
+@cache
+def share_of_resamples_without_a_drop(down: int, up: int) -> float:
+    """Share of the resamples of 20 records in which no more got worse than better."""
+    drawn = np.random.default_rng(7).multinomial(20, [down / 20, up / 20, 1 - (down + up) / 20], size=100_000)
+    return float(np.mean(drawn[:, 1] >= drawn[:, 0]))
+
+
+def test_an_allowed_drop_is_no_alarm_and_a_larger_one_is_found() -> None:
+    generator = np.random.default_rng(6)
+    counts = [
+        sum(gate([(run_of(100, 4, 0, generator), run_of(100, 4, drop, generator))], max_drop=5)[0] for _ in range(RUNS))
+        for drop in (0.0, 5.0, 25.0)
+    ]
+    print(f'5 points allowed: found in {counts} of {RUNS} at drops of 0, 5 and 25 points')
+    assert counts[0] <= counts[1] <= 0.05 * RUNS and counts[2] > 0.95 * RUNS

@@ -1,0 +1,58 @@
+"""Tests of :mod:`opencompass_tooleval.work_dir.junit`."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from opencompass_tooleval.work_dir.junit import Case, Suite, junit_xml
+
+EVERY_CHARACTER = ''.join(map(chr, (*range(0x300), *range(0xD7F0, 0xE010), *range(0xFFF0, 0x10010), 0x10FFFF)))
+
+
+def test_a_file_has_every_case_with_its_outcome_and_the_counts() -> None:
+    cases = [
+        Case('f1', 'plan', True, 'not shown', 'output', 1.5),
+        Case('f2', 'plan', False, 'dropped by 3 points', 'line 1\nline 2', 0.25),
+        Case('f3', 'call', None, 'other data'),
+    ]
+    root = ElementTree.fromstring(junit_xml([Suite('gate', cases, [('version', '3')]), Suite('empty', [])]))
+    counts = {'tests': '3', 'failures': '1', 'errors': '0', 'skipped': '1', 'time': '1.750'}
+    assert root.attrib == counts
+    first, second = root
+    assert first.attrib == {'name': 'gate', **counts}
+    assert second.attrib['tests'] == '0' and not list(second)
+    assert [(row.get('name'), row.get('value')) for row in first.iter('property')] == [('version', '3')]
+    passed, failed, skipped = first.findall('testcase')
+    assert passed.attrib == {'classname': 'plan', 'name': 'f1', 'time': '1.500'}
+    assert [(child.tag, child.text) for child in passed] == [('system-out', 'output')]
+    assert [(child.tag, child.get('message'), child.text) for child in failed] == [
+        ('failure', 'dropped by 3 points', 'line 1\nline 2')
+    ]
+    assert [(child.tag, child.get('message')) for child in skipped] == [('skipped', 'other data')]
+
+
+def test_hostile_text_stays_text_and_the_file_stays_xml() -> None:
+    hostile = f'"/><failure message="no"/>]]>&amp;<!--{EVERY_CHARACTER}'
+    text = junit_xml([Suite(hostile, [Case(hostile, hostile, False, hostile, hostile)], [(hostile, hostile)])])
+    root = ElementTree.fromstring(text.encode('utf-8'))
+    assert [element.tag for element in root.iter()] == [
+        'testsuites', 'testsuite', 'properties', 'property', 'testcase', 'failure',
+    ]  # fmt: skip
+    failure = next(root.iter('failure'))
+    assert failure.text is not None and failure.text.startswith('"/><failure message="no"/>]]>&amp;<!--\\x00\\x01')
+    assert '\\ud800' in failure.text and '\\uffff' in failure.text and chr(0x10FFFF) in failure.text
+    assert '\\x1b' in str(root[0].get('name'))
+
+
+def test_long_texts_are_cut() -> None:
+    text = junit_xml([Suite('a', [Case('n' * 10**6, 'g', False, 'm' * 10**6, 't' * 10**6)])])
+    assert len(text) < 110_000
+    assert '900,000 more characters' in text
+
+
+@pytest.mark.parametrize('seconds', [-1.0, float('nan'), float('inf')])
+def test_a_duration_that_is_none_is_an_error(seconds: float) -> None:
+    with pytest.raises(ValueError, match='seconds'):
+        junit_xml([Suite('a', [Case('n', 'g', True, seconds=seconds)])])
