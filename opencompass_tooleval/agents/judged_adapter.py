@@ -37,7 +37,7 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.trials import BinaryMetrics
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.judging.judgement import Judgement
-from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 
 @ICL_EVALUATORS.register_module()

@@ -147,7 +147,7 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """What no person has looked at of a set that is made from a user's tools, and what was simulated."""
+    """Yields notes on a set made from a user's tools: the share without a review, and simulated responses."""
     if provenance.get('benchmark') != MADE:
         return
     reviewed = provenance.get('reviewed')

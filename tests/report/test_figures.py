@@ -15,6 +15,7 @@ from opencompass_tooleval.agents.win import NO_REFERENCE
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
@@ -41,7 +42,6 @@ from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 
