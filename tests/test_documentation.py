@@ -54,6 +54,8 @@ NOT_RUN = {
     'tooleval prepare teval': 'needs the network',
     'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
     'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': 'tests/making/test_check.py',
+    'tooleval make improve DIR --model MODEL.py --out BETTER': 'tests/making/test_improve.py',
+    'tooleval make improve DIR --apply BETTER/descriptions.json --out NEWSET': 'tests/making/test_improve.py',
     'tooleval make --source openapi --input spotify.json --simulator simulator.py --model maker.py --tasks 50 '
     '--out spotify': 'needs models; tests/making/test_make.py',
     'tooleval make check spotify --model STRONG.py --weak WEAK.py': 'tests/making/test_check.py',

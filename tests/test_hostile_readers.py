@@ -76,7 +76,7 @@ from opencompass_tooleval.instructions.validate_description import check_descrip
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.making.facts import find_facts
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
-from opencompass_tooleval.making.replies import read_plan, read_query, read_verdict
+from opencompass_tooleval.making.replies import read_new_description, read_plan, read_query, read_verdict
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
@@ -481,6 +481,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: [
             read_query(text, _TASK.tools),
             read_plan(text),
+            read_new_description(f'{{"description": "{text}', _doc('A map.')),
             read_verdict(f'{{"accept": true, "why": "{text}'),
         ],
         ('making/leaks.py',),
@@ -597,7 +598,7 @@ def test_texts_are_read_in_linear_time(name: str) -> None:
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
-    'cli/make_tasks.py': 'a name that the user gives',
+    'making/made_set.py': 'a name that the user gives',
     'core/subset_names.py': 'names of files and data sets',
     'core/tool_set.py': 'names of tools, the first 512 characters',
     'work_dir/importing.py': 'one class of characters, in names',

@@ -67,6 +67,10 @@ LEADERBOARD = {
 MAKE = {
     'tasks': ('make_tasks:make_tasks', 'Have tasks written and solved by models; run it again to go on after a kill.'),
     'check': ('make_check:check_made_set', 'What a made set is worth; exits with 1 where a threshold is missed.'),
+    'improve': (
+        'make_improve:improve_made_set',
+        'Rewrite documentation from one half of a set, and measure it on the other.',
+    ),
     'review': ('make_review:write_review', 'Write a page on which a person accepts, edits or drops tasks.'),
     'apply': ('make_review:apply_decisions', 'Carry out the decisions of one or more reviewers.'),
 }

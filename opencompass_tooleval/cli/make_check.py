@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.jsonable import printable
@@ -24,7 +24,7 @@ _MOST_FAULTS = 10
 
 
 def check_made_set(
-    folder: Annotated[Path, typer.Argument(metavar='DIR', help='The folder of the set.')],
+    folder: MadeSetArgument,
     model: Annotated[
         Path | None, typer.Option(metavar='CONFIG', help='A config; its first model is the strong one.')
     ] = None,

@@ -8,18 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.making.decisions import ACCEPT, DROP, EDIT, Kappa, carry_out, read_decisions
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.making.review_page import PAGE_FILE, write_page
 
-FolderArgument = Annotated[Path, typer.Argument(metavar='DIR', help='The folder of a made set.')]
-
 
 def write_review(
-    folder: FolderArgument,
+    folder: MadeSetArgument,
     out: Annotated[
         Path | None, typer.Option('--out', '-o', metavar='PAGE', help='The page; by default DIR/review.html.')
     ] = None,
@@ -38,7 +36,7 @@ def write_review(
 
 
 def apply_decisions(
-    folder: FolderArgument,
+    folder: MadeSetArgument,
     decisions: Annotated[
         list[Path], typer.Argument(metavar='DECISIONS', help='Files that the page saved, one per reviewer.')
     ],

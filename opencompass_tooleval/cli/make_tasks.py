@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 from collections import Counter
@@ -24,11 +23,8 @@ from opencompass_tooleval.cli.options import (
     ToolsOption,
 )
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
-from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import printable
-from opencompass_tooleval.making.made_set import DROPPED_FILE, SET_FILE
-
-_NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,39}')
+from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
 
 
 def make_tasks(
@@ -89,11 +85,8 @@ def make_tasks(
     from opencompass_tooleval.making.outputs import write_outputs as write_set_outputs
     from opencompass_tooleval.making.pipeline import JOURNAL_FOLDER, Making, Options, expected_requests
 
-    set_name = name or out.resolve().name
-    if not _NAME.fullmatch(set_name):
-        raise ValueError(f'{set_name!r} is no name of a set: letters, digits and underscores; give --name')
-    if (out / SET_FILE).exists():
-        raise DataError(out, 'there is a finished set already', fix='another --out, or remove the folder')
+    set_name = check_set_name(name or out.resolve().name)
+    check_no_set(out)
     if trials * (1 + (second is not None)) < LEAST_AGREEING:
         raise ValueError('one attempt agrees with no other: give --trials 2 or more, or --second')
     quotas = Quotas(_shares(kinds) or dict(DEFAULT_KINDS), dict.fromkeys(language or ('EN',), 1.0))

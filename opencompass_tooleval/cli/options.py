@@ -11,6 +11,8 @@ WorkDirArgument = Annotated[
     Path, typer.Argument(metavar='WORK_DIR', help='A working directory of OpenCompass; of several runs, the latest.')
 ]
 
+MadeSetArgument = Annotated[Path, typer.Argument(metavar='DIR', help='The folder of a made set.')]
+
 JsonOption = Annotated[
     str | None, typer.Option('--json', metavar='FILE', help='Write the result there as JSON; - for standard output.')
 ]

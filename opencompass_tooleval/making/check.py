@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
@@ -131,11 +132,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
             if cfg is None:
                 return Tried(None, f'it needs a model: {option} CONFIG')
             what = 'without_tools' if loop else 'with_tools'
-            journal = Journal(made.folder / JOURNAL_FOLDER / f'{what}-{settings_hash(cfg)}.jsonl')
-            journal.path.parent.mkdir(exist_ok=True)
-            runner = DialogueRunner.of(
-                AuxiliaryModel(cfg), journal, f'made_{made.name}', what.replace('_', ' '), others
-            )
+            runner = model_runner(cfg, made, what, made.folder / JOURNAL_FOLDER, others)
             return _try(runner, needing if loop else tasks, begin, loop, 1 if loop else models.trials)
 
         alone, strong = tried('--model', models.strong, _Asks()), tried('--model', models.strong)
@@ -164,18 +161,55 @@ def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:
 def _try(
     runner: DialogueRunner, tasks: Sequence[MadeTask], begin: AgentDialogues, loop: Loop | None, trials: int = 1
 ) -> Tried:
-    """Runs an agent; with the loop of the set if none is given."""
-    runs = {f'{one.task.id}#{trial}': one for one in tasks for trial in range(trials)}
-    outcomes = runner.run({key: begin.carry_out(one.task, loop) for key, one in runs.items()})
+    done, why = run_trials(runner, [one.task for one in tasks], begin, loop, trials)
+    if why:
+        return Tried(None, why)
+    return Tried({one.task.id: [check_goal(one.goal, run).is_solved for run in done[one.task.id]] for one in tasks})
+
+
+def model_runner(
+    cfg: Mapping[str, Any], made: MadeSet, what: str, folder: Path, others: Mapping[str, AuxiliaryModel]
+) -> DialogueRunner:
+    """Creates a runner on a model, with a journal in a folder.
+
+    Args:
+        cfg: The model.
+        made: The set.
+        what: What it does: name of the journal, and for the progress bar.
+        folder: That of the journals.
+        others: Name -> auxiliary model.
+    """
+    journal = Journal(folder / f'{what}-{settings_hash(cfg)}.jsonl')
+    folder.mkdir(exist_ok=True)
+    return DialogueRunner.of(AuxiliaryModel(cfg), journal, f'made_{made.name}', what.replace('_', ' '), others)
+
+
+def run_trials(
+    runner: DialogueRunner, tasks: Sequence[Task], begin: AgentDialogues, loop: Loop | None, trials: int
+) -> tuple[dict[str, list[Trajectory]], str]:
+    """Runs an agent several times on each task.
+
+    Args:
+        runner: Sends its requests.
+        tasks: The tasks.
+        begin: Carries out a task.
+        loop: The agent; None for the loop of the set.
+        trials: Runs of each task.
+
+    Returns:
+        Task -> its runs, and ``''``; or nothing, and how many runs have no answer.
+    """
+    runs = {f'{task.id}#{trial}': task for task in tasks for trial in range(trials)}
+    outcomes = runner.run({key: begin.carry_out(task, loop) for key, task in runs.items()})
     failed = [outcome.infra for outcome in outcomes.values() if outcome.value is None]
     if failed:
-        return Tried(None, f'{UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again')
-    solved: dict[str, list[bool]] = {one.task.id: [] for one in tasks}
-    for key, one in runs.items():
-        done = outcomes[key].value
-        assert done is not None
-        solved[one.task.id].append(check_goal(one.goal, done).is_solved)
-    return Tried(solved)
+        return {}, f'{UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again'
+    done: dict[str, list[Trajectory]] = {}
+    for key, task in runs.items():
+        trajectory = outcomes[key].value
+        assert trajectory is not None
+        done.setdefault(task.id, []).append(trajectory)
+    return done, ''
 
 
 def model_gates(strong: Tried, weak: Tried) -> list[Gate]:

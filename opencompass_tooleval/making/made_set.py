@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ DROPPED_FILE = 'dropped.jsonl'
 
 _HEAD: Mapping[str, Any] = {'name': str, 'source': dict, 'environment': dict, 'models': dict, 'settings': dict}
 """Fields of ``set.json`` -> their types."""
+
+_NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,39}')
 
 
 @dataclass(frozen=True)
@@ -114,3 +117,24 @@ def load_set(folder: Path) -> MadeSet:
         tasks=tuple(read_tasks(folder / TASKS_FILE)),
         dropped=tuple(read_lines(dropped, lambda row: Dropped(**row)) if dropped.is_file() else ()),
     )
+
+
+def check_set_name(name: str) -> str:
+    """Returns the name of a set.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f'{name!r} is no name of a set: letters, digits and underscores; give another --out or --name')
+    return name
+
+
+def check_no_set(folder: Path) -> None:
+    """Checks that there is no set in a folder.
+
+    Raises:
+        DataError: There is one.
+    """
+    if (folder / SET_FILE).exists():
+        raise DataError(folder, 'there is a finished set already', fix='another --out, or remove the folder')

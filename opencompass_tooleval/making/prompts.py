@@ -1,4 +1,4 @@
-"""Prompts of the models that make tasks. They are this package's own; T-Eval and UltraTool describe the roles."""
+"""Prompts of the models that make tasks and rewrite descriptions. They are this package's own; T-Eval and UltraTool describe the roles."""
 
 from __future__ import annotations
 
@@ -126,3 +126,28 @@ REVIEW_KINDS = {
     'forbidden': 'The user rules out what the tool {other} does: the agent should not have called it.',
 }
 """Kind of a task -> what the reviewer has to know."""
+
+REWRITE = """You improve the documentation of tools that an AI agent calls. The agent sees each tool's name, description and
+parameters, and nothing else of it. In the runs below it chose or used tools wrongly.
+
+Tool:
+{tool}
+
+Other tools in these runs:
+{others}
+
+Runs that went wrong:
+{losses}
+
+Write a new description of the tool {name}, so that an agent calls it where it is needed, only there, and rightly.
+
+Rules:
+- Say what the tool does, what it returns, when to use it, and when another tool is the right one.
+- Describe the tool in general. Do not repeat the requests or their values: the agent will get other requests.
+- State nothing that neither the documentation nor the runs show.
+- Names, parameters and types stay as they are.
+- At most {most} characters.
+
+Reply with JSON only: {{"description": "..."}}"""
+
+REWRITE_FORM = '{"description": "..."}'

@@ -1,4 +1,7 @@
-"""Reads the replies of the models that make tasks. Replies are hostile: nothing is evaluated, everything is bounded."""
+"""Reads the replies of the models that make tasks and rewrite descriptions.
+
+Replies are hostile: nothing is evaluated, everything is bounded.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,13 @@ from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.reading import json_values
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.tool_set import MAX_DESCRIPTION, ToolSchema
+from opencompass_tooleval.instructions.reply import EMPTY, NOT_TEXT
+from opencompass_tooleval.instructions.reply import TOO_LONG as LONG_DESCRIPTION
 from opencompass_tooleval.instructions.validate import Fault
+from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.making.leaks import leaked_names
+from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 MAX_QUERY = 2_000
 MAX_STEPS = 20
@@ -84,3 +91,29 @@ def read_verdict(reply: str) -> tuple[bool, str] | list[Fault]:
     if not isinstance(read['accept'], bool):
         return [Fault(NO_VERDICT, '"accept" has to be true or false.')]
     return read['accept'], clean_text(str(read.get('why', '')))[:_MAX_STEP]
+
+
+def longest_description(name: str) -> int:
+    """Returns the most characters of a tool's description that servers accept, beside its name."""
+    return MAX_DESCRIPTION - len(f'{name}: ')
+
+
+def read_new_description(reply: str, doc: ToolDoc) -> str | list[Fault]:
+    """Reads the rewritten description of a tool; a reply that changes anything else is a fault.
+
+    Args:
+        reply: The reply.
+        doc: The tool's documentation, whose words the description has to share.
+    """
+    read = read_object(reply, 'description')
+    if isinstance(read, Fault):
+        return [read]
+    value, most = read['description'], longest_description(doc.name)
+    if len(read) > 1 or not isinstance(value, str):
+        return [Fault(NOT_TEXT, 'The object must hold the text "description" alone: all else of the tool stays.')]
+    text = clean_text(value).strip()
+    if not text:
+        return [Fault(EMPTY, 'The description is empty.')]
+    if len(text) > most:
+        return [Fault(LONG_DESCRIPTION, f'The description is longer than {most} characters.')]
+    return check_description(doc, text) or text

@@ -15,6 +15,7 @@ from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.observation import ERROR
 from opencompass_tooleval.instructions.generate import ask_until_usable
 from opencompass_tooleval.instructions.split import Limit
 from opencompass_tooleval.making import prompts
@@ -79,9 +80,8 @@ def solve(
         goal=Goal(draft.kind, fails_first=draft.needed[0] if draft.kind == RECOVERY else ''),
     )
     trajectory = yield from carry_out(planned, loop, environment)
-    failed = next((call.error for call in trajectory.calls if call.error in FATAL), '')
-    if failed:
-        return Attempt(None, STATE_LOST, f'the server failed ({failed})')
+    if failure := next((call.error for call in trajectory.calls if call.source == ERROR and call.error in FATAL), ''):
+        return Attempt(None, STATE_LOST, f'the server failed ({failure})')
     done = _solution(trajectory, model, plan)
     if trajectory.stopped or not done.answer.strip():
         return Attempt(done, trajectory.stopped or NOT_FINISHED)

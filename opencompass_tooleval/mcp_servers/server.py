@@ -43,7 +43,7 @@ class Limits:
         file_bytes: Maximum size of each file that a command writes; None for no limit. Only on Linux.
     """
 
-    start_seconds: float = 60.0
+    start_seconds: float = 120.0
     call_seconds: float = 30.0
     message_bytes: int = 4 * 1024 * 1024
     tools: int = 2_000

@@ -147,7 +147,7 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Yields notes on a set made from a user's tools: the share without a review, and simulated responses."""
+    """Yields the share of a made set's tasks that no person has reviewed, and the model that simulated responses."""
     if provenance.get('benchmark') != MADE:
         return
     reviewed = provenance.get('reviewed')

@@ -17,9 +17,9 @@ import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core import redaction
 from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.exports.settings import HubPlace, read_hub_place
-from opencompass_tooleval.models.api import redaction
 from tests.cli.conftest import Command, read_lines
 from tests.exports.read_back import READERS, check_numbers, entries_of, logs_of
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree, usage
