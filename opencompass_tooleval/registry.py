@@ -14,7 +14,6 @@ MODULES = (
     'making.adapter',
     'benchmarks.funcqa.adapter',
     'benchmarks.restbench.adapter',
-    'instructions.summarizer',
     'benchmarks.toolbench.adapter',
     'models.openai_model',
     'models.conversation',

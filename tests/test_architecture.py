@@ -184,7 +184,9 @@ def test_nothing_is_evaluated_or_unpickled() -> None:
 
 
 @pytest.mark.parametrize(
-    'file', modules('benchmarks/*/subsets.py', 'agents/subsets.py'), ids=lambda file: str(file.parent.name)
+    'file',
+    modules('benchmarks/*/subsets.py', 'agents/subsets.py', 'instructions/subsets.py'),
+    ids=lambda file: str(file.parent.name),
 )
 def test_tables_of_subsets_call_and_import_nothing(file: Path) -> None:
     """Configs execute them when they are loaded; a row may be another with some values changed."""

@@ -22,7 +22,7 @@ from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES as ULTRATOOL_PROMPT_STYLES
-from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.tasks.first_prompts import read_datasets
 from tests.forked import run_python
 

@@ -608,7 +608,6 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'work_dir/right_subset.py': 'names of files and data sets',
     'models/gpus.py': 'a variable of the environment',
     'summarizers/last_screen.py': 'names of data sets',
-    'work_dir/result_place.py': 'names of files',
     'work_dir/shards.py': 'names of files and data sets',
     'work_dir/whole_file.py': 'names of files',
     'report/easytool_figures.py': 'names of files and data sets',

@@ -30,14 +30,14 @@ from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.toolbench_judge_prompts import prompt_hash
-from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.agents.win import COMPARISONS, RANDOM
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.trials import BinaryMetrics
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.judging.judgement import Judgement
-from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 
 @ICL_EVALUATORS.register_module()
@@ -52,8 +52,8 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         judgements_per_answer: Number of judgements of each answer, for ``solved`` and ``pass``.
         reference: For ``win``, the answers to compare with: another model's folder of predictions, a predictions
             file, or published answers in ToolBench's format.
-        rounds: Number of comparisons of each answer with the reference.
-        orders: The order in which the judge sees two answers: ``random``, as published, or ``both``.
+        comparisons_per_answer: Number of comparisons of each answer with the reference.
+        answer_order: The order in which the judge sees two answers: ``random``, as published, or ``both``.
         seed: Seed of random choices.
         function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
 
@@ -69,15 +69,17 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         judged: Sequence[str] = ('solved',),
         judgements_per_answer: int = TIMES,
         reference: str | None = None,
-        rounds: int = ROUNDS,
-        orders: str = RANDOM,
+        comparisons_per_answer: int = COMPARISONS,
+        answer_order: str = RANDOM,
         seed: int = 0,
         function_calls: bool = False,
     ) -> None:
         super().__init__(name)
         JudgedEvaluator.__init__(self, judge_cfg, judgements)
         self.need_judge("agents' answers")
-        self.settings = JudgeSettings(tuple(judged), judgements_per_answer, rounds, orders, seed, function_calls)
+        self.settings = JudgeSettings(
+            tuple(judged), judgements_per_answer, comparisons_per_answer, answer_order, seed, function_calls
+        )
         self.reference = Path(reference) if reference else None
         if WIN_AREA in judged and not (self.reference or self.judgements):
             raise ValueError('win needs something to compare with: give reference')

@@ -190,10 +190,11 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
     Returns:
         ``unjudged``: metric -> answers without a judgement, and ``unjudged_opinions``: number of missing judgements.
         For ``solved``: ``judgements`` per answer, ``rates`` by each of them and their ``standard_deviation``, 0-100,
-        ``unsure_share`` of all and ``split_share`` of the answers whose judgements differ, 0-1, and ``by``: question or
-        rule -> number of decisions. For ``pass``: ``drawn_votes``, judgements replaced by a coin flip, and ``ties``,
-        answers with equal votes. For ``win``: wins, ties, losses, wins without a reference (``no_reference``),
-        ``rounds`` of comparison, the number of these decided by a coin flip (``drawn_rounds``), and ``by``.
+        ``unsure_share`` of all and ``split_share`` of the answers whose judgements differ, 0-1, and ``decided_by``:
+        question or rule -> number of decisions. For ``pass``: ``drawn_votes``, judgements replaced by a coin flip, and
+        ``ties``, answers with equal votes. For ``win``: wins, ties, losses, wins without a reference
+        (``no_reference``), ``comparisons``, the number of these decided by a coin flip (``drawn_comparisons``), and
+        ``decided_by``.
     """
     opinions = [opinion for one in judged for area_opinions in one.opinions.values() for opinion in area_opinions]
     found: dict[str, Any] = {
@@ -216,7 +217,7 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
                 for area_opinions in of_solved
             )
             / len(of_solved),
-            'by': _by(of_solved),
+            'decided_by': _by(of_solved),
         }
     if any(METRICS[PASS] in one.values for one in judged):
         found['pass'] = _of_pass(judged)
@@ -244,9 +245,9 @@ def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
     return {
         **{name: outcomes[name] for name in (win.WIN, win.TIE, win.LOSS)},
         'no_reference': sum(any(opinion.by == win.NO_REFERENCE for opinion in opinions) for opinions in answers),
-        'rounds': sum(by.values()),
-        'drawn_rounds': by.get(win.IDENTICAL, 0),
-        'by': by,
+        'comparisons': sum(by.values()),
+        'drawn_comparisons': by.get(win.IDENTICAL, 0),
+        'decided_by': by,
     }
 
 

@@ -32,16 +32,16 @@ class JudgeSettings:
     Attributes:
         kinds: Kinds of :data:`KINDS`.
         judgements_per_answer: Number of judgements of each answer, for ``solved`` and ``pass``.
-        rounds: Number of comparisons of each answer with the reference.
-        orders: One of :data:`~opencompass_tooleval.agents.win.ORDERS`.
+        comparisons_per_answer: Number of comparisons of each answer with the reference.
+        answer_order: One of :data:`~opencompass_tooleval.agents.win.ANSWER_ORDERS`.
         seed: Seed of random choices.
         function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
     """
 
     kinds: tuple[str, ...] = (SOLVED_AREA,)
     judgements_per_answer: int = solved.TIMES
-    rounds: int = win.ROUNDS
-    orders: str = win.RANDOM
+    comparisons_per_answer: int = win.COMPARISONS
+    answer_order: str = win.RANDOM
     seed: int = 0
     function_calls: bool = False
 
@@ -56,7 +56,11 @@ class JudgeSettings:
         if {SOLVED_AREA, PASS, WIN_AREA} & set(self.kinds):
             about['judgements_per_answer'] = self.judgements_per_answer
         if WIN_AREA in self.kinds:
-            about |= {'rounds': self.rounds, 'orders': self.orders, 'judge_seed': self.seed}
+            about |= {
+                'comparisons_per_answer': self.comparisons_per_answer,
+                'answer_order': self.answer_order,
+                'judge_seed': self.seed,
+            }
         return {**about, 'judge_calls_functions': True} if self.function_calls else about
 
     def __post_init__(self) -> None:
@@ -64,12 +68,12 @@ class JudgeSettings:
         if unknown or not self.kinds:
             raise ValueError(f'judged={list(self.kinds)}: it is some of {", ".join(KINDS)}')
         if (
-            min(self.judgements_per_answer, self.rounds) < 1
-            or max(self.judgements_per_answer, self.rounds) > MAX_OPINIONS
+            min(self.judgements_per_answer, self.comparisons_per_answer) < 1
+            or max(self.judgements_per_answer, self.comparisons_per_answer) > MAX_OPINIONS
         ):
-            raise ValueError(f'judgements_per_answer and rounds are between 1 and {MAX_OPINIONS}')
-        if self.orders not in win.ORDERS:
-            raise ValueError(f'orders={self.orders!r}: it is one of {", ".join(win.ORDERS)}')
+            raise ValueError(f'judgements_per_answer and comparisons_per_answer are between 1 and {MAX_OPINIONS}')
+        if self.answer_order not in win.ANSWER_ORDERS:
+            raise ValueError(f'answer_order={self.answer_order!r}: it is one of {", ".join(win.ANSWER_ORDERS)}')
 
 
 Place = tuple[str, str, int]
@@ -96,10 +100,10 @@ def judgings(
             }
         if WIN_AREA in settings.kinds:
             reference = references.get(answer.id)
-            how = (settings.orders, settings.seed, settings.judgements_per_answer)
+            how = (settings.answer_order, settings.seed, settings.judgements_per_answer)
             asked |= {
                 (answer.id, WIN_AREA, number): win.judge_round(answer, reference, number, *how)
-                for number in range(settings.rounds)
+                for number in range(settings.comparisons_per_answer)
             }
         asked |= {(answer.id, name, 0): judge_yes_no(name, answer) for name in YES_NO if name in settings.kinds}
     if settings.function_calls:

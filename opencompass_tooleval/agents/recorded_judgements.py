@@ -89,14 +89,16 @@ def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
     if won:
         yield (
             f'against the reference: {won["win"]} won, {won["tie"]} tied, {won["loss"]} lost; {won["no_reference"]} of '
-            f'the wins since it has no answer; {won["drawn_rounds"]} of {won["rounds"]} rounds drawn'
+            f'the wins since it has no answer; {won["drawn_comparisons"]} of {won["comparisons"]} comparisons drawn'
         )
     passed: Mapping[str, Any] | None = counted.get('pass')
     if passed:
         yield f'passed: {passed["drawn_votes"]} votes drawn, {passed["ties"]} answers with as many for them as against'
     for name, counts in (('solved', solved), ('win', won)):
         if counts:
-            yield f'{name} decided by: ' + ', '.join(f'{by or "?"} {count}' for by, count in counts['by'].items())
+            yield f'{name} decided by: ' + ', '.join(
+                f'{by or "?"} {count}' for by, count in counts['decided_by'].items()
+            )
 
 
 def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[list[Task], list[JudgedAnswer]]:

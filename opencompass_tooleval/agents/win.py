@@ -22,11 +22,11 @@ from opencompass_tooleval.judging.judgement import Opinion
 CANDIDATE, REFERENCE = 'candidate', 'reference'
 
 RANDOM, BOTH = 'random', 'both'
-ORDERS = (RANDOM, BOTH)
+ANSWER_ORDERS = (RANDOM, BOTH)
 """Order in which the judge sees two answers: random for each round, as published; or the reference first in rounds
 0, 2, ... and last in the others."""
 
-ROUNDS = 4
+COMPARISONS = 4
 """Number of rounds; default as in ToolBench's instructions."""
 
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
@@ -35,23 +35,23 @@ NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved
 WIN, TIE, LOSS = 'win', 'tie', 'loss'
 
 
-def reference_first(query_id: str, number: int, orders: str, seed: int) -> bool:
+def reference_first(query_id: str, number: int, answer_order: str, seed: int) -> bool:
     """Decides if the judge sees the reference first.
 
     Args:
         query_id: Query id of the two answers.
         number: The round, from 0.
-        orders: One of :data:`ORDERS`.
+        answer_order: One of :data:`ANSWER_ORDERS`.
         seed: Seed of the random choice.
     """
-    return number % 2 == 0 if orders == BOTH else coin('order', seed, query_id, number)
+    return number % 2 == 0 if answer_order == BOTH else coin('order', seed, query_id, number)
 
 
 def judge_round(
     candidate: JudgedAnswer,
     reference: JudgedAnswer | None,
     number: int = 0,
-    orders: str = RANDOM,
+    answer_order: str = RANDOM,
     seed: int = 0,
     times: int = TIMES,
 ) -> Judging[Opinion]:
@@ -61,7 +61,7 @@ def judge_round(
         candidate: The answer to compare.
         reference: The reference; None if it has no answer to the query: it loses.
         number: The round, from 0.
-        orders: One of :data:`ORDERS`.
+        answer_order: One of :data:`ANSWER_ORDERS`.
         seed: Seed of all random choices.
         times: Number of judgements of whether an answer is solved: with 4, round 5 uses number 1.
     """
@@ -84,7 +84,9 @@ def judge_round(
             break
     if candidate.is_same(reference):
         return Opinion(CANDIDATE if coin('same', seed, candidate.id, number) else REFERENCE, IDENTICAL)
-    shown = [REFERENCE, CANDIDATE] if reference_first(candidate.id, number, orders, seed) else [CANDIDATE, REFERENCE]
+    shown = (
+        [REFERENCE, CANDIDATE] if reference_first(candidate.id, number, answer_order, seed) else [CANDIDATE, REFERENCE]
+    )
     first, second = (answers[name] for name in shown)
     whole = {'query': candidate.query, 'answer_0': first.content, 'answer_1': second.content}
     short = {**whole, 'answer_0': first.shortened.content, 'answer_1': second.shortened.content}

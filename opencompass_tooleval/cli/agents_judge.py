@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.judgements import WIN_AREA, to_row
 from opencompass_tooleval.agents.judgings import JudgeSettings
 from opencompass_tooleval.agents.recorded_judgements import ask_judge, judged_lines, load_to_judge
 from opencompass_tooleval.agents.solved import TIMES
-from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.agents.win import COMPARISONS, RANDOM
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, print_metrics, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
@@ -39,10 +39,10 @@ def judge_agents(
         Path | None,
         typer.Option(metavar='FILE', help="For win: another run's predictions, or ToolBench's answers."),
     ] = None,
-    rounds: Annotated[int, typer.Option(help='For win: comparisons of each answer.')] = ROUNDS,
-    orders: Annotated[str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')] = (
-        RANDOM
-    ),
+    comparisons_per_answer: Annotated[int, typer.Option(help='For win: comparisons of each answer.')] = COMPARISONS,
+    answer_order: Annotated[
+        str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')
+    ] = (RANDOM),
     seed: Annotated[int, typer.Option(help='Of what is drawn.')] = 0,
     function_calls: Annotated[
         bool, typer.Option('--function-calls', help="The judge calls a function, as ToolBench's does.")
@@ -59,7 +59,12 @@ def judge_agents(
     """
     check_outputs(json_out, out)
     settings = JudgeSettings(
-        tuple(filter(None, judged.split(','))), judgements_per_answer, rounds, orders, seed, function_calls
+        tuple(filter(None, judged.split(','))),
+        judgements_per_answer,
+        comparisons_per_answer,
+        answer_order,
+        seed,
+        function_calls,
     )
     if (WIN_AREA in settings.kinds) != (reference is not None):
         raise ValueError('win needs something to compare with, and nothing else does: --judged win --reference FILE')

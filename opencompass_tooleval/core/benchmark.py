@@ -122,6 +122,7 @@ class Benchmark:
         groups: Name of its summary groups (tables), in the order of their use.
         also_scored: Further names that ``score`` accepts as a subset, which are no data sets.
         are_dialogues: True if a prediction is a whole dialogue, kept as JSON with its rounds and calls.
+        words: Word in the abbrs of its data sets and tables -> the same for people, such as ``{'zh': 'Chinese'}``.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Benchmark:
     groups: tuple[str, ...] = ()
     also_scored: tuple[str, ...] = ()
     are_dialogues: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def prepare(self) -> str:

@@ -1,4 +1,4 @@
-"""Scores and tables over several data sets: the shares of a column, and its standard error."""
+"""Scores and tables over several data sets: the columns that summarizers define, their shares and standard errors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
+from pkgutil import resolve_name
 from typing import Any
 
 from opencompass_tooleval.core.aggregate import deviations
-from opencompass_tooleval.core.intervals import Score as Score
+from opencompass_tooleval.core.benchmark import VARIANTS, all_benchmarks, find_variant
+from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.paired import RecordValues, metrics_of, values_of
 
 
@@ -130,3 +132,10 @@ def column_error(
             parts = (shares[dataset, metric] * errors[dataset, metric] for metric in (a, b))
             variance += 2 * correlation * math.prod(parts)
     return math.sqrt(max(0.0, variance))
+
+
+def published_columns() -> dict[Score, dict[Score, float]]:
+    """Returns table and column -> data set and metric -> share, for every benchmark with tables and its variants."""
+    names = [name for benchmark in all_benchmarks() for name in benchmark.groups]
+    names += [name for variant in VARIANTS for name in find_variant(variant).groups]
+    return columns_of(group for name in names for group in resolve_name(name))

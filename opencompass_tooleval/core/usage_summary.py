@@ -156,12 +156,12 @@ class PromptTokens:
     Attributes:
         first: Tokens of the first prompt, with its tools; None if unknown.
         task: Tokens of all prompts of a task together: all rounds, and repeated requests.
-        by: The server or tokenizer that counted them.
+        counted_by: The server or tokenizer that counted them.
     """
 
     first: float | None = None
     task: float | None = None
-    by: str = ''
+    counted_by: str = ''
 
 
 def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:

@@ -175,8 +175,8 @@ class VariantKind:
             'delta': comparison.delta,
             'low': interval.low if interval else None,
             'high': interval.high if interval else None,
-            **self._tokens('first_prompt', before.first, after.first, before.by == after.by),
-            **self._tokens('task_prompts', before.task, after.task, before.by == after.by),
+            **self._tokens('first_prompt', before.first, after.first, before.counted_by == after.counted_by),
+            **self._tokens('task_prompts', before.task, after.task, before.counted_by == after.counted_by),
         }
         texts = {
             'model': model,

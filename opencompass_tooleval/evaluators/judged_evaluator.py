@@ -17,8 +17,8 @@ from opencompass_tooleval.judging.judge import Judge, Name, judge_cfg_from_env, 
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
 from opencompass_tooleval.judging.judgement import F, Judgement
 from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed
-from opencompass_tooleval.work_dir.result_place import ResultPlace
 from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 T = TypeVar('T')
 

@@ -18,7 +18,7 @@ from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import F, Judgement
 from opencompass_tooleval.work_dir.recorded import load_recorded
-from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from opencompass_tooleval.making.metrics import FORBIDDEN_RATE, NAMES, MadeRow
 from opencompass_tooleval.making.scoring import MadeScore, check_order, kinds_of, score_made_predictions
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
-from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 FIX = 'make it with: tooleval make'
 

@@ -217,7 +217,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
 
     Args:
         material: The results.
-        columns: From :func:`~opencompass_tooleval.work_dir.published_columns.published_columns`.
+        columns: From :func:`~opencompass_tooleval.core.tables.published_columns`.
     """
     present = set(material.datasets)
     groups: dict[str, dict[str, Mapping[Score, float]]] = {}

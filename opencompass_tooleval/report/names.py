@@ -25,25 +25,13 @@ _KINDS = [find_variant(name) for name in VARIANTS]
 _AGENT = '-agent-'
 """Part of an agent's abbr after the data, such as in ``tooleval-teval-agent-react``."""
 
+_BENCHMARKS = [find_description(name) for name in BENCHMARKS]
+
 _WORDS = {
-    'teval': 'T-Eval',
-    'toolbench': 'ToolBench',
-    'ultratool': 'UltraTool',
-    'fc': 'function calling',
-    'dfsdt': 'DFSDT',
-    'zh': 'Chinese',
-    'en': 'English',
-    'json': 'JSON',
-    'str': 'text',
-    'cot': 'chain of thought',
-    'react': 'ReAct',
-    'easytool': 'EasyTool',
-    'tmdb': 'TMDB',
-    'g1': 'G1',
-    'g2': 'G2',
-    'g3': 'G3',
-    'spotify': 'Spotify',
+    **{benchmark.name: benchmark.title for benchmark in _BENCHMARKS},
+    **{word: text for benchmark in _BENCHMARKS for word, text in benchmark.words.items()},
 }
+"""Word of an abbr -> the same for people."""
 
 
 def family_of(name: str) -> str:

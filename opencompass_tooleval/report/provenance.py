@@ -61,7 +61,7 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
         if cost:
             numbers = [shown(number, 0) for number in (cost.prompts.first, cost.prompts.task, cost.answers)]
             money = None if cost.cost is None else cost.cost * cost.known
-            numbers += [cost.prompts.by, shown(cost.calls, 0), shown(money, 4)]
+            numbers += [cost.prompts.counted_by, shown(cost.calls, 0), shown(money, 4)]
         counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
         details = (_text(entry.part('provenance').get(key)) for key in used)
         rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *details))

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tables import metrics_together, without_samples
-from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.core.tables import metrics_together, published_columns, without_samples
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
 

@@ -294,7 +294,7 @@ class SampleFiles:
         self._pairs.append({**pair, **counts})
         prompts = prompt_tokens(entry.result, predictions.values, lambda: shared.remembering(counter))
         return Spent(
-            prompts if prompts.by else PromptTokens(by=counter.name),
+            prompts if prompts.counted_by else PromptTokens(counted_by=counter.name),
             answer_tokens / len(rows) if predictions and not is_known else None,
             calls if predictions else None,
         )

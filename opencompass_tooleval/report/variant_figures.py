@@ -80,7 +80,9 @@ def variant_figures(
         }
         first = {dataset: (sides[0].first, sides[1].first) for dataset, sides in lengths.items()}
         whole = {dataset: (sides[0].task, sides[1].task) for dataset, sides in lengths.items()}
-        by = ', '.join(dict.fromkeys(tokens.by for sides in lengths.values() for tokens in sides if tokens.by))
+        by = ', '.join(
+            dict.fromkeys(tokens.counted_by for sides in lengths.values() for tokens in sides if tokens.counted_by)
+        )
         yield _tokens(name, f'tokens-{number}', model, 'Tokens of the first prompt', first, by)
         if whole != first:
             yield _tokens(name, f'task-tokens-{number}', model, 'Tokens of all prompts of a task', whole, by)

@@ -27,6 +27,7 @@ from opencompass_tooleval.core.tables import (
     columns_of,
     errors_of,
     metrics_together,
+    published_columns,
     without_samples,
 )
 from opencompass_tooleval.core.trials import trials_of_result
@@ -42,7 +43,6 @@ from opencompass_tooleval.summarizers.last_screen import (
     screen,
 )
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 VERBOSE = 'TOOLEVAL_VERBOSE'

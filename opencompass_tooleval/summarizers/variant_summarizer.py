@@ -139,7 +139,9 @@ class _Comparing:
             self._notes.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
             return
         prompts = [run.prompt_tokens(model, *side) for side in zip(pair, (before, after), strict=True)]
-        self._notes += [f'tokens of {name}: means over the tasks, {tokens.by}' for tokens in prompts if tokens.by]
+        self._notes += [
+            f'tokens of {name}: means over the tasks, {tokens.counted_by}' for tokens in prompts if tokens.counted_by
+        ]
         first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
         if first != second:
             both, either = len(first & second), len(first | second)

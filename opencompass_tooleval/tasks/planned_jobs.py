@@ -342,7 +342,9 @@ class _PromptTokens:
         parts = [f'{len(self._counted)} by {self._counter.name}'] if self._counted else []
         if self._as_earlier:
             models = list(dict.fromkeys(model for earlier in self._as_earlier.values() for model in earlier.models))
-            by = ', '.join(dict.fromkeys(earlier.by for earlier in self._as_earlier.values() if earlier.by))
+            by = ', '.join(
+                dict.fromkeys(earlier.counted_by for earlier in self._as_earlier.values() if earlier.counted_by)
+            )
             shown = f'{len(self._as_earlier)} as those of {first_of(models, most=3)}'
             parts.append(f'{shown}, {by}' if by else shown)
         return f'data sets: {"; ".join(parts)}' if parts else ''

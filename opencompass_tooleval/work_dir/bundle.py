@@ -20,10 +20,9 @@ from opencompass_tooleval.core.benchmark import USERS
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
-from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, without_samples
+from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, published_columns, without_samples
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

@@ -26,9 +26,15 @@ from opencompass_tooleval.core.paired import (
 )
 from opencompass_tooleval.core.paired_trials import paired_estimates
 from opencompass_tooleval.core.subset_names import nearest_first
-from opencompass_tooleval.core.tables import Correlations, column_error, correlations_of, errors_of, metrics_together
+from opencompass_tooleval.core.tables import (
+    Correlations,
+    column_error,
+    correlations_of,
+    errors_of,
+    metrics_together,
+    published_columns,
+)
 from opencompass_tooleval.core.trials import trials_of_result
-from opencompass_tooleval.work_dir.published_columns import published_columns
 
 _some = partial(first_of, most=8)
 

@@ -19,13 +19,13 @@ class EarlierUsage:
         prompt: Prompt tokens per answer, over all rounds of a dialogue: the mean of the models' means.
         completion: Completion tokens per answer, the mean of the models' means.
         models: The models that gave the answers.
-        by: The server or tokenizer that counted these tokens.
+        counted_by: The server or tokenizer that counted these tokens.
     """
 
     prompt: float
     completion: float
     models: tuple[str, ...]
-    by: str = ''
+    counted_by: str = ''
 
 
 def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsage]:

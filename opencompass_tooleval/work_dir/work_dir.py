@@ -1,4 +1,4 @@
-"""Finds and reads the files of a working directory of OpenCompass. Imports no OpenCompass."""
+"""Finds and reads files of a working directory of OpenCompass and those beside a result. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
 
 _ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
@@ -188,3 +189,40 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
     about = (line for line in reversed(lines) if dataset in line)
     named = (line.strip() for line in about if name.search(line) and _ERROR.search(line))
     return next(named, '') or (_last_words(lines) if ended else '')
+
+
+@dataclass(frozen=True)
+class ResultPlace:
+    """Place of one result: ``WORK_DIR/results/MODEL/DATASET.json``.
+
+    Attributes:
+        work: The run.
+        model: The model's abbr.
+        dataset: The data set's abbr.
+    """
+
+    work: WorkDir
+    model: str
+    dataset: str
+
+    @classmethod
+    def at(cls, path: Path) -> ResultPlace | None:
+        """Returns the place of a result from its path without extension; None if that is no path of a run."""
+        return cls(WorkDir(path.parents[2]), path.parent.name, path.name) if len(path.parents) > 2 else None
+
+    @classmethod
+    def of(cls, evaluator: object) -> ResultPlace | None:
+        """Returns the place of an evaluator's result; None outside OpenCompass's task, which sets that place."""
+        path = getattr(evaluator, '_out_dir', None)
+        return cls.at(Path(path)) if path else None
+
+    def recorded_shapes(self) -> list[str | None]:
+        """Returns the published shape of each recorded answer, in the data's order; None for answers of a model."""
+        rows = self.work.prediction_rows(self.model, self.dataset)
+        return [row.get(RECORDED_SHAPE) if isinstance(row, dict) else None for row in rows]
+
+    def other_models(self) -> list[str]:
+        """Returns the other models of the run that answer the same data set, completely or in part."""
+        name = re.compile(rf'(?:tmp_)?{shard_pattern(self.dataset)}\.jsonl?')
+        files = (self.work.path / 'predictions').glob('*/*')
+        return sorted({file.parent.name for file in files if name.fullmatch(file.name)} - {self.model})

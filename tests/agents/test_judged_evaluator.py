@@ -117,7 +117,7 @@ def test_solved_rate_says_whose_judgement_it_is(scripted: Callable[..., dict[str
     judged = result['breakdown']['judged']
     assert judged['unjudged'] == 0
     assert judged['solved']['rates'] == pytest.approx([40.0] * 4)
-    assert judged['solved']['by'] == {
+    assert judged['solved']['decided_by'] == {
         'check_answer_status': 8,
         'parse_answer_status': 4,
         'no_finish': 4,
@@ -154,7 +154,13 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
 
     answers = [trajectory('Delft.'), trajectory('Haarlem.')]
     first = ToolEvalAgentJudgedEvaluator(
-        SUBSET, scripted(says), judged=kinds, judgements_per_answer=2, reference=str(reference), rounds=2, orders='both'
+        SUBSET,
+        scripted(says),
+        judged=kinds,
+        judgements_per_answer=2,
+        reference=str(reference),
+        comparisons_per_answer=2,
+        answer_order='both',
     )
     first._out_dir = str(tmp_path / 'results' / 'model' / 'data')
     result = evaluate(first, answers)
@@ -165,8 +171,8 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
         100.0,
     ]
     assert (result['win_rate_half_ties'], result['tie_rate']) == (50.0, 100.0)
-    won = {'win': 0, 'tie': 2, 'loss': 0, 'no_reference': 0, 'rounds': 4, 'drawn_rounds': 0}
-    assert result['breakdown']['judged']['win'] == {**won, 'by': {'select_better_answer': 4}}
+    won = {'win': 0, 'tie': 2, 'loss': 0, 'no_reference': 0, 'comparisons': 4, 'drawn_comparisons': 0}
+    assert result['breakdown']['judged']['win'] == {**won, 'decided_by': {'select_better_answer': 4}}
     assert result['provenance']['reference'] == str(reference)
     file = tmp_path / 'results' / 'model' / 'data_judgements.jsonl'
     second = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judged=kinds)
@@ -341,7 +347,11 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
     for source in SOURCES:
         judged = of_trajectory(task(0), trajectory(source=source))
         reference = of_trajectory(task(0), trajectory('Leiden.', source))
-        asked = judgings([judged], {'q0': reference}, JudgeSettings(('solved', 'pass', 'win', 'success'), 1, rounds=1))
+        asked = judgings(
+            [judged],
+            {'q0': reference},
+            JudgeSettings(('solved', 'pass', 'win', 'success'), 1, comparisons_per_answer=1),
+        )
         for place, judging in asked.items():
             wanted = 'Unsolved' if 'win' in place else 'Unsure'
             for item in run(

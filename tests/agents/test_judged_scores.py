@@ -108,10 +108,12 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     assert 26 < rates['win_rate'] < 37 and rates['win_rate_half_ties'] == pytest.approx(50, abs=3)
     assert rates['win_rate_half_ties'] == pytest.approx(rates['win_rate'] + rates['tie_rate'] / 2)
     counted = breakdown(judged)['win']
-    assert (counted['no_reference'], counted['rounds'], counted['drawn_rounds']) == (10, 390 * 4, 390 * 4)
-    assert counted['by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
+    assert (counted['no_reference'], counted['comparisons'], counted['drawn_comparisons']) == (10, 390 * 4, 390 * 4)
+    assert (
+        counted['decided_by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
+    )
     line = next(line for line in judged_lines(judged, 'j') if line.startswith('against'))
-    assert '10 of the wins since it has no answer; 1560 of 1560 rounds drawn' in line
+    assert '10 of the wins since it has no answer; 1560 of 1560 comparisons drawn' in line
 
 
 def test_judgements_of_no_task_are_an_error() -> None:
@@ -163,10 +165,16 @@ def test_failures_of_the_server_are_not_judged() -> None:
 
 @pytest.mark.parametrize(
     'settings',
-    [{'kinds': ('best',)}, {'kinds': ()}, {'judgements_per_answer': 0}, {'rounds': 1_001}, {'orders': 'mine'}],
+    [
+        {'kinds': ('best',)},
+        {'kinds': ()},
+        {'judgements_per_answer': 0},
+        {'comparisons_per_answer': 1_001},
+        {'answer_order': 'odd'},
+    ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'judged|judgements_per_answer and rounds|orders'):
+    with pytest.raises(ValueError, match=r'judged|judgements_per_answer and comparisons_per_answer|answer_order'):
         JudgeSettings(**settings)
 
 

@@ -88,7 +88,15 @@ def test_the_published_preference_comes_out() -> None:
     judged = judge_answers(list(answers(CANDIDATE).values()), preferences(), ('win',))
     assert (mean(judged, 'win_rate'), breakdown(judged)['win']) == (
         100.0,
-        {'win': 3, 'tie': 0, 'loss': 0, 'no_reference': 0, 'rounds': 9, 'drawn_rounds': 0, 'by': {'published': 9}},
+        {
+            'win': 3,
+            'tie': 0,
+            'loss': 0,
+            'no_reference': 0,
+            'comparisons': 9,
+            'drawn_comparisons': 0,
+            'decided_by': {'published': 9},
+        },
     )
     turned = judge_answers(list(answers(REFERENCE).values()), preferences(REFERENCE), ('win',))
     assert [breakdown(turned)['win'][name] for name in ('win', 'tie', 'loss')] == [0, 0, 3]
@@ -119,7 +127,7 @@ def test_a_judge_that_says_the_same_gives_the_same() -> None:
         model = REFERENCE if '/reference/' in item.id else CANDIDATE
         return status(statuses[model][query_id][int(number)].value)
 
-    settings = JudgeSettings(('solved', 'win'), judgements_per_answer=3, rounds=3)
+    settings = JudgeSettings(('solved', 'win'), judgements_per_answer=3, comparisons_per_answer=3)
     found: dict[Any, Any] = {}
     for place, judging in judgings(list(candidates.values()), reference, settings).items():
         found[place], questions = run(judging, says)
@@ -127,7 +135,7 @@ def test_a_judge_that_says_the_same_gives_the_same() -> None:
     judgements = collected(list(candidates.values()), reference, found)
     judged = judge_answers(list(candidates.values()), judgements, ('solved', 'win'))
     assert (mean(judged, 'solved_rate'), mean(judged, 'win_rate')) == (100.0, 100.0)
-    by = breakdown(judged)['win']['by']
+    by = breakdown(judged)['win']['decided_by']
     assert by == {'select_better_answer': 6, 'only_solved': 3}
     assert not any('588/reference' in item.id for item in asked)  # it has no Finish
     assert [judgement.id for judgement in judgements] == ['588', '608', '1073']

@@ -69,22 +69,24 @@ def test_the_same_words_by_another_way_are_not_the_same() -> None:
 
 
 @pytest.mark.parametrize('rounds', [1, 2, 3, 4])
-@pytest.mark.parametrize('orders', ['both', 'random'])
+@pytest.mark.parametrize('answer_order', ['both', 'random'])
 @pytest.mark.parametrize('taste', ['candidate', 'reference', 'first', 'second'])
-def test_rounds_by_brute_force(rounds: int, orders: str, taste: str) -> None:
+def test_rounds_by_brute_force(rounds: int, answer_order: str, taste: str) -> None:
     """A judge with a taste for an answer, or for a place: what it prefers is counted again by hand."""
     for query_id in map(str, range(20)):
         candidate, reference = answer('Own: Delft.', query_id), answer('Reference: Leiden.', query_id)
         index = '1' if taste == 'second' else '0'
         found = [
-            run(judge_round(candidate, reference, number, orders, seed=7), judge('Solved', 'Solved', index, taste))[0]
+            run(
+                judge_round(candidate, reference, number, answer_order, seed=7), judge('Solved', 'Solved', index, taste)
+            )[0]
             for number in range(rounds)
         ]
         counts: Counter[str] = Counter()
         for number in range(rounds):
             first, second = (
                 ('reference', 'candidate')
-                if reference_first(query_id, number, orders, 7)
+                if reference_first(query_id, number, answer_order, 7)
                 else ('candidate', 'reference')
             )
             counts[{'first': first, 'second': second}.get(taste, taste)] += 1
@@ -100,7 +102,7 @@ def test_rounds_by_brute_force(rounds: int, orders: str, taste: str) -> None:
         worth = points(found)
         assert worth['win_rate'] == float(wanted == 'win') and worth['tie_rate'] == float(wanted == 'tie')
         assert worth['win_rate_half_ties'] == {'win': 1, 'tie': 0.5, 'loss': 0}[wanted]
-        if orders == 'both' and rounds % 2 == 0 and taste in ('first', 'second'):
+        if answer_order == 'both' and rounds % 2 == 0 and taste in ('first', 'second'):
             assert wanted == 'tie'  # a judge that looks at the place alone prefers nobody
 
 

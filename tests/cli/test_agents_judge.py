@@ -63,9 +63,9 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
         reference,
         '--judgements-per-answer',
         2,
-        '--rounds',
+        '--comparisons-per-answer',
         2,
-        '--orders',
+        '--answer-order',
         'both',
     )
     done = tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options)
@@ -81,7 +81,7 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
         0,
         {'solved_rate': 100.0, 'win_rate': 12.5, 'win_rate_half_ties': 56.25, 'tie_rate': 87.5},
     )
-    assert (again['judge'], again['reference'], again['orders']) == ('the-judge', str(reference), 'both')
+    assert (again['judge'], again['reference'], again['answer_order']) == ('the-judge', str(reference), 'both')
     scored = tooleval('score', 'agents', 'toolbench_g1', RUNS, '--data', DATA, '--judgements', out, '--json', '-')
     assert scored.code == 0, scored.err
     result = json.loads(scored.out)
@@ -122,7 +122,7 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
         ((RUNS, '--out', out, '--judge', judge, '--judged', 'win'), '--judged win --reference FILE'),
         ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), '--judged win --reference FILE'),
         ((RUNS, '--out', out, '--judge', judge, '--judged', 'best'), 'it is some of solved, pass, win, success'),
-        ((RUNS, '--out', out, '--judge', judge, '--orders', 'mine'), "orders='mine'"),
+        ((RUNS, '--out', out, '--judge', judge, '--answer-order', 'odd'), "answer_order='odd'"),
         (
             (RUNS, '--out', out, '--judge', judge, '--judged', 'win', '--reference', empty),
             'answers none of the queries',

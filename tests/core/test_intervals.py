@@ -67,9 +67,9 @@ def test_it_is_scipys_percentile_interval(size: int, level: float) -> None:
         confidence_level=level,
         random_state=np.random.default_rng(7),
     ).confidence_interval
-    mine = interval_of(a, b, seed=7, level=level)
-    assert (mine.low, mine.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=1e-9)
-    assert mine.delta == pytest.approx(np.mean(b) - np.mean(a))
+    interval = interval_of(a, b, seed=7, level=level)
+    assert (interval.low, interval.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=1e-9)
+    assert interval.delta == pytest.approx(np.mean(b) - np.mean(a))
 
 
 def test_weights_are_a_ratio_of_sums_as_scipy_has_it() -> None:
@@ -88,9 +88,9 @@ def test_weights_are_a_ratio_of_sums_as_scipy_has_it() -> None:
         n_resamples=10000,
         random_state=np.random.default_rng(0),
     ).confidence_interval
-    mine = interval_of(a, b, weights.tolist())
-    assert (mine.low, mine.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=1e-9)
-    assert mine.delta == pytest.approx(np.average(b, weights=weights) - np.average(a, weights=weights))
+    interval = interval_of(a, b, weights.tolist())
+    assert (interval.low, interval.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=1e-9)
+    assert interval.delta == pytest.approx(np.average(b, weights=weights) - np.average(a, weights=weights))
 
 
 def test_pairing_narrows_the_interval() -> None:
@@ -183,10 +183,10 @@ def test_a_mean_of_data_sets_is_scipys_bootstrap_of_independent_samples() -> Non
         n_resamples=20000,
         random_state=np.random.default_rng(0),
     ).confidence_interval
-    mine = column_of(dict.fromkeys(known, 1 / 3), known, samples=20000)
-    assert (mine.low, mine.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=0.15)
+    interval = column_of(dict.fromkeys(known, 1 / 3), known, samples=20000)
+    assert (interval.low, interval.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=0.15)
     error = np.sqrt(sum(np.var(gain, ddof=1) / len(gain) for gain in gains)) / 3
-    assert mine.high - mine.low == pytest.approx(2 * 1.96 * error, rel=0.04)
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * error, rel=0.04)
 
 
 def test_data_sets_are_resampled_independently_even_if_they_are_alike() -> None:

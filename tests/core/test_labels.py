@@ -20,9 +20,9 @@ from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS as ULTRATO
 from opencompass_tooleval.core import result
 from opencompass_tooleval.core.labels import FAULTS, REASONS, SOURCES, explained, words_of_reason
 from opencompass_tooleval.core.metrics import all_metrics, words_of_metric
+from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.environments import observation
 from opencompass_tooleval.making.metrics import NAMES as MADE
-from opencompass_tooleval.work_dir.published_columns import published_columns
 
 PACKAGE = Path(opencompass_tooleval.__file__).parent
 JUDGED = metrics_of(KINDS)

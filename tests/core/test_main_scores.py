@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS as TEVAL
 from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS as ULTRATOOL
 from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics
-from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.core.tables import published_columns
 
 MAIN = {
     'teval instruct': ('json_args_em_metric', 'string_args_em_metric'),

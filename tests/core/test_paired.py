@@ -59,10 +59,10 @@ def test_a_score_that_is_no_mean_over_samples_has_no_pairs() -> None:
 
 def stepwise(steps: Sequence[Sequence[float | None]]) -> dict[str, Any]:
     """A result whose score is the mean over the steps of all records."""
-    flat = [value for mine in steps for value in mine if value is not None]
+    flat = [value for values in steps for value in values if value is not None]
     details = [
-        {'id': str(i), 'values': {'f1': 0.0}, 'steps': [{'values': {'f1': value}} for value in mine]}
-        for i, mine in enumerate(steps)
+        {'id': str(i), 'values': {'f1': 0.0}, 'steps': [{'values': {'f1': value}} for value in values]}
+        for i, values in enumerate(steps)
     ]
     return {'f1': 100 * sum(flat) / len(flat), 'details': details}
 

@@ -32,14 +32,14 @@ def result(values: Sequence[float | None], metric: str = 'name', **changes: Any)
 
 def stepwise(steps: Sequence[Sequence[float]]) -> dict[str, Any]:
     """A result as UltraTool has it: the score is the mean over the steps of all samples."""
-    flat = [value for mine in steps for value in mine]
+    flat = [value for values in steps for value in values]
     details = [
         {
             'id': str(i),
-            'values': {'local': sum(mine) / len(mine)},
-            'steps': [{'values': {'local': value}} for value in mine],
+            'values': {'local': sum(values) / len(values)},
+            'steps': [{'values': {'local': value}} for value in values],
         }
-        for i, mine in enumerate(steps)
+        for i, values in enumerate(steps)
     ]
     return {'local': 100 * sum(flat) / len(flat), 'details': details}
 

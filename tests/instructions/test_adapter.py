@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.teval.records import file_stem
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
-from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS, ULTRATOOL_VARIANTS
+from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_VARIANTS
 from tests.instructions.shared_data import DEMO
 
 SAME = ('record_id', 'record', 'gold_answer')

@@ -23,7 +23,7 @@ from opencompass_tooleval.instructions.instruct import (
     instruct_teval,
     instruct_toolset,
 )
-from opencompass_tooleval.instructions.variants import (
+from opencompass_tooleval.instructions.subsets import (
     TEVAL_VARIANTS,
     ULTRATOOL_BUILT_VARIANTS,
     ULTRATOOL_VARIANTS,

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, read_judgement
 from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed, judged_answers, read_judgements
-from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 
 class Placed:

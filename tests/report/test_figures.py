@@ -15,6 +15,7 @@ from opencompass_tooleval.agents.win import NO_REFERENCE
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
@@ -41,7 +42,6 @@ from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 
@@ -75,8 +75,8 @@ def teval_entries(model: str, shift: float) -> list[Scored]:
         'review_str': {'review_quality': 90},
     }
     return [
-        scored(model, f'tooleval-teval-{name}_v2', **{key: value - shift for key, value in mine.items()}, **errors)
-        for name, mine in scores.items()
+        scored(model, f'tooleval-teval-{name}_v2', **{key: value - shift for key, value in values.items()}, **errors)
+        for name, values in scores.items()
     ]
 
 
@@ -224,7 +224,11 @@ def test_the_judge_of_agents_is_a_caveat() -> None:
 
 def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
     """Against ToolBench's three published examples nearly every other query of a set is won."""
-    judged = {'judged': {'win': {'win': 98, 'tie': 1, 'loss': 1, NO_REFERENCE: 96, 'by': {'select_better_answer': 16}}}}
+    judged = {
+        'judged': {
+            'win': {'win': 98, 'tie': 1, 'loss': 1, NO_REFERENCE: 96, 'decided_by': {'select_better_answer': 16}}
+        }
+    }
     provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1'}
 
     def won(breakdown: Any) -> list[str]:
@@ -257,7 +261,9 @@ def ultratool_material() -> Material:
         'tool_usage': {'local_levenshtein': 50.0, 'json_rate': 60.0},
     }
     domains = {'breakdown': {'domains': {'Music': {'overall': 90.0}, 'Train': {'local_accuracy': 30.0}}}}
-    return material(*(scored('m', f'tooleval-ultratool-{name}_en', **mine, **domains) for name, mine in names.items()))
+    return material(
+        *(scored('m', f'tooleval-ultratool-{name}_en', **values, **domains) for name, values in names.items())
+    )
 
 
 def test_ultratool_golden() -> None:

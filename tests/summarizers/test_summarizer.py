@@ -17,11 +17,11 @@ from opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups i
 )
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.comparing import Side, compare
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 TIME = '20250101_000000'

@@ -63,4 +63,5 @@ BENCHMARK = Benchmark(
     sizes={(subset.name, None): subset.count for subset in TABLE},
     groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa_groups:tooleval_funcqa_summary_groups',),
     are_dialogues=True,
+    words={'cot': 'chain of thought', 'react': 'ReAct', 'easytool': 'EasyTool', 'fc': 'function calling'},
 )

@@ -66,4 +66,5 @@ BENCHMARK = Benchmark(
     origin="RestBench's files are in its authors' GitHub repository.",
     clone='git clone --depth 1 https://github.com/Yifan-Song793/RestGPT',
     sizes={(subset.name, None): subset.records for subset in TABLE},
+    words={'tmdb': 'TMDB', 'spotify': 'Spotify', 'fc': 'function calling'},
 )

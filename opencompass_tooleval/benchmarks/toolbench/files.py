@@ -63,4 +63,5 @@ BENCHMARK = Benchmark(
     clone='git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
     also_scored=('trajectories',),
     sizes={(subset.name, None): find_file(subset.data).records for subset in TABLE if subset.data},
+    words={'g1': 'G1', 'g2': 'G2', 'g3': 'G3', 'fc': 'function calling'},
 )

@@ -35,7 +35,7 @@ from opencompass_tooleval.data_path import instructions_provenance, resolve_data
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.models.gpus import ToolEvalDataset
-from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 
 def _gold_answer(record: Record) -> str:

@@ -110,4 +110,5 @@ BENCHMARK = Benchmark(
     groups=(
         'opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups:tooleval_ultratool_summary_groups',
     ),
+    words={'zh': 'Chinese', 'en': 'English'},
 )

@@ -13,14 +13,13 @@ from opencompass_tooleval.core.benchmark import VARIANTS, find_variant, records_
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.metrics import main_first, words_of_metric
 from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.tables import errors_of
+from opencompass_tooleval.core.tables import errors_of, published_columns
 from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
 from opencompass_tooleval.report.caveats import caveats_of, settings_of
 from opencompass_tooleval.report.figure import short_name, shown, slug
 from opencompass_tooleval.report.names import FAMILIES, MADE, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
 from opencompass_tooleval.work_dir.bundle import Bundle, BundleResult
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Settings = Mapping[str, Mapping[str, str]]

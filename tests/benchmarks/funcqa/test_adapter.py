@@ -16,8 +16,8 @@ from opencompass_tooleval.benchmarks.funcqa.subsets import METHODS
 from opencompass_tooleval.benchmarks.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
-from opencompass_tooleval.work_dir.published_columns import published_columns
 from tests.benchmarks.funcqa.support import INSTRUCTIONS as INSTRUCTED
 from tests.benchmarks.funcqa.support import INSTRUCTIONS_FILE as INSTRUCTIONS
 from tests.benchmarks.funcqa.support import drive

@@ -191,7 +191,9 @@ def test_the_published_judgements_against_numpy(tmp_path: Path, capsys: pytest.C
     result = json.loads(capsys.readouterr().out)
     assert (result['compared'], result['unnamed_answers']) == (1000, 0)
     for name, (label, _) in LABELS['planning'].items():
-        first, second = ([float(next(d[label] for d in row['eval'] if label in d)) for row in mine] for mine in rows)
+        first, second = (
+            [float(next(d[label] for d in row['eval'] if label in d)) for row in rows_of_file] for rows_of_file in rows
+        )
         assert result['correlations'][name] == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12), name
     agreement(files[0], files[0], json_out='-')
     assert json.loads(capsys.readouterr().out)['correlations'] == dict.fromkeys(LABELS['planning'], pytest.approx(1))

@@ -34,14 +34,14 @@ def locked_by(folder: Path, host: str) -> None:
 
 
 def test_jobs_of_a_runner_that_was_killed(testbed: Testbed, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    mine, others = parent(tmp_path / 'a'), parent(tmp_path / 'b')
-    job, other = submit(mine / 'run'), submit(others / 'run')
-    locked_by(mine / 'run', socket.gethostname())
+    killed, others = parent(tmp_path / 'a'), parent(tmp_path / 'b')
+    job, other = submit(killed / 'run'), submit(others / 'run')
+    locked_by(killed / 'run', socket.gethostname())
     testbed.wait_for('RUNNING')
-    cancel_leftovers(mine, Slurm(), patience=30)
+    cancel_leftovers(killed, Slurm(), patience=30)
     assert [row.split('_')[0] for row in testbed.queue()] == [other]
     assert f'scancel {job};' in caplog.text
-    assert list(mine.iterdir()) == []
+    assert list(killed.iterdir()) == []
 
 
 def test_jobs_of_a_runner_that_was_interrupted_and_has_removed_its_folder(testbed: Testbed, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset
 
 with read_base():
-    from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS
+    from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS
 
     from ..teval.tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
 

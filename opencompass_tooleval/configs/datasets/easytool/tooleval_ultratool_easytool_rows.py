@@ -5,7 +5,7 @@ from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolE
 from opencompass_tooleval.instructions.adapter import ToolEvalUltraToolEasyToolDataset
 
 with read_base():
-    from opencompass_tooleval.instructions.variants import ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+    from opencompass_tooleval.instructions.subsets import ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 
     from ..ultratool.tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
 

@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS, ULTRATOOL_VARIANTS
+    from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_VARIANTS
 
     from .tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
     from .tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
