@@ -48,6 +48,9 @@ PAGES = {
         _tool('crash', True),
         _tool('picture', True),
         _tool('unannotated', None),
+        _tool('hoard', None),
+        _tool('fill', None),
+        _tool('chatter', None),
     ],
 }
 
