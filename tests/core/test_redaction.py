@@ -6,7 +6,14 @@ from urllib.parse import quote
 
 import pytest
 
+from opencompass_tooleval.core import redaction
 from opencompass_tooleval.core.redaction import EXCERPT_CHARS, excerpt, redact, remember_headers, remember_keys
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a fresh process: earlier tests leave keys."""
+    monkeypatch.setattr(redaction, '_keys', set())
 
 
 def test_keys_of_configs_and_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
