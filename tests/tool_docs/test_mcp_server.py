@@ -17,7 +17,7 @@ from tests.mcp_servers.servers import NOTES, installed
 
 def test_the_tools_of_a_server() -> None:
     docs = load_docs('mcp', NOTES)
-    assert [doc.name for doc in docs][:3] == ['read_notes', 'add_note', 'clock'] and len(docs) == 13
+    assert [doc.name for doc in docs][:3] == ['read_notes', 'add_note', 'clock'] and len(docs) == 16
     (function,) = docs[1].functions
     (text,), (mark,) = function.required, function.optional
     assert (text.name, text.type, text.description, text.default) == ('text', 'string', 'One line.', ABSENT)
@@ -50,11 +50,11 @@ def test_schemas_that_cannot_be_read() -> None:
 def test_instructions_by_rule(tooleval: Command, tmp_path: Path) -> None:  # noqa: F811
     out = tmp_path / 'out.json'
     done = tooleval('easytool', 'generate', '--source', 'mcp', '--input', NOTES, '--model', 'template', '--out', out)
-    assert done.code == 0 and '13 of 13 tools' in done.out, done.err
+    assert done.code == 0 and '16 of 16 tools' in done.out, done.err
     assert json.loads(out.read_text())[1]['tool_name'] == 'add_note'
     done = tooleval('easytool', 'stats', '--source', 'mcp', '--input', NOTES, '--instructions', out, '--json', '-')
     stats = json.loads(done.out)
-    assert stats['tools'] == 13 and stats['input'] == 'python' and stats['after'] < stats['before']
+    assert stats['tools'] == 16 and stats['input'] == 'python' and stats['after'] < stats['before']
 
 
 def test_a_server_that_is_not_there_is_one_line(tooleval: Command, tmp_path: Path) -> None:  # noqa: F811
