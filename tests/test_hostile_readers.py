@@ -1,4 +1,4 @@
-"""Every reader of outside text, on 200,000 characters of each kind: a second at most, whatever it makes of them.
+"""Every reader of outside text needs time in proportion to the text, whatever kind of text it is.
 
 Outside text is what a model, a judge, a log, a data file or a person's own file says. A module that matches patterns
 has its readers in :data:`READERS`, or stands in :data:`WITHOUT_OUTSIDE_TEXT` with the reason.
@@ -107,12 +107,12 @@ PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
 DEMO = PACKAGE / 'demo'
 
 
-def _filled(unit: str) -> str:
-    return (unit * (MAX_CHARS // len(unit) + 1))[:MAX_CHARS]
+def _filled(unit: str, length: int) -> str:
+    return (unit * (length // len(unit) + 1))[:length]
 
 
-def _mixed(alphabet: str) -> str:
-    return ''.join(random.Random(0).choices(alphabet, k=MAX_CHARS))
+def _mixed(alphabet: str, length: int) -> str:
+    return ''.join(random.Random(0).choices(alphabet, k=length))
 
 
 BLANKS, QUOTES, BRACKETS, MARKS = ' \t\n\r', '\'"`“”', '[]{}()<>', ':：,，.。=|/\\-*#_'
@@ -123,21 +123,28 @@ WORDS = (
     'GET /', '/a/', '<think>', '</think>', '<|channel|>', '\\"', '\\boxed{', 'Option ', 'http://', '1. ', '**', '10^',
     '\\frac{1}', '[a](', '${',
 )  # fmt: skip
-TEXTS: Mapping[str, str] = {
-    **{f'only {unit!r}': _filled(unit) for unit in (*BLANKS, *QUOTES, *BRACKETS, *MARKS, *LETTERS, *DIGITS)},
-    **{f'repeated {unit!r}': _filled(unit) for unit in WORDS},
-    'mixed blanks': _mixed(BLANKS),
-    'mixed quotes': _mixed(QUOTES),
-    'mixed brackets': _mixed(BRACKETS),
-    'mixed blanks and letters': _mixed(BLANKS + 'ab'),
-    'mixed digits and marks': _mixed('0123456789' + MARKS),
-    'mixed JSON': _mixed('[]{}":, 1a'),
-    'mixed everything': _mixed(BLANKS + QUOTES + BRACKETS + MARKS + 'abcABC0123我'),
-    'blanks between letters': 'a' + ' ' * (MAX_CHARS - 2) + 'a',
-    'blanks between brackets': '[' + ' ' * (MAX_CHARS - 2) + ']',
-    'a long string': '"' + 'a' * (MAX_CHARS - 2) + '"',
-    'a long value': '{"answer": "' + 'a' * (MAX_CHARS - 14) + '"}',
-}
+
+
+@cache
+def texts(length: int) -> Mapping[str, str]:
+    """Returns the name of each kind of text -> a text of so many characters."""
+    return {
+        **{
+            f'only {unit!r}': _filled(unit, length) for unit in (*BLANKS, *QUOTES, *BRACKETS, *MARKS, *LETTERS, *DIGITS)
+        },
+        **{f'repeated {unit!r}': _filled(unit, length) for unit in WORDS},
+        'mixed blanks': _mixed(BLANKS, length),
+        'mixed quotes': _mixed(QUOTES, length),
+        'mixed brackets': _mixed(BRACKETS, length),
+        'mixed blanks and letters': _mixed(BLANKS + 'ab', length),
+        'mixed digits and marks': _mixed('0123456789' + MARKS, length),
+        'mixed JSON': _mixed('[]{}":, 1a', length),
+        'mixed everything': _mixed(BLANKS + QUOTES + BRACKETS + MARKS + 'abcABC0123我', length),
+        'blanks between letters': 'a' + ' ' * (length - 2) + 'a',
+        'blanks between brackets': '[' + ' ' * (length - 2) + ']',
+        'a long string': '"' + 'a' * (length - 2) + '"',
+        'a long value': '{"answer": "' + 'a' * (length - 14) + '"}',
+    }
 
 
 @dataclass(frozen=True)
@@ -590,9 +597,10 @@ def one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, '_keys', {'sk-0123456789'})
 
 
+@pytest.mark.parametrize('length', [50_000, pytest.param(MAX_CHARS, marks=pytest.mark.long)])
 @pytest.mark.parametrize('name', READERS)
-def test_texts_are_read_in_linear_time(name: str) -> None:
-    for kind, text in TEXTS.items():
+def test_texts_are_read_in_linear_time(name: str, length: int) -> None:
+    for kind, text in texts(length).items():
         in_linear_time(READERS[name].read, text, text[: len(text) // 2] if kind.startswith('mixed') else None)
 
 
