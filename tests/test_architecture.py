@@ -20,6 +20,7 @@ LAYERS = {
     'mcp_servers': 2,
     'tool_docs': 3,
     'data_path': 3,
+    'traces': 3,
     'report': 3,
     'models': 4,
     'exports': 5,

@@ -31,6 +31,7 @@ from tests.conftest import ROOT, start_server
 from tests.forked import run_opencompass, run_python
 from tests.instructions.test_generate_command import SCRIPT
 from tests.models.api.scripted_server import KEY, Script, serving
+from tests.traces.test_openai_chat import WEATHER, WHOLE
 
 PACKAGE = ROOT / 'opencompass_tooleval'
 CONFIGS, DEMO = PACKAGE / 'configs', PACKAGE / 'demo'
@@ -147,6 +148,7 @@ def lay_out_answers(folder: Path) -> None:
     for row in runs.values():
         row['answer']['final_answer'] = json.dumps({'return_type': 'give_answer', 'final_answer': 'Another.'})
     (folder / 'OTHER.json').write_text(json.dumps(runs), encoding='utf-8')
+    (folder / 'chat.jsonl').write_text(json.dumps({'messages': WHOLE, 'tools': [WEATHER]}), encoding='utf-8')
 
 
 MODEL = """

@@ -63,6 +63,7 @@ _READERS = {
     'teval': f'{_ROOM}.records_teval:read_teval_tasks',
     'toolbench': f'{_ROOM}.records_toolbench:read_toolbench_tasks',
     'ultratool': f'{_ROOM}.records_ultratool:read_ultratool_tasks',
+    'traces': f'{_ROOM}.records_traces:read_traces_tasks',
 }
 """Format -> its reader: file, subset and a list for errata -> tasks. By name, since T-Eval's is slow to import."""
 find_subset = TABLE.find

@@ -58,6 +58,20 @@ _ULTRATOOL: dict[str, object] = {
     'metrics': _AGAINST_CALLS,
 }
 
+_TRACES: dict[str, object] = {
+    'name': 'traces',
+    'format': 'traces',
+    'language': 'EN',
+    'folder': 'data/traces',
+    'file': 'tasks.jsonl',
+    'bank': 'data/traces/responses.bank',
+    'instructions': 'data/easytool/traces.json',
+    'stateful_tools': None,
+    'tasks': 0,
+    'calls': 0,
+    'metrics': ('finish_rate', *_WASTE),
+}
+
 SUBSETS: tuple[dict[str, object], ...] = (
     _TEVAL,
     {
@@ -92,6 +106,13 @@ SUBSETS: tuple[dict[str, object], ...] = (
         'file': 'English-dataset/test.json',
         'instructions': 'data/easytool/ultratool_en.json',
     },
+    _TRACES,
+    {
+        **_TRACES,
+        'name': 'traces_open',
+        'folder': 'data/traces/recorded/traces_open',
+        'metrics': ('finish_rate', 'repeated_call_rate', 'repeated_after_error_rate'),
+    },
 )
 
 LOOPS = (
@@ -119,6 +140,12 @@ LOOPS = (
     },
     {
         'format': 'ultratool',
+        'name': 'fc',
+        'instructed': False,
+        'options': {'loop': 'function_calling', 'stop_on': 'text'},
+    },
+    {
+        'format': 'traces',
         'name': 'fc',
         'instructed': False,
         'options': {'loop': 'function_calling', 'stop_on': 'text'},

@@ -67,7 +67,11 @@ class ListOptionsCommand(TyperCommand):
 
 
 def command_group(
-    summaries: Mapping[str, str], load: Callable[[str], Command], default: str = '', **settings: Any
+    summaries: Mapping[str, str],
+    load: Callable[[str], Command],
+    default: str = '',
+    takes_words: bool = False,
+    **settings: Any,
 ) -> typer.Typer:
     """Builds a group of commands.
 
@@ -75,13 +79,15 @@ def command_group(
         summaries: Name of a command -> its help; in the order of the help.
         load: Name -> the function, or a group of commands; called when the command is.
         default: The command that options directly after the group's name belong to; ``''`` for none.
+        takes_words: True if words that name no command belong to it too.
         **settings: Of :class:`typer.Typer`.
     """
 
     class Group(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             is_option = bool(default and args) and args[0].startswith('-') and args[0] != '--help'
-            return super().parse_args(ctx, [default, *args] if is_option else args)
+            is_word = bool(takes_words and args) and not args[0].startswith('-') and args[0] not in summaries
+            return super().parse_args(ctx, [default, *args] if is_option or is_word else args)
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name, command, rest = super().resolve_command(ctx, args)

@@ -32,7 +32,7 @@ COMMANDS = {
     'compare': ('compare:compare_models', 'Two models side by side, with 95% intervals, and where they differ.'),
     'gate': ('gate:run_gate', 'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.'),
     'export': ('exchange:export_run', 'Write a run to files to publish, or for another program.'),
-    'import': ('exchange:import_run', 'Make a run of published predictions, to score it.'),
+    'import': ('main:import_app', 'Make a run of published predictions, or of recorded conversations, to score it.'),
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
     'leaderboard': ('main:leaderboard_app', 'A leaderboard as a static site, from bundles of results.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
@@ -64,6 +64,14 @@ LEADERBOARD = {
     'add': ('leaderboard:add_bundles', 'Check bundles and copy them into a folder, where none is ever changed.'),
 }
 
+IMPORT = {
+    'predictions': ('exchange:import_run', 'Make a run of what tooleval export wrote; the name may be left out.'),
+    'traces': (
+        'import_traces:import_traces',
+        'Make tasks, runs and a bank of recorded conversations: chat logs, Inspect, OpenTelemetry.',
+    ),
+}
+
 MAKE = {
     'tasks': ('make_tasks:make_tasks', 'Have tasks written and solved by models; run it again to go on after a kill.'),
     'check': ('make_check:check_made_set', 'What a made set is worth; exits with 1 where a threshold is missed.'),
@@ -91,7 +99,9 @@ BANK = {
 }
 
 
-def _group(table: dict[str, tuple[str, str]], help: str, default: str = '', **more: bool) -> typer.Typer:
+def _group(
+    table: dict[str, tuple[str, str]], help: str, default: str = '', takes_words: bool = False, **more: bool
+) -> typer.Typer:
     def load(name: str) -> Command:
         module, _, function = table[name][0].partition(':')
         command = getattr(importlib.import_module(f'opencompass_tooleval.cli.{module}'), function)
@@ -99,7 +109,7 @@ def _group(table: dict[str, tuple[str, str]], help: str, default: str = '', **mo
         return command_or_group
 
     summaries = {name: summary for name, (_, summary) in table.items()}
-    return command_group(summaries, load, default, help=help, pretty_exceptions_enable=False, **more)
+    return command_group(summaries, load, default, takes_words, help=help, pretty_exceptions_enable=False, **more)
 
 
 app = _group(
@@ -108,6 +118,7 @@ app = _group(
 build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
 leaderboard_app = _group(LEADERBOARD, COMMANDS['leaderboard'][1], add_completion=False)
+import_app = _group(IMPORT, COMMANDS['import'][1], 'predictions', True, add_completion=False)
 make_app = _group(MAKE, COMMANDS['make'][1], 'tasks', add_completion=False)
 agents_app = _group(AGENTS, COMMANDS['agents'][1], add_completion=False)
 bank_app = _group(BANK, AGENTS['bank'][1], add_completion=False)

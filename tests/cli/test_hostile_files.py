@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.records_traces import read_traces_tasks
 from opencompass_tooleval.benchmarks.funcqa.logs import load_log as load_funcqa_log
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
@@ -31,6 +32,7 @@ from opencompass_tooleval.environments.call_log import logged_tools, read_call_l
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
+from opencompass_tooleval.traces.reading import read_traces
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import holder_of
 from opencompass_tooleval.work_dir.progress import look
@@ -140,6 +142,9 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'predictions': read_predictions,
     'journal': lambda file: Journal(file).restore(),
     'lock': holder_of,
+    'traces': lambda file: read_traces([file]),
+    'traces, zipped': lambda file: read_traces([file.rename(file.with_suffix('.eval'))]),
+    'tasks of traces': lambda file: read_traces_tasks(file, 'traces', []),
     'log of calls': lambda file: [*read_call_log(file, 'a'), *logged_tools(file)],
     'result': _looks('results/m/d.json'),
     'predictions of a run': _looks('predictions/m/d.json'),

@@ -11,6 +11,7 @@ _first = {
     'toolbench': [*_judged, 'call_f1', 'finish_rate'],
     'teval': _against_calls,
     'ultratool': _against_calls,
+    'traces': ['finish_rate'],
 }
 _loops = [
     [_loop['format'], f'{_loop["name"]}{_variant}']

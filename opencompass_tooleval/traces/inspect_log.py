@@ -1,0 +1,189 @@
+"""Logs of Inspect (``inspect_ai``), version 2: ``.json``, or ``.eval``, a zip of JSON files, one per sample."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, make_call
+from opencompass_tooleval.core.usage import Usage, total_usage, whole_number
+from opencompass_tooleval.traces.conversation import Conversation, make_message, text_of, tool_schemas
+
+MAX_PART = 1 << 26
+"""Maximum number of bytes of one sample, decompressed."""
+MAX_ALL = 1 << 32
+"""Maximum number of bytes of all samples of a log, decompressed."""
+
+_ZSTD = 93
+"""Inspect's compression; :mod:`zipfile` has it from Python 3.14 on."""
+_HEADERS = ('header.json', '_journal/start.json')
+_ATTACHED = 'attachment://'
+_MAX_PARTS = 100_000
+_ERRORS = {'parsing': 'wrong_arguments', 'unknown': 'tool_error'}
+"""Inspect's types of errors -> ours; the others keep their names."""
+_MAX_DEPTH = 20
+_MOST_SECONDS = 1e9
+
+
+def is_log(value: Any) -> bool:
+    """Tests if a JSON value is a log."""
+    return isinstance(value, dict) and isinstance(value.get('eval'), dict) and 'version' in value
+
+
+def log_parts(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yields name and JSON value of each sample of an ``.eval`` log, after ``''`` and its header.
+
+    A part that cannot be read is a :class:`ValueError` in place of its value.
+
+    Raises:
+        DataError: It is no such log.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive, file.open('rb') as raw:
+            infos = {info.filename: info for info in archive.infolist()[:_MAX_PARTS]}
+            header = next((infos[name] for name in _HEADERS if name in infos), None)
+            if header is None:
+                raise DataError(file, 'the zip is no log of Inspect: it has no header.json')
+            samples = [info for name, info in infos.items() if name.startswith('samples/') and name.endswith('.json')]
+            left = MAX_ALL
+            for info in (header, *samples):
+                value: Any
+                try:
+                    content = _content(archive, raw, info)
+                    left -= len(content)
+                    value = load_json(content, bounded=True)
+                except (
+                    ValueError,
+                    OSError,
+                    zipfile.BadZipFile,
+                    RuntimeError,
+                    EOFError,
+                    zlib.error,
+                    struct.error,
+                ) as error:
+                    value = error if isinstance(error, ValueError) else ValueError(str(error))
+                    left -= MAX_PART  # it may have been decompressed in part
+                if left < 0:
+                    raise DataError(file, f'the log has more than {MAX_ALL} bytes')
+                yield '' if info is header else info.filename, value
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataError(file, f'the zip cannot be read ({error})') from error
+
+
+def _content(archive: zipfile.ZipFile, raw: Any, info: zipfile.ZipInfo) -> bytes:
+    """Decompresses a part, up to a bound: sizes in a zip may be lies."""
+    if info.compress_type != _ZSTD:
+        with archive.open(info) as part:
+            content = part.read(MAX_PART + 1)
+    else:
+        import pyarrow
+
+        raw.seek(info.header_offset)
+        name_length, extra_length = struct.unpack('<26xHH', raw.read(30))
+        raw.seek(name_length + extra_length, 1)
+        packed = raw.read(min(info.compress_size, MAX_PART))
+        with pyarrow.input_stream(pyarrow.BufferReader(packed), compression='zstd') as part:
+            content = part.read(MAX_PART + 1)
+    if len(content) > MAX_PART:
+        raise ValueError(f'it has more than {MAX_PART} bytes')
+    return bytes(content)
+
+
+def read_sample(sample: Any, header: Mapping[str, Any], place: str) -> Conversation:
+    """Reads a sample.
+
+    Args:
+        sample: JSON values of the sample.
+        header: The log without its samples.
+        place: Name of the sample.
+
+    Raises:
+        ValueError: It is no sample.
+    """
+    if not isinstance(sample, dict) or not isinstance(sample.get('messages'), list):
+        raise ValueError("the sample has no list 'messages'")
+    attached = sample.get('attachments')
+    attachments = attached if isinstance(attached, dict) else {}
+    errors: dict[str, str] = {}
+    messages = tuple(_message(raw, errors) for raw in _resolved(sample['messages'], attachments))
+    output, spec = sample.get('output'), header.get('eval')
+    models = [part.get('model') for part in (output, spec) if isinstance(part, dict)]
+    scores = sample.get('scores')
+    return Conversation(
+        place,
+        messages,
+        _tools(sample.get('events'), attachments),
+        next((model for model in models if isinstance(model, str) and model), ''),
+        _usage(sample),
+        errors,
+        {name: one.get('value') for name, one in scores.items() if isinstance(one, dict)}
+        if isinstance(scores, dict)
+        else {},
+    )
+
+
+def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any:
+    """Replaces references to attachments by their texts."""
+    if isinstance(value, str) and value.startswith(_ATTACHED):
+        return attachments.get(value.removeprefix(_ATTACHED), value)
+    if depth == _MAX_DEPTH:
+        return value
+    if isinstance(value, list):
+        return [_resolved(item, attachments, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {key: _resolved(item, attachments, depth + 1) for key, item in value.items()}
+    return value
+
+
+def _message(raw: Any, errors: dict[str, str]) -> Message:
+    if not isinstance(raw, dict):
+        raise ValueError('a message is no object')
+    calls = raw.get('tool_calls')
+    made = [
+        make_call(call.get('function'), call.get('arguments'), call.get('id'))
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict)
+    ]
+    text, call_id, error = text_of(raw.get('content')), raw.get('tool_call_id'), raw.get('error')
+    if raw.get('role') == TOOL and isinstance(error, dict):
+        kind = str(error.get('type') or 'unknown')[:MAX_NAME_CHARS]
+        text = text or text_of(error.get('message'))
+        if isinstance(call_id, str):
+            errors[call_id[:MAX_NAME_CHARS]] = _ERRORS.get(kind, kind)
+    return make_message(raw.get('role'), text, made, call_id)
+
+
+def _tools(events: Any, attachments: Mapping[str, Any]) -> Any:
+    """Returns the tools of all requests to models; None without a recorded request."""
+    asked = [
+        event
+        for event in (events if isinstance(events, list) else ())
+        if isinstance(event, dict) and event.get('event') == 'model' and isinstance(event.get('tools'), list)
+    ]
+    if not asked:
+        return None
+    return tool_schemas(_resolved([tool for event in asked for tool in event['tools']], attachments))
+
+
+def _usage(sample: Mapping[str, Any]) -> Usage | None:
+    spent, seconds = sample.get('model_usage'), sample.get('total_time')
+    rows = [row for row in spent.values() if isinstance(row, dict)] if isinstance(spent, dict) else []
+    total = total_usage(map(_tokens, rows))
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    time = float(seconds) if is_number and 0 <= seconds < _MOST_SECONDS else None  # type: ignore[arg-type,operator]
+    if total is None and time is None:
+        return None
+    tokens = total or Usage()
+    return Usage(tokens.prompt, tokens.completion, seconds=time)
+
+
+def _tokens(row: Mapping[str, Any]) -> Usage:
+    parts = [whole_number(row.get(f'input_tokens{part}')) for part in ('', '_cache_read', '_cache_write')]
+    return Usage(None if parts[0] is None else sum(filter(None, parts)), whole_number(row.get('output_tokens')))
