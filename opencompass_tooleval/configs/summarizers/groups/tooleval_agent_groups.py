@@ -34,8 +34,7 @@ _rest = {_s['name']: [_m for _m in _s['metrics'] if _m not in _first[f'{_s["form
 _rows = [
     [f'tooleval-{_subset["name"]}-agent-{_loop}', _m]
     for _subset in SUBSETS
-    for _format, _loop in _loops
-    if _format == _subset['format']
+    for _format, _loop in [_pair for _pair in _loops if _pair[0] == _subset['format']]
     for _m in [*_first[f'{_format}'], *_rest[_subset['name']]]
 ]
 tooleval_agent_rows = [*_rows, *[[f'tooleval-toolbench-{_name}', _m] for _name, _m in _means]]
