@@ -148,8 +148,6 @@ def lay_out_answers(folder: Path) -> None:
     for row in runs.values():
         row['answer']['final_answer'] = json.dumps({'return_type': 'give_answer', 'final_answer': 'Another.'})
     (folder / 'OTHER.json').write_text(json.dumps(runs), encoding='utf-8')
-    (folder / 'data' / 'traces').mkdir()
-    (folder / 'data' / 'traces' / 'tasks.jsonl').write_text('{"id": "1", "query": "Is it?", "tools": []}', 'utf-8')
     (folder / 'chat.jsonl').write_text(json.dumps({'messages': WHOLE, 'tools': [WEATHER]}), encoding='utf-8')
 
 

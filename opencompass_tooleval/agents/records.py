@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from opencompass_tooleval.agents.errata import Erratum
 from opencompass_tooleval.agents.metrics import METRICS
-from opencompass_tooleval.agents.subsets import SUBSETS
+from opencompass_tooleval.agents.subsets import SUBSETS, TRACES
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
 from opencompass_tooleval.core.subset_names import SubsetRow, Table
@@ -56,7 +56,7 @@ class Data:
 
 
 TABLE = Table(Subset, SUBSETS, 'agents')
-""":data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed."""
+""":data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed: the published data."""
 
 _ROOM = __name__.rpartition('.')[0]
 _READERS = {
@@ -66,7 +66,7 @@ _READERS = {
     'traces': f'{_ROOM}.records_traces:read_traces_tasks',
 }
 """Format -> its reader: file, subset and a list for errata -> tasks. By name, since T-Eval's is slow to import."""
-find_subset = TABLE.find
+find_subset = Table(Subset, (*SUBSETS, *TRACES), 'agents').find
 
 
 def data_file(name: str, version: str | None = None) -> str:

@@ -58,20 +58,6 @@ _ULTRATOOL: dict[str, object] = {
     'metrics': _AGAINST_CALLS,
 }
 
-_TRACES: dict[str, object] = {
-    'name': 'traces',
-    'format': 'traces',
-    'language': 'EN',
-    'folder': 'data/traces',
-    'file': 'tasks.jsonl',
-    'bank': 'data/traces/responses.bank',
-    'instructions': 'data/easytool/traces.json',
-    'stateful_tools': None,
-    'tasks': 0,
-    'calls': 0,
-    'metrics': ('finish_rate', *_WASTE),
-}
-
 SUBSETS: tuple[dict[str, object], ...] = (
     _TEVAL,
     {
@@ -106,14 +92,31 @@ SUBSETS: tuple[dict[str, object], ...] = (
         'file': 'English-dataset/test.json',
         'instructions': 'data/easytool/ultratool_en.json',
     },
+)
+
+_TRACES: dict[str, object] = {
+    **_TEVAL,
+    'name': 'traces',
+    'format': 'traces',
+    'folder': '',
+    'file': 'tasks.jsonl',
+    'bank': None,
+    'instructions': '',
+    'stateful_tools': None,
+    'tasks': 0,
+    'calls': 0,
+    'metrics': ('finish_rate', *_WASTE),
+}
+
+TRACES = (
     _TRACES,
     {
         **_TRACES,
         'name': 'traces_open',
-        'folder': 'data/traces/recorded/traces_open',
         'metrics': ('finish_rate', 'repeated_call_rate', 'repeated_after_error_rate'),
     },
 )
+"""Rows of what ``tooleval import traces`` writes, with known and with unknown offered tools. No published data."""
 
 LOOPS = (
     {'format': 'teval', 'name': 'react', 'instructed': False, 'options': {'loop': 'react', 'max_steps': 20}},
@@ -140,12 +143,6 @@ LOOPS = (
     },
     {
         'format': 'ultratool',
-        'name': 'fc',
-        'instructed': False,
-        'options': {'loop': 'function_calling', 'stop_on': 'text'},
-    },
-    {
-        'format': 'traces',
         'name': 'fc',
         'instructed': False,
         'options': {'loop': 'function_calling', 'stop_on': 'text'},

@@ -35,18 +35,14 @@ from opencompass_tooleval.work_dir.importing import import_predictions
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 TASKS, CALLS, BANK, RUNS = 'tasks.jsonl', 'calls.jsonl', 'responses.bank', 'runs'
+CONFIG = 'traces_gen.py'
 _MOST_NAMED = 20
-_CONFIG = """# Runs of recorded conversations, written by `tooleval import traces`, to be scored with `-m eval`.
-from mmengine.config import read_base
+_DATASETS = """# {about}, written by `tooleval import traces`.
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
-from opencompass_tooleval.models import ReplayModel, ToolEvalConversationTemplate
-from opencompass_tooleval.summarizers import ToolEvalSummarizer
-
-with read_base():
-    from opencompass_tooleval.configs.tooleval_local import eval, infer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 _dialogues = dict(type=AgentDialogues, loop='function_calling', bank={bank!r})
 _infer = dict(
@@ -59,6 +55,16 @@ datasets = [
          reader_cfg=dict(input_columns=['messages'], output_column='record'),
          eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name={name!r})))
 ]
+"""
+_RUNS = """
+from mmengine.config import read_base
+
+from opencompass_tooleval.models import ReplayModel
+from opencompass_tooleval.summarizers import ToolEvalSummarizer
+
+with read_base():
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
 models = [dict(type=ReplayModel, abbr=name, path={run!r}, run_cfg=dict(num_gpus=0)) for name in {models}]
 summarizer = dict(type=ToolEvalSummarizer, dataset_abbrs=[[{abbr!r}, metric] for metric in {metrics}])
 """
@@ -139,7 +145,6 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
     known = {run.task.id: run.task for run in runs if run.task.subset == SUBSET and not run.is_repeat}
     if known:
         _write_lines(out / TASKS, task_rows(known.values()))
-        yield f'{out / TASKS}: {len(known)} tasks for agents'
     for one in sets:
         folder = out / 'recorded' / one.name
         folder.mkdir(parents=True)
@@ -151,6 +156,10 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
         _write_lines(out / 'scores.jsonl', scores)
         yield f'{out / "scores.jsonl"}: the scores in the logs'
     yield from _write_bank(out, runs)
+    if known:
+        about = 'Requests of recorded conversations with their tools, for other models'
+        write_whole(out / CONFIG, _datasets(out, out, SUBSET, about, 'tooleval-traces-agent-fc'))
+        yield f'{out / CONFIG}: {len(known)} tasks for agents'
     done = import_predictions(out, out / RUNS)
     yield f'{done.run.path}: {done.predictions} recorded runs of {done.models} models on {done.datasets} data sets'
     for one in sets:
@@ -190,15 +199,17 @@ def _write_bank(out: Path, runs: Sequence[RecordedRun]) -> Iterator[str]:
 
 
 def _write_config(out: Path, one: RecordedSet, run: Path) -> Path:
-    file, here = out / f'eval_{one.name}.py', out.resolve()
-    text = _CONFIG.format(
-        abbr=_abbr(one),
-        path=str(here / 'recorded' / one.name),
-        name=one.subset,
+    about, abbr = 'Runs of recorded conversations, to be scored with `-m eval`', _abbr(one)
+    text = _datasets(out, out / 'recorded' / one.name, one.subset, about, abbr) + _RUNS.format(
+        abbr=abbr,
         metrics=list(find_subset(one.subset).metrics),
         models=list(one.runs),
-        bank=str(here / BANK) if (out / BANK).is_file() else None,
         run=str(run.resolve() / 'predictions'),
     )
-    write_whole(file, text)
-    return file
+    write_whole(out / f'eval_{one.name}.py', text)
+    return out / f'eval_{one.name}.py'
+
+
+def _datasets(out: Path, folder: Path, subset: str, about: str, abbr: str) -> str:
+    bank = str(out.resolve() / BANK) if (out / BANK).is_file() else None
+    return _DATASETS.format(about=about, abbr=abbr, path=str(folder.resolve()), name=subset, bank=bank)

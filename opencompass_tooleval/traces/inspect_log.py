@@ -112,13 +112,15 @@ def read_sample(sample: Any, header: Mapping[str, Any], place: str) -> Conversat
     attached = sample.get('attachments')
     attachments = attached if isinstance(attached, dict) else {}
     errors: dict[str, str] = {}
-    messages = tuple(_message(raw, errors) for raw in _resolved(sample['messages'], attachments))
+    messages = [_message(raw, errors) for raw in _resolved(sample['messages'], attachments)]
+    if messages and (messages[-1].role == TOOL or messages[-1].calls):
+        messages += _submitted(_resolved(sample.get('output'), attachments), errors)
     output, spec = sample.get('output'), header.get('eval')
     models = [part.get('model') for part in (output, spec) if isinstance(part, dict)]
     scores = sample.get('scores')
     return Conversation(
         place,
-        messages,
+        tuple(messages),
         _tools(sample.get('events'), attachments),
         next((model for model in models if isinstance(model, str) and model), ''),
         _usage(sample),
@@ -158,6 +160,14 @@ def _message(raw: Any, errors: dict[str, str]) -> Message:
         if isinstance(call_id, str):
             errors[call_id[:MAX_NAME_CHARS]] = _ERRORS.get(kind, kind)
     return make_message(raw.get('role'), text, made, call_id)
+
+
+def _submitted(output: Any, errors: dict[str, str]) -> list[Message]:
+    """Returns the sample's output as the last answer, for an agent that submits it by a call, or an empty list."""
+    choices = output.get('choices') if isinstance(output, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    answers = [_message(choice['message'], errors)] if isinstance(choice, dict) and 'message' in choice else []
+    return [answer for answer in answers if answer.content.strip() and not answer.calls]
 
 
 def _tools(events: Any, attachments: Mapping[str, Any]) -> Any:

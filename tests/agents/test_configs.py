@@ -27,8 +27,6 @@ NAMES = {
     'tooleval_teval_zh_agent_react': ['teval_zh-agent-react'],
     'tooleval_teval_zh_agent_fc': ['teval_zh-agent-fc'],
     'tooleval_teval_agent_instructions': ['teval-agent-react-easytool', 'teval-agent-fc-easytool'],
-    'tooleval_traces_agent_fc': ['traces-agent-fc'],
-    'tooleval_traces_agent_instructions': ['traces-agent-fc-easytool'],
     'tooleval_ultratool_agent_fc': ['ultratool_zh-agent-fc', 'ultratool_en-agent-fc'],
     'tooleval_ultratool_agent_instructions': ['ultratool_zh-agent-fc-easytool', 'ultratool_en-agent-fc-easytool'],
     **{
@@ -118,7 +116,7 @@ def test_the_summarizer_has_every_metric() -> None:
 def test_instructed_data_sets_and_native_calls_have_their_partners() -> None:
     abbrs = list(rows())
     pairs, alone = EASYTOOL.pair_up(abbrs)
-    assert not alone and len(pairs) == sum(len(row) for name, row in NAMES.items() if 'instructions' in name) + 3
+    assert not alone and len(pairs) == sum(len(row) for name, row in NAMES.items() if 'instructions' in name) + 2
     pairs, alone = find_variant('function_calling').pair_up(abbrs)
     assert (
         pairs == [(f'tooleval-{name}-agent-react', f'tooleval-{name}-agent-fc') for name in ('teval', 'teval_zh')]

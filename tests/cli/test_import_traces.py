@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.traces import NO_RESULT, model_name
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import Bank
 from tests.cli.conftest import Command, read_lines
-from tests.conftest import start_server
+from tests.conftest import ROOT, start_server
 from tests.forked import run_opencompass
 from tests.traces.test_inspect_log import LOG
 from tests.traces.test_openai_chat import ANSWER, ASKED, CALL, RESULT, WEATHER, WHOLE, write
@@ -119,6 +119,19 @@ def test_the_runs_are_scored_by_opencompass(imported: tuple[Path, str], tooleval
     assert unknown['finish_rate'] == 100.0
     assert not {'invalid_call_rate', 'unknown_tool_rate'} & set(unknown)
     assert tooleval('report', run, '-o', tmp_path / 'report').code == 0
+
+
+def test_other_models_run_the_same_requests(tooleval: Command, tmp_path: Path) -> None:
+    """The config of the page, with the oracle."""
+    assert tooleval('import', 'traces', write(tmp_path, *ROWS), '--out', tmp_path / 'traces').code == 0
+    page = (ROOT / 'docs' / 'how-to' / 'import-traces.md').read_text(encoding='utf-8')
+    config = tmp_path / 'sweep.py'
+    config.write_text(page.partition('```python\n')[2].partition('```')[0], encoding='utf-8')
+    done = run_opencompass(str(config), '-w', str(tmp_path / 'out'), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = {file.parent.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json')}
+    rates = {model: (result['finish_rate'], result['samples']['all']) for model, result in results.items()}
+    assert rates == {'oracle': (100.0, 1), 'oracle-noise-0.3': (100.0, 1)}
 
 
 def test_the_runs_are_judged(imported: tuple[Path, str], tooleval: Command, tmp_path: Path) -> None:

@@ -56,8 +56,6 @@ MAIN = {
     'agents toolbench_g3': ('call_f1',),
     'agents ultratool_zh': ('all_calls_right',),
     'agents ultratool_en': ('all_calls_right',),
-    'agents traces': ('finish_rate',),
-    'agents traces_open': ('finish_rate',),
 }
 ROOMS = {
     'teval': TEVAL,

@@ -16,10 +16,13 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.agents.traces import recorded_runs, trajectory_of
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core import redaction
+from opencompass_tooleval.core.messages import object_arguments
 from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.exports.settings import HubPlace, read_hub_place
+from opencompass_tooleval.traces.reading import read_traces
 from tests.cli.conftest import Command, read_lines
 from tests.exports.read_back import READERS, check_numbers, entries_of, logs_of
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree, usage
@@ -211,6 +214,24 @@ def test_agents_are_messages_with_calls(tooleval: Command, run: Path) -> None:
     assert sample['messages'][1]['tool_calls'][0]['arguments']['passengers'] == {'adults': 2, 'children': []}
     assert sample['messages'][2]['function'] == sample['messages'][1]['tool_calls'][0]['function']
     assert sample['output']['choices'][0]['message']['content'] == 'You fly to Rome.'
+
+
+def test_agents_come_back_as_traces(tooleval: Command, run: Path) -> None:
+    """Answers, calls, arguments and observations of a chain; the branches that a tree left are not in a log."""
+    folder, _ = export(tooleval, run, 'inspect')
+    (log,) = folder.glob(f'better/*_{DATASET.replace("_", "-")}_*.json')
+    traces = read_traces([log])
+    assert len(traces.conversations) == 2 and len(traces.left_out) == 1, 'an agent that gave no answer is none'
+    assert all(one.tools is None and one.model == 'better' for one in traces.conversations), 'no log has the tools'
+    back, whole = trajectory_of(recorded_runs(traces.conversations)[0]), chain()
+    assert back.final_answer == whole.final_answer
+    *calls, finish = back.calls
+    assert finish.name == 'Finish', 'the call with which an answer is given stays a call'
+    assert [call_of(call) for call in calls] == [call_of(call) for call in whole.calls]
+
+
+def call_of(call: AnsweredCall) -> tuple[str, object, str]:
+    return call.name, object_arguments(call.arguments), call.observation
 
 
 def test_inspect_logs_fit_the_schema_of_its_reader(tooleval: Command, run: Path) -> None:

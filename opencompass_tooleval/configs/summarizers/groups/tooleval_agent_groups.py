@@ -11,7 +11,6 @@ _first = {
     'toolbench': [*_judged, 'call_f1', 'finish_rate'],
     'teval': _against_calls,
     'ultratool': _against_calls,
-    'traces': ['finish_rate'],
 }
 _loops = [
     [_loop['format'], f'{_loop["name"]}{_variant}']
@@ -34,7 +33,8 @@ _rest = {_s['name']: [_m for _m in _s['metrics'] if _m not in _first[f'{_s["form
 _rows = [
     [f'tooleval-{_subset["name"]}-agent-{_loop}', _m]
     for _subset in SUBSETS
-    for _format, _loop in [_pair for _pair in _loops if _pair[0] == _subset['format']]
+    for _format, _loop in _loops
+    if _format == _subset['format']
     for _m in [*_first[f'{_format}'], *_rest[_subset['name']]]
 ]
 tooleval_agent_rows = [*_rows, *[[f'tooleval-toolbench-{_name}', _m] for _name, _m in _means]]
