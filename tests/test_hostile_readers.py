@@ -618,7 +618,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'summarizers/last_screen.py': 'names of data sets',
     'work_dir/shards.py': 'names of files and data sets',
     'work_dir/whole_file.py': 'names of files',
-    'report/easytool_figures.py': 'names of files and data sets',
+    'instructions/figures.py': 'names of files and data sets',
     'report/figure.py': 'one class of characters, in names',
     'report/caveats.py': 'names of models',
 }

@@ -130,6 +130,7 @@ BENCHMARK = Benchmark(
     ),
     hints=_hints,
     sizes={(subset.name, None): subset.tasks for subset in TABLE if subset.tasks},
+    are_agents=True,
     are_dialogues=True,
     words={'react': 'ReAct', 'dfsdt': 'DFSDT', 'fc': 'function calling', 'easytool': 'EasyTool'},
 )

@@ -14,6 +14,8 @@ EASYTOOL = VariantKind(
     ('opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups:tooleval_easytool_summary_groups',),
     methods_of=('funcqa',),
     methods=('-agent-easytool',),
+    figures='opencompass_tooleval.instructions.figures:figures',
+    published=('easytool_tokens', 'easytool_toolbench', 'easytool_retrieval'),
 )
 
 """A data set `X` with documentation, `X-easytool` with instructions."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
@@ -121,6 +122,8 @@ class Benchmark:
         protocols: Data version -> the protocol of its published scores.
         groups: Name of its summary groups (tables), in the order of their use.
         also_scored: Further names that ``score`` accepts as a subset, which are no data sets.
+        figures: Name of the function for the report's charts: ``(boards, material) -> Iterator[Figure]``.
+        are_agents: True if the model carries the tasks out itself; each data set is a table of its own.
         are_dialogues: True if a prediction is a whole dialogue, kept as JSON with its rounds and calls.
         words: Word in the abbrs of its data sets and tables -> the same for people, such as ``{'zh': 'Chinese'}``.
     """
@@ -141,6 +144,8 @@ class Benchmark:
     protocols: Mapping[str, str] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     also_scored: tuple[str, ...] = ()
+    figures: str = ''
+    are_agents: bool = False
     are_dialogues: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -158,13 +163,17 @@ def find_benchmark(name: str) -> Benchmark:
     """
     if name not in BENCHMARKS:
         raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
-    benchmark: Benchmark = resolve_name(BENCHMARKS[name])
-    return benchmark
+    return _description(BENCHMARKS[name])
 
 
 def find_description(name: str) -> Benchmark:
     """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
-    benchmark: Benchmark = resolve_name({**BENCHMARKS, **USERS}[name])
+    return _description({**BENCHMARKS, **USERS}[name])
+
+
+@cache
+def _description(place: str) -> Benchmark:
+    benchmark: Benchmark = resolve_name(place)
     return benchmark
 
 
@@ -180,6 +189,11 @@ def holds_dialogues(provenance: Any) -> bool:
 def all_benchmarks() -> Iterator[Benchmark]:
     """Yields every benchmark's description, in the table's order."""
     return map(find_benchmark, BENCHMARKS)
+
+
+def are_agents(name: object) -> bool:
+    """Tests if a model carries out the tasks of a benchmark itself, by the name in results."""
+    return isinstance(name, str) and name in {**BENCHMARKS, **USERS} and find_description(name).are_agents
 
 
 def find_variant(name: str) -> VariantKind:

@@ -85,6 +85,8 @@ class VariantKind:
         groups: Name of its summary groups (tables), as for :class:`~opencompass_tooleval.core.benchmark.Benchmark`.
         methods_of: Benchmarks in which the suffix names a method, not a variant.
         methods: Endings of names in which it does, unless ``partners`` has them.
+        figures: Name of a function for further charts, as for :class:`~opencompass_tooleval.core.benchmark.Benchmark`.
+        published: Names of the published tables that its page shows.
         partners: Ending of a variant's name -> that of its original, if it is not the name without the suffix.
     """
 
@@ -97,6 +99,8 @@ class VariantKind:
     groups: tuple[str, ...] = ()
     methods_of: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
+    figures: str = ''
+    published: tuple[str, ...] = ()
     partners: tuple[tuple[str, str], ...] = ()
 
     def is_variant(self, name: str) -> bool:

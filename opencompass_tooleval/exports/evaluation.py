@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from opencompass_tooleval.core.answer import USAGE
-from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, holds_dialogues
+from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, find_benchmark, holds_dialogues
 from opencompass_tooleval.core.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.metrics import OVERALL, lower_is_better
 from opencompass_tooleval.core.paired import details_of, metrics_of
@@ -24,7 +24,6 @@ from opencompass_tooleval.core.trials import Estimate, trials_of_result
 from opencompass_tooleval.core.usage import Usage, read_usage
 from opencompass_tooleval.exports.published import as_settings
 from opencompass_tooleval.report.caveats import caveats_of
-from opencompass_tooleval.report.names import MADE
 from opencompass_tooleval.report.read import Missing, Scored, why_missing
 from opencompass_tooleval.report.samples import messages_of, trace_of
 from opencompass_tooleval.report.texts import as_text, cut
@@ -176,7 +175,7 @@ class Evaluation:
     @property
     def is_private(self) -> bool:
         """True if the data were made from a user's tools (``tooleval make``): its tasks, or its step files."""
-        return self.benchmark == MADE or bool(self.benchmark and not self.scored.dataset.startswith(_OURS))
+        return self.benchmark in USERS or bool(self.benchmark and not self.scored.dataset.startswith(_OURS))
 
 
 def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missing:

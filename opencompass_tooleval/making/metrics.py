@@ -39,5 +39,6 @@ BENCHMARK = Benchmark(
     subsets=(),
     files=(),
     metrics=METRICS,
+    are_agents=True,
     are_dialogues=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import made_it
+from opencompass_tooleval.core.benchmark import are_agents, made_it
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.labels import Words
 from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics, words_of_metric
@@ -15,7 +15,7 @@ from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.tables import CORRELATIONS, column_error, errors_of
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
-from opencompass_tooleval.report.names import AGENTS, FAMILIES, MADE, family_of, is_variant, title_of
+from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
 from opencompass_tooleval.report.read import Material, Scored
 
@@ -242,7 +242,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
         for metric in main_first(metrics_of(entry.result)) if entry.dataset not in grouped else ():
             family = family_of(entry.dataset)
             # An agent has a dozen metrics: each data set is a table.
-            is_table = family in (AGENTS, MADE)
+            is_table = are_agents(family)
             name = entry.dataset if is_table else family
             column = metric if is_table else f'{entry.dataset} {metric}'.removeprefix('tooleval-')
             alone.setdefault(name, {})[column] = {(entry.dataset, metric): 1.0}
@@ -290,7 +290,7 @@ def _overview(
     for dataset, by_metric in scores.items():
         main, family = main_metrics(list(by_metric)), family_of(dataset)
         for metric in main:
-            is_named = family in (AGENTS, MADE) or len(main) > 1
+            is_named = are_agents(family) or len(main) > 1
             ending = f', {words_of_metric(metric).name}{_unjudged(metric)}' if is_named else ''
             rows.append((family, title_of(dataset) + ending, by_metric[metric]))
     return {title: shares for _, title, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}

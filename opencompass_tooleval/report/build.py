@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 
 from plotly.offline import get_plotlyjs
 
-from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.benchmark import VARIANTS, Benchmark, all_benchmarks, find_variant
 from opencompass_tooleval.core.tables import published_columns
+from opencompass_tooleval.core.variants import VariantKind
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
-from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
-from opencompass_tooleval.report.easytool_figures import easytool_published, retrieval_figure, selection_figure
 from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, others_table, provenance_table, runs_table
+from opencompass_tooleval.report.published import published_table
 from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.spending import spending_figures, spent_of
-from opencompass_tooleval.report.teval_figures import teval_figures
-from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
 
@@ -57,24 +52,6 @@ class Report:
     pages: tuple[Page, ...]
 
 
-def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
-    """Yields the content of files that ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
-    for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
-        try:
-            result = load_json(file.read_bytes(), bounded=True)
-            values = [value for series in retrieval_figure([result]).series for value in series.values]
-            if not all(value is None or _is_number(value) for value in values):
-                raise TypeError('a metric is no number')
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            fix = 'write it again with: tooleval easytool retrieval ... --json FILE'
-            raise DataError(file, f'it is no result of a retrieval ({error})', fix=fix) from error
-        yield result
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = ()) -> Path:
     """Writes the report of work directories into a folder. It replaces an earlier report when it is complete.
 
@@ -98,18 +75,15 @@ def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = 
 
 
 def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
-    retrievals = list(_retrievals(material))
     samples = SampleFiles(out / 'samples')
     spent = spent_of(material, samples.write_all(material))
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
     figures = [
-        *teval_figures(list(tables)),
-        *ultratool_figures(list(tables), material),
+        *(figure for one in all_benchmarks() for figure in _further_figures(one, tables, material)),
         *(figure for name, measured in compared.items() for figure in variant_figures(name, measured, tokens)),
-        selection_figure(material),
-        *([retrieval_figure(retrievals)] if retrievals else []),
+        *(figure for name in VARIANTS for figure in _further_figures(find_variant(name), tables, material)),
         *spending_figures(tables, spent),
         *agent_figures(material),
         *reason_figures(material),
@@ -118,8 +92,8 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     of_variants = {
         name: [variant_table(name, measured, tokens)] if measured else [] for name, measured in compared.items()
     }
-    if any(figure.section == EASYTOOL for figure in figures):
-        of_variants[EASYTOOL] += easytool_published()
+    for name in {figure.section for figure in figures} & set(VARIANTS):
+        of_variants[name] += map(published_table, find_variant(name).published)
     first = overview(tables, samples.digest, spent)
     pages = pages_of(material, tables, figures, of_variants)
     report = Report(material, tables, tuple(figures), first, pages)
@@ -131,6 +105,12 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     )
     _write_files(report, about_runs, out / 'files', formats)
     _write_pages(report, about_runs, out, formats)
+
+
+def _further_figures(about: Benchmark | VariantKind, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
+    """Yields the charts that only this benchmark, or only this kind of variants, has."""
+    if about.figures:
+        yield from resolve_name(about.figures)(tables, material)
 
 
 def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, formats: Sequence[str]) -> None:

@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, made_it, part_of, published_size, records_of
+from opencompass_tooleval.core.benchmark import (
+    BENCHMARKS,
+    USERS,
+    all_benchmarks,
+    made_it,
+    part_of,
+    published_size,
+    records_of,
+)
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.figure import short_name
-from opencompass_tooleval.report.names import MADE, title_of
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
 
 INFRA_SHARE = 0.005
@@ -148,7 +156,7 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
     """Yields the share of a made set's tasks that no person has reviewed, and the model that simulated responses."""
-    if provenance.get('benchmark') != MADE:
+    if str(provenance.get('benchmark')) not in USERS:
         return
     reviewed = provenance.get('reviewed')
     if isinstance(reviewed, (int, float)) and reviewed < 1:

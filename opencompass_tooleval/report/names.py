@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, VARIANTS, find_description, find_variant
+from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, VARIANTS, are_agents, find_description, find_variant
 from opencompass_tooleval.core.variants import VariantKind
 
 OTHERS = 'others'
 """Section of data sets outside this package's benchmarks: whether more of a metric is better is unknown."""
-
-AGENTS = 'agents'
-"""The benchmark of tasks that a model carries out itself."""
-
-MADE = 'made'
-"""The benchmarks that a user made from tools of their own."""
 
 FAMILIES = {
     **{name: find_description(name).title for name in (*BENCHMARKS, *USERS)},
@@ -27,6 +21,8 @@ _AGENT = '-agent-'
 
 _BENCHMARKS = [find_description(name) for name in BENCHMARKS]
 
+_AGENTS = next(benchmark.name for benchmark in _BENCHMARKS if benchmark.are_agents)
+
 _WORDS = {
     **{benchmark.name: benchmark.title for benchmark in _BENCHMARKS},
     **{word: text for benchmark in _BENCHMARKS for word, text in benchmark.words.items()},
@@ -38,8 +34,8 @@ def family_of(name: str) -> str:
     """Returns the benchmark of a table or a data set; :data:`OTHERS` for none."""
     text = name.removeprefix('tooleval-')
     family = text.replace('_', '-').partition('-')[0]
-    if _AGENT in f'{text}-' and family != MADE:
-        return AGENTS
+    if _AGENT in f'{text}-' and not are_agents(family):
+        return _AGENTS
     return family if family in FAMILIES else OTHERS
 
 
@@ -60,7 +56,7 @@ def title_of(name: str) -> str:
         return FAMILIES.get(name, name)
     text = name.removeprefix('tooleval-').removeprefix(family).replace(_AGENT, '-')
     kind = _kind_of(name)
-    is_loop = family in (AGENTS, MADE) and text.endswith('-fc')
+    is_loop = are_agents(family) and text.endswith('-fc')
     ending = f', {kind.title}' if kind and not is_loop else ''
     rest = text.removesuffix(kind.suffix if kind and not is_loop else '').replace('-', '_').strip('_').split('_')
     return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending

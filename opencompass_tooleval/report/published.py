@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from opencompass_tooleval.report.figure import Table
+
 FOLDER = Path(__file__).parent / 'published_tables'
 
 
@@ -48,6 +50,17 @@ def published(name: str) -> Published:
             for model, *cells in rows
         },
     )
+
+
+def published_table(name: str) -> Table:
+    """Returns a table as it is printed, for a page without a table of the same columns."""
+    table = published(name)
+    rows = (
+        (model, *('' if value is None else f'{value:g}' for value in scores.values()))
+        for model, scores in table.rows.items()
+    )
+    short = name.partition('_')[2]
+    return Table(f'published-{short}', f'Published: {table.source}', ('', *table.columns), tuple(rows))
 
 
 @cache

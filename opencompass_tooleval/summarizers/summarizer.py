@@ -15,7 +15,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.benchmark import made_it, part_of
+from opencompass_tooleval.core.benchmark import are_agents, made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.json_object import load_json
@@ -87,9 +87,6 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
             yield f'  {model} / {dataset}: {metric} {shown}'
 
 
-_AGENTS = ('agents', 'made')
-"""Benchmarks of agents, as the provenance has them."""
-
 _ANSWERING = {
     'simulated_by': 'observations are simulated by',
     'bank': 'calls are answered from the bank',
@@ -113,7 +110,7 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
     agents = {
         key: provenance
         for key, result in results.items()
-        if (provenance := result.get('provenance', {})).get('benchmark') in _AGENTS
+        if are_agents((provenance := result.get('provenance', {})).get('benchmark'))
     }
     for key, words in _ANSWERING.items():
         given: dict[str, dict[str, list[str]]] = {}
@@ -132,7 +129,7 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
 
 def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
     """Yields a line on an agent that got no recorded response to many of its calls."""
-    if result.get('provenance', {}).get('benchmark') not in _AGENTS:
+    if not are_agents(result.get('provenance', {}).get('benchmark')):
         return
     breakdown = result.get('breakdown') or []
     trials = breakdown if isinstance(breakdown, list) else [breakdown]

@@ -12,15 +12,18 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.win import NO_REFERENCE
+from opencompass_tooleval.benchmarks.teval.figures import TWO_FORMATS
+from opencompass_tooleval.benchmarks.teval.figures import figures as teval_figures
+from opencompass_tooleval.benchmarks.ultratool.figures import figures as ultratool_figures
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.core.usage_summary import PromptTokens
+from opencompass_tooleval.instructions.figures import retrieval_figure, selection_figure
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
-from opencompass_tooleval.report.easytool_figures import retrieval_figure, selection_figure
 from opencompass_tooleval.report.figure import (
     CUT,
     FORMATS,
@@ -39,8 +42,6 @@ from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
-from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
-from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
@@ -93,7 +94,7 @@ def test_teval_golden() -> None:
     assert cells['a']['overall'].best and not cells['b']['overall'].best
     assert cells['GPT-4-Turbo (Nov 2023)']['review'].value == 94.5
     assert not cells['GPT-4-Turbo (Nov 2023)']['review'].best, 'published scores are no competitors'
-    figures = {figure.name: figure for figure in teval_figures(found)}
+    figures = {figure.name: figure for figure in teval_figures(found, material())}
     radar = figures['tooleval-teval_v2-abilities']
     assert [series.name for series in radar.series][:2] == ['a', 'b']
     assert radar.series[0].values == pytest.approx((70, 70, 70, 70, 70, 90))
@@ -336,7 +337,9 @@ def test_charts_with_published_models_say_what_does_not_compare() -> None:
     marked = [replace(one, result={**one.result, **rebuilt}) for one in ultratool_material().scored]
     marked += [replace(one, result={**one.result, **rebuilt}) for one in teval_entries('a', 0)]
     tables = boards(material(*marked), published_columns())
-    figures = {one.name: one for one in (*teval_figures(tables), *ultratool_figures(tables, material(*marked)))}
+    figures = {
+        one.name: one for one in (*teval_figures(tables, material()), *ultratool_figures(tables, material(*marked)))
+    }
     for name in (
         'tooleval-teval_v2-abilities',
         'tooleval-ultratool_en-columns',
@@ -346,7 +349,7 @@ def test_charts_with_published_models_say_what_does_not_compare() -> None:
         said = 'Not comparable with published scores: data built by this package, not the official files.'
         assert said in figures[name].note, name
     plain = boards(material(*teval_entries('a', 0)), published_columns())
-    assert next(iter(teval_figures(plain))).note == ''
+    assert next(iter(teval_figures(plain, material()))).note == ''
 
 
 def test_several_runs_are_combined() -> None:

@@ -106,5 +106,6 @@ BENCHMARK = Benchmark(
     sizes={(subset.name, version): count for subset in TABLE for version, count in subset.counts.items()},
     protocols={version: protocol_of_version(version) for version in VERSIONS},
     groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups:tooleval_teval_summary_groups',),
+    figures='opencompass_tooleval.benchmarks.teval.figures:figures',
     words={'zh': 'Chinese', 'en': 'English', 'json': 'JSON', 'str': 'text', 'fc': 'function calling'},
 )

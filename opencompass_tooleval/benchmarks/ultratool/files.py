@@ -107,6 +107,7 @@ BENCHMARK = Benchmark(
     clone=FIX_MISSING,
     hints=_hints,
     sizes={(subset.name, None): subset.count for subset in TABLE},
+    figures='opencompass_tooleval.benchmarks.ultratool.figures:figures',
     groups=(
         'opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups:tooleval_ultratool_summary_groups',
     ),

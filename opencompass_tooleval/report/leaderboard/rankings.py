@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import VARIANTS, find_variant, records_of
+from opencompass_tooleval.core.benchmark import USERS, VARIANTS, find_variant, records_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.metrics import main_first, words_of_metric
 from opencompass_tooleval.core.paired import metrics_of
@@ -17,7 +17,7 @@ from opencompass_tooleval.core.tables import errors_of, published_columns
 from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
 from opencompass_tooleval.report.caveats import caveats_of, settings_of
 from opencompass_tooleval.report.figure import short_name, shown, slug
-from opencompass_tooleval.report.names import FAMILIES, MADE, family_of, title_of
+from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
 from opencompass_tooleval.work_dir.bundle import Bundle, BundleResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -144,7 +144,7 @@ def method_of(name: str) -> str:
 
 def is_private(entry: BundleResult) -> bool:
     """Tests if a result is of a set that a user made from tools of their own."""
-    return entry.is_private or family_of(entry.dataset) == MADE
+    return entry.is_private or family_of(entry.dataset) in USERS
 
 
 class Leaderboard:

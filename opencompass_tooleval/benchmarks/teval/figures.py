@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.caveats import as_note
 from opencompass_tooleval.report.figure import Figure, Series
+from opencompass_tooleval.report.read import Material
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
@@ -14,7 +15,7 @@ REFERENCES = ('GPT-4-Turbo (Nov 2023)', 'Qwen-7B')
 """Published models that are shown beside the measured ones."""
 
 
-def teval_figures(boards: list[Board]) -> Iterator[Figure]:
+def figures(boards: Sequence[Board], _: Material) -> Iterator[Figure]:
     """Yields the figures of every table of T-Eval."""
     for board in boards:
         if board.name.startswith('tooleval-teval'):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.report.board import Board
@@ -37,7 +37,7 @@ DIMENSIONS = {
 }
 
 
-def ultratool_figures(boards: list[Board], material: Material) -> Iterator[Figure]:
+def figures(boards: Sequence[Board], material: Material) -> Iterator[Figure]:
     """Yields the figures of both languages."""
     for language in ('zh', 'en'):
         board = next((board for board in boards if board.name == f'tooleval-ultratool_{language}'), None)

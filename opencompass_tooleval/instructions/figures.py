@@ -1,19 +1,29 @@
-"""Figures of EasyTool's variants only: candidates, retrieval, and the paper's tables (arXiv 2401.06201)."""
+"""Further charts of EasyTool's instructions: candidates and retrieval (arXiv 2401.06201)."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.report.figure import Figure, Series, Table
-from opencompass_tooleval.report.published import published
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.report.board import Board
+from opencompass_tooleval.report.figure import Figure, Series
 from opencompass_tooleval.report.read import Material
 
 SECTION = 'easytool'
 """The page of these figures."""
 
 _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
+
+
+def figures(_: Sequence[Board], material: Material) -> Iterator[Figure]:
+    """Yields the charts of selection and, of files that ``tooleval easytool retrieval --json`` wrote, of retrieval."""
+    yield selection_figure(material)
+    if retrievals := list(_retrievals(material)):
+        yield retrieval_figure(retrievals)
 
 
 def selection_figure(material: Material) -> Figure:
@@ -57,12 +67,19 @@ def retrieval_figure(results: Sequence[Mapping[str, Any]]) -> Figure:
     return Figure('toolbench-retrieval', SECTION, 'Retrieval NDCG', 'bars', labels, tuple(series), '', 'NDCG', note)
 
 
-def easytool_published() -> Iterator[Table]:
-    """Yields the tables of the paper."""
-    for name in ('tokens', 'toolbench', 'retrieval'):
-        table = published(f'easytool_{name}')
-        rows = (
-            (model, *('' if value is None else f'{value:g}' for value in scores.values()))
-            for model, scores in table.rows.items()
-        )
-        yield Table(f'published-{name}', f'Published: {table.source}', ('', *table.columns), tuple(rows))
+def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
+    """Yields the content of files that ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
+    for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
+        try:
+            result = load_json(file.read_bytes(), bounded=True)
+            values = [value for series in retrieval_figure([result]).series for value in series.values]
+            if not all(value is None or _is_number(value) for value in values):
+                raise TypeError('a metric is no number')
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            fix = 'write it again with: tooleval easytool retrieval ... --json FILE'
+            raise DataError(file, f'it is no result of a retrieval ({error})', fix=fix) from error
+        yield result
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
