@@ -327,7 +327,7 @@ print('unchanged')
 
 @pytest.mark.parametrize('how', ['installed', 'config-dir'])
 def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) -> None:
-    (tmp_path / 'mine.py').write_text(
+    (tmp_path / 'sweep.py').write_text(
         'from mmengine.config import read_base\n'
         'with read_base():\n'
         '    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import (\n'
@@ -339,7 +339,7 @@ def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) ->
     code = {
         'installed': (
             'from mmengine.config import Config\n'
-            "config = Config.fromfile('mine.py', format_python_code=False)\n"
+            "config = Config.fromfile('sweep.py', format_python_code=False)\n"
             "print(len(config['datasets']))\n"
         ),
         'config-dir': (
@@ -362,7 +362,7 @@ SWEEPS = [file for file in ALL if file.stem.startswith('eval_') and file.stem !=
 def test_one_variable_limits_the_records_of_a_ready_sweep(sweep: Path, tmp_path: Path) -> None:
     text = sweep.read_text(encoding='utf-8')
     assert text.count('\nlimit = 0  #') == 1
-    copy = tmp_path / 'mine.py'
+    copy = tmp_path / 'sweep.py'
     for limit, wanted in ((0, None), (10, '[:10]')):
         copy.write_text(text.replace('\nlimit = 0', f'\nlimit = {limit}'), encoding='utf-8')
         rows = Config.fromfile(copy, format_python_code=False)['datasets']

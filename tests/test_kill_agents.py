@@ -69,7 +69,7 @@ class AgentSweep(Sweep):
     def _answered(self, abbr: str) -> int:
         file = self.predictions(abbr)
         if file:
-            return self.simulated(abbr) + sum(row['usage']['tries'] for row in json.loads(file.read_text()).values())
+            return self.simulated(abbr) + sum(row['usage']['requests'] for row in json.loads(file.read_text()).values())
         journal = next(iter(self.folder.glob(f'out/*/predictions/api/tmp_{abbr}.jsonl')), None)
         rows = list(Journal(journal).rows()) if journal else []
         asked = [row['asked'] for row in rows if row.get(MODEL) == SIMULATOR]
@@ -81,7 +81,7 @@ def trajectories(sweep: AgentSweep) -> dict[str, bytes]:
     texts = {}
     for abbr in DATASETS:
         if file := sweep.predictions(abbr):
-            rows = [{**row, 'others': None} for row in json.loads(file.read_bytes()).values()]
+            rows = [{**row, 'auxiliary_models': None} for row in json.loads(file.read_bytes()).values()]
             texts[abbr] = re.sub(rb'seconds\\*": [0-9.e-]+', b'', json.dumps(rows).encode())
     return texts
 

@@ -20,7 +20,7 @@ CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 def agents(folder: Path, typo: str = '') -> Path:
     """A copy of the ready config, perhaps with a mistyped abbr."""
     text = (CONFIGS / 'eval_agents.py').read_text(encoding='utf-8')
-    file = folder / 'mine.py'
+    file = folder / 'sweep.py'
     file.write_text(text.replace('tooleval-toolbench_g3-agent-dfsdt', typo) if typo else text, encoding='utf-8')
     return file
 

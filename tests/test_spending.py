@@ -52,7 +52,7 @@ for row in datasets:
         )
     if row['abbr'] == 'tooleval-toolbench_g1-agent-fc':
         row['eval_cfg']['evaluator'] = dict(
-            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judged=['solved'], judgements_per_answer=2,
+            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judgement_kinds=['solved'], judgements_per_answer=2,
             judge_cfg=dict(asked, abbr='gpt', openai_api_base='JUDGE', prices=dict(input=1.0, output=3.0)),
         )
 """
@@ -136,7 +136,7 @@ def spent(usages: list[dict[str, Any]]) -> Counter[str]:
     """Requests and tokens of some parts ``usage``."""
     totals = Counter[str]()
     for usage in usages:
-        totals['requests'] += usage['tries']
+        totals['requests'] += usage['requests']
         for name in ('prompt', 'completion', 'cached'):
             totals[name] += usage.get(name, {}).get('total', 0)
     return totals
@@ -144,7 +144,7 @@ def spent(usages: list[dict[str, Any]]) -> Counter[str]:
 
 def others(results: dict[str, Any], role: str) -> list[dict[str, Any]]:
     """The rows of a judge or a simulator."""
-    rows = (row for result in results.values() for row in result['usage'].get('others', ()))
+    rows = (row for result in results.values() for row in result['usage'].get('auxiliary_models', ()))
     return [row for row in rows if row['role'] == role]
 
 
@@ -185,7 +185,7 @@ def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
     check(others(results, 'simulator'), 'SIMULATOR', simulated)
     (judge,) = others(results, 'judge')
     check([judge], 'JUDGE', sweep.again['JUDGE'])
-    before = sweep.first[JUDGED]['usage']['others']
+    before = sweep.first[JUDGED]['usage']['auxiliary_models']
     cached, paid = judge['from_cache'], next(row for row in before if row['role'] == 'judge')
     assert 0 < cached['prompt']['total'] < paid['prompt']['total'] and cached['cost']['total'] < paid['cost']['total']
 
@@ -210,7 +210,7 @@ def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) 
     for role in ('simulator', 'judge'):
         of_role = others(results, role)
         shown = [row for row in rows if row['role'] == role]
-        assert sum(int(row['requests']) for row in shown) == sum(row['tries'] for row in of_role)
+        assert sum(int(row['requests']) for row in shown) == sum(row['requests'] for row in of_role)
         assert sum(int(row['prompts, tokens']) for row in shown) == sum(row['prompt']['total'] for row in of_role)
     page = (out / 'provenance.html').read_text(encoding='utf-8')
     assert 'Judges and simulators' in page and '>gpt<' in page

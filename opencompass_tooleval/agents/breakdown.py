@@ -30,8 +30,8 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         each with ``total``, ``mean``, ``p50``, ``p95``; ``waste`` (kind -> calls); ``sources`` (source -> calls) and
         their ``shares``, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, most frequent
         first, without unknown tools); ``errors`` (kind -> calls, recorded errors too); ``stopped`` (reason -> tasks);
-        ``ends`` (:data:`FINISHED` or the reason -> number of steps -> tasks); ``left_out`` (observations, and tasks
-        with some); ``repaired`` if gold calls are faulty (:func:`repaired`).
+        ``ends`` (:data:`FINISHED` or the reason -> number of steps -> tasks); ``omitted_observations``
+        (observations, and tasks with some); ``repaired`` if gold calls are faulty (:func:`repaired`).
     """
     done = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in done for call in trajectory.calls]
@@ -40,7 +40,7 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
     wasted = Counter[str]()
     for score in scores:
         wasted.update({name: count for name, count in vars(score.waste).items() if name != 'calls'})
-    left_out = [trajectory.left_out for trajectory in done if trajectory.left_out]
+    omitted_observations = [trajectory.omitted_observations for trajectory in done if trajectory.omitted_observations]
     return {
         'steps': numbers_of([len(trajectory.steps) for trajectory in done]),
         'calls': numbers_of([len(trajectory.calls) for trajectory in done]),
@@ -53,7 +53,7 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         'errors': dict(Counter(kind for call in calls if (kind := error_of(call))).most_common()),
         'stopped': dict(Counter(trajectory.stopped for trajectory in done if trajectory.stopped).most_common()),
         'ends': _ends(scores),
-        'left_out': {'observations': sum(left_out), 'tasks': len(left_out)},
+        'omitted_observations': {'observations': sum(omitted_observations), 'tasks': len(omitted_observations)},
         **({'repaired': beside} if (beside := repaired(scores)) else {}),
     }
 

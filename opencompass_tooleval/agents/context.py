@@ -26,11 +26,11 @@ class Reply(NamedTuple):
 
     Attributes:
         answer: The answer; its reason is ``infra:truncated`` if the prompt is too long without any observation.
-        left_out: Number of oldest observations that are left out now, for the next round.
+        omitted_observations: Number of oldest observations that are left out now, for the next round.
     """
 
     answer: Answer
-    left_out: int
+    omitted_observations: int
 
     @property
     def has_no_room(self) -> bool:
@@ -45,7 +45,7 @@ def is_tool_message(message: Message) -> bool:
 
 def ask(
     request: ModelRequest,
-    left_out: int = 0,
+    omitted_observations: int = 0,
     is_observation: Callable[[Message], bool] = is_tool_message,
     note: str = LEFT_OUT,
 ) -> Dialogue[Reply]:
@@ -53,18 +53,18 @@ def ask(
 
     Args:
         turn: The request with the complete conversation; ``may_be_too_long`` is set here.
-        left_out: Number of oldest observations that were left out before.
+        omitted_observations: Number of oldest observations that were left out before.
         is_observation: Tests if a message is an observation.
         note: Replaces an observation that is left out.
     """
     places = [place for place, message in enumerate(request.messages) if is_observation(message)]
-    left_out = min(left_out, len(places))
+    omitted_observations = min(omitted_observations, len(places))
     while True:
         messages = list(request.messages)
-        for place in places[:left_out]:
+        for place in places[:omitted_observations]:
             messages[place] = replace(messages[place], content=note)
         answer = yield replace(request, messages=tuple(messages), may_be_too_long=True)
-        whole = len(places) - left_out
+        whole = len(places) - omitted_observations
         if answer.reason != TRUNCATED or not whole:
-            return Reply(answer, left_out)
-        left_out += max(1, whole // 2)
+            return Reply(answer, omitted_observations)
+        omitted_observations += max(1, whole // 2)

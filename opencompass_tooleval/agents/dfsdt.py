@@ -63,7 +63,7 @@ class _Node:
         messages: The conversation so far.
         calls: Its calls with their observations; empty if the answer was only a thought.
         written: Arguments of the first call, as the model wrote them.
-        left_out: Number of observations that are left out of the conversation, since it is too long.
+        omitted_observations: Number of observations that are left out of the conversation, since it is too long.
         children: Nodes that follow.
     """
 
@@ -72,7 +72,7 @@ class _Node:
     messages: tuple[Message, ...]
     calls: tuple[AnsweredCall, ...] = ()
     written: str = ''
-    left_out: int = 0
+    omitted_observations: int = 0
     children: list[_Node] = field(default_factory=list)
 
     @property
@@ -171,7 +171,7 @@ class DepthFirstSearch:
             final_answer,
             stopped,
             tuple(reversed(path)),
-            search.left_out,
+            search.omitted_observations,
             self.settings,
         )
 
@@ -213,7 +213,7 @@ class _Search:
 
     Attributes:
         steps: All steps, in order.
-        left_out: Largest number of observations left out of one conversation.
+        omitted_observations: Largest number of observations left out of one conversation.
         last_give_up: Index of the last step with a give-up.
         last_place: Index of the last step that counts; -1 for none.
         had_no_room: True if a conversation was too long without any observation.
@@ -222,7 +222,7 @@ class _Search:
 
     def __init__(self, task: Task, session: Session, max_observation: int, max_model_calls: int, runner: str) -> None:
         self.steps: list[Step] = []
-        self.left_out = 0
+        self.omitted_observations = 0
         self.last_give_up: _Node | None = None
         self.last_place = -1
         self.had_no_room = False
@@ -250,8 +250,10 @@ class _Search:
         """
         messages = (*node.messages, *map(_diversity_message, _former_candidates(node)))
         gold = self._golds[min(node.calls_before, len(self._golds) - 1)]
-        answer, left_out = reply = yield from context.ask(ModelRequest(messages, gold, self._tools), node.left_out)
-        self.left_out = max(self.left_out, left_out)
+        answer, omitted_observations = reply = yield from context.ask(
+            ModelRequest(messages, gold, self._tools), node.omitted_observations
+        )
+        self.omitted_observations = max(self.omitted_observations, omitted_observations)
         self._asks_left -= 1
         self.is_over = not self._asks_left
         if reply.has_no_room:
@@ -262,7 +264,7 @@ class _Search:
         if self.is_over:
             self.steps.append(Step(text, (), node.place, reason=TOO_MANY_CALLS, usage=usage))
             return None, None
-        child = _Node(len(self.steps), node.depth, node.messages, left_out=left_out)
+        child = _Node(len(self.steps), node.depth, node.messages, omitted_observations=omitted_observations)
         node.children.append(child)
         finish = None
         if answer.calls:

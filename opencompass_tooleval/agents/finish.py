@@ -127,7 +127,7 @@ def told_user(final_answer: str) -> str:
 
 
 def _call(arguments: Any, observation: str) -> AnsweredCall:
-    return AnsweredCall(FINISH.name, bounded_value(arguments), observation, whole_chars=len(observation))
+    return AnsweredCall(FINISH.name, bounded_value(arguments), observation, observation_chars=len(observation))
 
 
 def finish_call(final_answer: str) -> ToolCall:

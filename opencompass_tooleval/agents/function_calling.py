@@ -117,8 +117,8 @@ class FunctionCalling:
         made, room = 0, self._max_calls
         for number in range(self._max_steps):
             request = ModelRequest(conversation, golds[min(number, len(golds) - 1)], tools)
-            reply = yield from context.ask(request, chain.left_out)
-            answer, chain.left_out = reply
+            reply = yield from context.ask(request, chain.omitted_observations)
+            answer, chain.omitted_observations = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
             if answer.calls:

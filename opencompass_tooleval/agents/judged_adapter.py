@@ -48,7 +48,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         name: The subset, as for :class:`ToolEvalAgentEvaluator`.
         judge_cfg: The judge, as for :class:`JudgedEvaluator`.
         judgements: Replaces the judge, as for :class:`JudgedEvaluator`.
-        judged: Kinds of judgements: some of ``solved``, ``pass``, ``win`` and ``success``.
+        judgement_kinds: Kinds of judgements: some of ``solved``, ``pass``, ``win`` and ``success``.
         judgements_per_answer: Number of judgements of each answer, for ``solved`` and ``pass``.
         reference: For ``win``, the answers to compare with: another model's folder of predictions, a predictions
             file, or published answers in ToolBench's format.
@@ -66,7 +66,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         name: str,
         judge_cfg: Mapping[str, Any] | None = None,
         judgements: str | Mapping[str, str] | None = None,
-        judged: Sequence[str] = ('solved',),
+        judgement_kinds: Sequence[str] = ('solved',),
         judgements_per_answer: int = TIMES,
         reference: str | None = None,
         comparisons_per_answer: int = COMPARISONS,
@@ -78,10 +78,10 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         JudgedEvaluator.__init__(self, judge_cfg, judgements)
         self.need_judge("agents' answers")
         self.settings = JudgeSettings(
-            tuple(judged), judgements_per_answer, comparisons_per_answer, answer_order, seed, function_calls
+            tuple(judgement_kinds), judgements_per_answer, comparisons_per_answer, answer_order, seed, function_calls
         )
         self.reference = Path(reference) if reference else None
-        if WIN_AREA in judged and not (self.reference or self.judgements):
+        if WIN_AREA in judgement_kinds and not (self.reference or self.judgements):
             raise ValueError('win needs something to compare with: give reference')
         self._about = self.settings.to_row()
 

@@ -244,7 +244,9 @@ def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
     by.pop(win.NO_REFERENCE, None)
     return {
         **{name: outcomes[name] for name in (win.WIN, win.TIE, win.LOSS)},
-        'no_reference': sum(any(opinion.by == win.NO_REFERENCE for opinion in opinions) for opinions in answers),
+        'no_reference': sum(
+            any(opinion.decided_by == win.NO_REFERENCE for opinion in opinions) for opinions in answers
+        ),
         'comparisons': sum(by.values()),
         'drawn_comparisons': by.get(win.IDENTICAL, 0),
         'decided_by': by,
@@ -261,4 +263,6 @@ def _repeated(answers: Sequence[tuple[Opinion, ...]]) -> list[tuple[Opinion, ...
 
 
 def _by(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, int]:
-    return dict(Counter(opinion.by for opinions in answers for opinion in opinions if not opinion.fault).most_common())
+    return dict(
+        Counter(opinion.decided_by for opinions in answers for opinion in opinions if not opinion.fault).most_common()
+    )

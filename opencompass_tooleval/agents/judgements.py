@@ -1,8 +1,8 @@
 """Judgements of answers, and files of them: ours, or those of ToolBench's evaluator.
 
 A row of our files (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"solved": [opinion, ...],
-"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "by", "why", "fault"}`` without empty
-members.
+"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "decided_by", "why", "fault"}`` without
+empty members.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _opinion(area: str, row: Any) -> Opinion:
     value, fault = row.get('value'), bounded_text(row.get('fault'), 100)
     if value not in ('', *VALUES[area]) or bool(value) == bool(fault):
         raise Fault(f"{area!r}: 'value' is none of {', '.join(VALUES[area])}, and 'fault' does not say why")
-    return Opinion(str(value), bounded_text(row.get('by'), 100), bounded_text(row.get('why')), fault)
+    return Opinion(str(value), bounded_text(row.get('decided_by'), 100), bounded_text(row.get('why')), fault)
 
 
 def _read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:

@@ -52,7 +52,7 @@ class JudgeSettings:
 
     def to_row(self) -> dict[str, Any]:
         """Returns the settings for a result that affect its numbers."""
-        about: dict[str, Any] = {'judged': list(self.kinds)}
+        about: dict[str, Any] = {'judgement_kinds': list(self.kinds)}
         if {SOLVED_AREA, PASS, WIN_AREA} & set(self.kinds):
             about['judgements_per_answer'] = self.judgements_per_answer
         if WIN_AREA in self.kinds:
@@ -66,7 +66,7 @@ class JudgeSettings:
     def __post_init__(self) -> None:
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:
-            raise ValueError(f'judged={list(self.kinds)}: it is some of {", ".join(KINDS)}')
+            raise ValueError(f'judgement_kinds={list(self.kinds)}: it is some of {", ".join(KINDS)}')
         if (
             min(self.judgements_per_answer, self.comparisons_per_answer) < 1
             or max(self.judgements_per_answer, self.comparisons_per_answer) > MAX_OPINIONS

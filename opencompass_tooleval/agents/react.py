@@ -100,8 +100,10 @@ class ReAct:
 
         for step in range(self._max_steps):
             request = ModelRequest(rounds.prompt(step == self._max_steps - 1), golds[min(step, len(golds) - 1)])
-            reply = yield from context.ask(request, chain.left_out, is_observation, f'{responses}{context.LEFT_OUT}\n')
-            answer, chain.left_out = reply
+            reply = yield from context.ask(
+                request, chain.omitted_observations, is_observation, f'{responses}{context.LEFT_OUT}\n'
+            )
+            answer, chain.omitted_observations = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
             action = rounds.read(answer.text)

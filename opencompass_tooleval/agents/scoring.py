@@ -96,7 +96,7 @@ class AgentScore(SampleScore):
             'final_answer': done.final_answer,
             'stopped': done.stopped,
             'steps': len(done.steps),
-            'left_out': done.left_out,
+            'omitted_observations': done.omitted_observations,
             'calls': asdict(self.waste),
             'sources': {source: count for source, count in done.sources.items() if count},
             'matches': [asdict(partner) for partner in self.partners],

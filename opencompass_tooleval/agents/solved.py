@@ -102,8 +102,8 @@ def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Ju
         solved: The opinion of :func:`judge_solved`.
         repeat: Index among several judgements.
     """
-    if solved.value == SOLVED or solved.by == NO_FINISH:
-        return Opinion(SOLVABLE, solved.by)
+    if solved.value == SOLVED or solved.decided_by == NO_FINISH:
+        return Opinion(SOLVABLE, solved.decided_by)
     opinion: Opinion | Unread = yield judge_item(answer, SOLVABLE_TASK, repeat, task=answer.task)
     return no_opinion(opinion, SOLVABLE_TASK.name) if isinstance(opinion, Unread) else opinion
 

@@ -78,13 +78,13 @@ class Chain:
         loop: Name of the loop.
         settings: Settings that the numbers depend on.
         steps: The steps so far.
-        left_out: Number of observations that were left out of requests.
+        omitted_observations: Number of observations that were left out of requests.
     """
 
     loop: str
     settings: Mapping[str, Any]
     steps: list[Step] = field(default_factory=list)
-    left_out: int = 0
+    omitted_observations: int = 0
 
     def add(
         self,
@@ -124,6 +124,6 @@ class Chain:
             bounded_text(final_answer, MAX_TEXT),
             stopped,
             tuple(range(len(self.steps))),
-            self.left_out,
+            self.omitted_observations,
             self.settings,
         )

@@ -198,7 +198,7 @@ def _step(node: Node, parent: int) -> Step | None:
     name, response = bounded_text(message['name'], _MAX_NAME), message.get('response')
     text = clean_text(response) if isinstance(response, str) else ''
     source = '' if name == FINISH.name else EXACT
-    call = AnsweredCall(name, _read(message.get('arguments')), text, source, whole_chars=len(text))
+    call = AnsweredCall(name, _read(message.get('arguments')), text, source, observation_chars=len(text))
     return Step('', (call,), parent)
 
 

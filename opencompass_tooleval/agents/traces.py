@@ -156,7 +156,7 @@ def _answered(call: ToolCall, result: str | None, conversation: Conversation, se
         bounded_value(call.arguments),
         shown_observation(text, MAX_TEXT),
         EXACT,
-        whole_chars=len(text),
+        observation_chars=len(text),
         error=_error(call, result, conversation, session),
     )
 

@@ -33,7 +33,7 @@ class AnsweredCall:
         source: One of :data:`~opencompass_tooleval.environments.observation.SOURCES`; ``''`` for an answer of the loop
             itself, such as to a finish.
         fault: One of ``FAULTS`` there, if the source is ``error``.
-        whole_chars: Number of characters of the observation before it was cut.
+        observation_chars: Number of characters of the observation before it was cut.
         error: Value of :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
     """
 
@@ -42,7 +42,7 @@ class AnsweredCall:
     observation: str
     source: str = ''
     fault: str = ''
-    whole_chars: int = 0
+    observation_chars: int = 0
     error: str | None = None
 
 
@@ -77,7 +77,7 @@ class Trajectory:
         final_answer: The answer to the user; ``''`` if none.
         stopped: ``''``, or the reason for which the agent ended without an answer, as ``area:code``.
         path: Indices of the steps that lead to the end, in order; all steps of a chain.
-        left_out: Number of observations that were left out of requests, since these were too long.
+        omitted_observations: Number of observations that were left out of requests, since these were too long.
         settings: Settings of loop and environment that the numbers depend on.
         changes: Part of the environment's state -> its value at the end, ``''`` if it is gone; only differences from
             the start. None if no state was read.
@@ -88,7 +88,7 @@ class Trajectory:
     final_answer: str = ''
     stopped: str = ''
     path: tuple[int, ...] = ()
-    left_out: int = 0
+    omitted_observations: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     changes: Mapping[str, str] | None = None
 

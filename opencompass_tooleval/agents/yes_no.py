@@ -34,7 +34,7 @@ class YesNo:
 YES_NO: Mapping[str, YesNo] = {
     'success': YesNo(SUCCESS_RATE, lambda name, answer: success.question_of(name, answer.query, answer.told)),
 }
-"""Name in ``judged=[...]`` and in files of judgements -> the question. ``success`` is EasyTool's."""
+"""Name in ``judgement_kinds=[...]`` and in files of judgements -> the question. ``success`` is EasyTool's."""
 
 
 def judge_yes_no(name: str, answer: JudgedAnswer) -> Judging[Opinion]:

@@ -33,7 +33,7 @@ def judge_agents(
         str | None, typer.Option(help='Of predictions: whose tasks they are of, if they do not say.')
     ] = None,
     data: Annotated[Path | None, typer.Option(help='Its data file; by default where prepare puts it.')] = None,
-    judged: Annotated[str, typer.Option(help='Some of solved,pass,win,success.')] = 'solved',
+    kinds: Annotated[str, typer.Option(help='Kinds of judgements: some of solved,pass,win,success.')] = 'solved',
     judgements_per_answer: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,
     reference: Annotated[
         Path | None,
@@ -59,7 +59,7 @@ def judge_agents(
     """
     check_outputs(json_out, out)
     settings = JudgeSettings(
-        tuple(filter(None, judged.split(','))),
+        tuple(filter(None, kinds.split(','))),
         judgements_per_answer,
         comparisons_per_answer,
         answer_order,
@@ -67,7 +67,7 @@ def judge_agents(
         function_calls,
     )
     if (WIN_AREA in settings.kinds) != (reference is not None):
-        raise ValueError('win needs something to compare with, and nothing else does: --judged win --reference FILE')
+        raise ValueError('win needs something to compare with, and nothing else does: --kinds win --reference FILE')
     tasks, answers = load_to_judge(file, subset, data)
     judgements, name, calls = ask_judge(_judge_cfg(judge), answers, tasks, settings, reference)
     write_whole(out, ''.join(f'{json.dumps(to_row(judgement))}\n' for judgement in judgements))

@@ -94,7 +94,7 @@ def compare_models(
     model_a: Annotated[str, typer.Argument(metavar='MODEL_A', help='The model that is compared with.')],
     model_b: Annotated[str, typer.Argument(metavar='MODEL_B', help='The other model.')],
     other: Annotated[
-        Path | None, typer.Option('--with', help='Where MODEL_B is, if in another working directory.')
+        Path | None, typer.Option('--work-dir-b', help='Where MODEL_B is, if in another working directory.')
     ] = None,
     datasets: DatasetsOption = '*',
     samples: Annotated[int, typer.Option(min=1, help='Number of resamples.')] = RESAMPLES,

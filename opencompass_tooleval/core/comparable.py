@@ -18,7 +18,7 @@ DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(('version', 'agents_version', 'made_with_version'), VERSION),
     **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
-    **dict.fromkeys(('judged', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
+    **dict.fromkeys(('judgement_kinds', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
     **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', 'made_by'), DATA),
     **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style'), PROMPTS),
 }

@@ -24,7 +24,7 @@ class Usage:
         cached: Tokens of the prompts from the server's cache.
         counted: True if tokens were counted here, not reported by the server.
         seconds: From the first byte sent to the last received, for answered tries; None for a batch.
-        tries: Number of requests, with failed ones.
+        requests: Number of requests, with failed ones.
         first_prompt: Tokens of the first answered prompt, with its tools.
         counter: The tokenizer or estimate that counted the tokens here; ``''`` if none did, or it is unknown.
         incomplete: Names of numbers that some answers of the dialogue lack. The sum is over the others.
@@ -36,7 +36,7 @@ class Usage:
     cached: int | None = None
     counted: bool = False
     seconds: float | None = None
-    tries: int = 1
+    requests: int = 1
     first_prompt: int | None = None
     counter: str = ''
     incomplete: tuple[str, ...] = ()
@@ -62,14 +62,14 @@ def read_usage(value: Any) -> Usage | None:
     """Reads the values of :meth:`Usage.to_payload`; None if they are unreadable."""
     if not isinstance(value, Mapping):
         return None
-    seconds, tries, counter = value.get('seconds'), value.get('tries', 1), value.get('counter')
+    seconds, requests, counter = value.get('seconds'), value.get('requests', 1), value.get('counter')
     incomplete = value.get('incomplete')
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     return Usage(
         **{name: whole_number(value.get(name)) for name in (*TOKENS, 'first_prompt')},
         counted=value.get('counted') is True,
         seconds=float(seconds) if is_number and 0 <= seconds < float('inf') else None,  # type: ignore[operator,arg-type]
-        tries=whole_number(tries) or 1,
+        requests=whole_number(requests) or 1,
         counter=counter[:_MAX_NAME] if isinstance(counter, str) else '',
         incomplete=tuple(name for name in NUMBERS if isinstance(incomplete, (list, tuple)) and name in incomplete),
     )
@@ -92,7 +92,8 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
         return None
     known = [usage or Usage() for usage in rows]
     values = {
-        name: [value for usage in known if (value := getattr(usage, name)) is not None] for name in (*NUMBERS, 'tries')
+        name: [value for usage in known if (value := getattr(usage, name)) is not None]
+        for name in (*NUMBERS, 'requests')
     }
     lacking = (name for name in NUMBERS if values[name] and any(_is_short_of(usage, name) for usage in known))
     return Usage(
@@ -112,8 +113,8 @@ def _is_short_of(usage: Usage, name: str) -> bool:
 def with_failed(usage: Usage | None, failed: Iterable[Usage | None]) -> Usage | None:
     """Adds the usage of failed or repeated requests to that of their answer.
 
-    Their tries are added, and their known tokens, such as those of an empty reply. Unknown tokens count as 0: servers
-    do not charge for refused requests.
+    Their requests are added, and their known tokens, such as those of an empty reply. Unknown tokens count as 0:
+    servers do not charge for refused requests.
 
     Args:
         usage: Usage of the answer; None if there is none.
@@ -124,7 +125,8 @@ def with_failed(usage: Usage | None, failed: Iterable[Usage | None]) -> Usage | 
         return usage
     everything = [*([usage] if usage else []), *lost]
     values = {
-        name: [value for one in everything if (value := getattr(one, name)) is not None] for name in (*TOKENS, 'tries')
+        name: [value for one in everything if (value := getattr(one, name)) is not None]
+        for name in (*TOKENS, 'requests')
     }
     sums = {name: sum(numbers) if numbers else None for name, numbers in values.items()}
     return replace(usage or Usage(), **sums, counted=any(one.counted for one in everything))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import Any
 from opencompass_tooleval.core.prices import Prices, read_prices
 from opencompass_tooleval.core.usage import DETAILS, NUMBERS, TOKENS, Usage, read_usage
 
-OTHERS = 'others'
+OTHERS = 'auxiliary_models'
 """Key in a prediction: auxiliary models of its dialogue, such as a simulator. Key in ``usage`` of a result: a row for
 each of these, and for its judge."""
 FROM_CACHE = 'from_cache'
@@ -41,7 +41,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
 
     Returns:
         ``answers`` (``all``; numbers of answers ``reported`` by the server, ``counted`` here, and unknown),
-        ``counted_by`` (tokenizer or estimate -> answers), ``tries`` (requests), and for ``prompt``, ``first_prompt``,
+        ``counted_by`` (tokenizer or estimate -> answers), ``requests``, and for ``prompt``, ``first_prompt``,
         ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``, ``p50``, ``p95``,
         ``answers`` (number with it) and ``incomplete`` (number of these with a round without it). If a server reports
         ``reasoning`` or ``cached`` for any answer, others have 0 and are ``incomplete``. ``cost``: the same numbers,
@@ -61,7 +61,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
             'counted': len(counted),
             'unknown': len(rows) - len(with_tokens),
         },
-        'tries': sum(usage.tries for usage in known),
+        'requests': sum(usage.requests for usage in known),
     }
     if counted:
         summary['counted_by'] = dict(Counter(usage.counter or _COUNTED for usage in counted).most_common())
@@ -99,7 +99,7 @@ def other_row(
     prices: Prices | None,
     from_cache: Sequence[Usage | None] = (),
 ) -> list[dict[str, Any]]:
-    """Builds a row of ``others``: the usage of an auxiliary model, from :func:`summary_of`.
+    """Builds a row of ``auxiliary_models``: the usage of an auxiliary model, from :func:`summary_of`.
 
     Args:
         role: ``judge`` or ``simulator``.
@@ -118,13 +118,13 @@ def other_row(
 
 
 def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[Usage | None]) -> dict[str, Any]:
-    """Builds an entry of ``others`` of a prediction: usage of another model's answers, as JSON values."""
+    """Builds an entry of ``auxiliary_models`` of a prediction: usage of another model's answers, as JSON values."""
     spent = [usage.to_payload() if usage else None for usage in usages]
     return {'role': role, 'model': model, **({'prices': prices.to_payload()} if prices else {}), 'usages': spent}
 
 
 def other_rows(predictions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Builds rows of ``others`` from predictions, or from rows of their journal."""
+    """Builds rows of ``auxiliary_models`` from predictions, or from rows of their journal."""
     asked: dict[tuple[str, str], tuple[Any, list[Usage | None]]] = {}
     for prediction in predictions:
         for other in _list(prediction.get(OTHERS)):
@@ -206,7 +206,7 @@ class Spending:
         incomplete: Number of other answers with unknown tokens of some round.
         cached_unknown: Answers at the full price, since their cached tokens are unknown.
         counters: The tokenizers or estimates that counted tokens here.
-        tries: Number of requests, with failed ones.
+        requests: Number of requests, with failed ones.
     """
 
     answers: int
@@ -218,7 +218,7 @@ class Spending:
     incomplete: int = 0
     cached_unknown: int = 0
     counters: tuple[str, ...] = ()
-    tries: int = 0
+    requests: int = 0
 
     @property
     def with_tokens(self) -> int:
@@ -237,7 +237,7 @@ class Spending:
             self.incomplete + other.incomplete,
             self.cached_unknown + other.cached_unknown,
             tuple(dict.fromkeys([*self.counters, *other.counters])),
-            self.tries + other.tries,
+            self.requests + other.requests,
         )
 
     def __str__(self) -> str:
@@ -284,7 +284,7 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
         incomplete,
         _count(_part(summary, 'cost').get('cached_unknown')) or 0,
         tuple(map(_text, _part(summary, 'counted_by'))),
-        _count(summary.get('tries')) or 0,
+        _count(summary.get('requests')) or 0,
     )
 
 
@@ -311,7 +311,7 @@ class OtherSpending:
 
 
 def read_others(summary: Any) -> list[OtherSpending]:
-    """Reads the rows of ``others`` in the part ``usage`` of a result."""
+    """Reads the rows of ``auxiliary_models`` in the part ``usage`` of a result."""
     rows = _list(summary.get(OTHERS)) if isinstance(summary, Mapping) else []
     return [
         OtherSpending(

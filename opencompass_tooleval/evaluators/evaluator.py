@@ -144,7 +144,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         return ''
 
     def other_usage(self) -> list[dict[str, Any]]:
-        """Usage of other models, such as a judge, for ``others`` of ``usage``; by default none."""
+        """Usage of other models, such as a judge, for ``auxiliary_models`` of ``usage``; by default none."""
         return []
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:

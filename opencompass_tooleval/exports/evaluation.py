@@ -34,7 +34,15 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 _ROLES = {'human': 'user', 'bot': 'assistant'}
 _OURS = 'tooleval-'
 """Beginning of the abbrs of this package's data sets; those of made sets begin with the name of the set."""
-_OF_JUDGE = ('judge', 'judge_hash', 'judge_settings', 'judge_prompt', 'judgements', 'judged', 'judgements_per_answer')
+_OF_JUDGE = (
+    'judge',
+    'judge_hash',
+    'judge_settings',
+    'judge_prompt',
+    'judgements',
+    'judgement_kinds',
+    'judgements_per_answer',
+)
 _FULL = 1 - 1e-9
 _ID = 500
 
@@ -207,7 +215,7 @@ def _sample(record: str, run: int, detail: Mapping[str, Any], prediction: Mappin
     if dialogues and (trajectory := trajectory_of(str(raw))):
         turns, answer = list(_of_steps(trajectory)), trajectory['answer']
         left = trajectory['all'] - len(trajectory['path'] or trajectory['steps'])
-        more = {name: trajectory[name] for name in ('loop', 'stopped', 'left_out') if trajectory[name]}
+        more = {name: trajectory[name] for name in ('loop', 'stopped', 'omitted_observations') if trajectory[name]}
         more |= {'steps_off_path': left} if left else {}
     elif dialogues and (trace := trace_of(str(raw))):
         rounds = [message for pair in trace['rounds'] for message in zip(('user', 'assistant'), pair, strict=True)]

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.labels import words_of_reason
 from opencompass_tooleval.core.messages import TOOL, Message, object_arguments
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import Spending, read_others, spending_of
+from opencompass_tooleval.core.usage_summary import OTHERS, Spending, read_others, spending_of
 from opencompass_tooleval.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.exports.published import as_settings, dumps
 from opencompass_tooleval.exports.settings import ExportSettings
@@ -150,14 +150,14 @@ def _sample(evaluation: Evaluation, sample: Sample) -> dict[str, Any]:
 def _metadata(sample: Sample) -> dict[str, Any]:
     words = words_of_reason(sample.reason)
     rows = {'reason': sample.reason, 'why': words.sentence or words.name, **sample.more}
-    others = sample.prediction.get('others')
+    others = sample.prediction.get(OTHERS)
     return as_settings({**rows, 'other_models': others, 'domain': sample.detail.get('domain')})
 
 
 def _sample_score(evaluation: Evaluation, sample: Sample, metric: str) -> dict[str, Any]:
     """Returns a value with what was read from the answer, and the opinions of the judge that gave it."""
     read, opinions = sample.detail.get('parsed'), opinions_of(sample.detail) if evaluation.judge_of(metric) else []
-    told = [f'{row["area"]}: {row["value"] or row["fault"]} ({row["by"]}) {row["why"]}' for row in opinions]
+    told = [f'{row["area"]}: {row["value"] or row["fault"]} ({row["decided_by"]}) {row["why"]}' for row in opinions]
     return {
         'value': sample.values[metric],
         'answer': None if read is None else bounded_text(read, _TEXT),

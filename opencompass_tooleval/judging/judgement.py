@@ -60,13 +60,13 @@ class Opinion:
 
     Attributes:
         value: One of the possible answers, such as ``Solved``; ``''`` if there is none.
-        by: Its source: the name of the question that the judge answered, or of a rule that needs no judge.
+        decided_by: Its source: the name of the question that the judge answered, or of a rule that needs no judge.
         why: The judge's explanation.
         fault: The reason why there is no value, as in :attr:`Unread.why`.
     """
 
     value: str
-    by: str = ''
+    decided_by: str = ''
     why: str = ''
     fault: str = ''
 

@@ -234,6 +234,6 @@ def _numbers(breakdown: Mapping[str, Any], name: str) -> str:
 
 
 def _left_out(breakdown: Mapping[str, Any]) -> str:
-    left_out = breakdown.get('left_out')
-    count = left_out.get('observations') if isinstance(left_out, dict) else None
+    omitted = breakdown.get('omitted_observations')
+    count = omitted.get('observations') if isinstance(omitted, dict) else None
     return f'{count:g}' if isinstance(count, (int, float)) else ''

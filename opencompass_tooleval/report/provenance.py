@@ -76,7 +76,7 @@ def others_table(material: Material) -> Table:
             entry.dataset,
             other.role,
             other.model,
-            *(shown(number, 0) for number in (spent.answers, spent.tries, spent.prompt, spent.completion)),
+            *(shown(number, 0) for number in (spent.answers, spent.requests, spent.prompt, spent.completion)),
             shown(spent.cost, 4),
             shown(spent.unknown + spent.incomplete, 0),
             ', '.join(spent.counters),

@@ -44,7 +44,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 SIZE = 100
 EXCERPT = 90
 """Number of characters of a task or an answer in the list of samples."""
-_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools'}
+_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'omitted_observations', 'matches', 'tools'}
 """Members of a detail about a trajectory, which the trajectory shows anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 

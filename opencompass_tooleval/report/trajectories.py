@@ -28,7 +28,7 @@ TOGETHER = 300_000
 """Maximum number of characters of all texts; after that, every further text is cut to :data:`LEAST`."""
 LEAST = 200
 
-_OPINION = ('value', 'by', 'why', 'fault')
+_OPINION = ('value', 'decided_by', 'why', 'fault')
 _MOST_OPINIONS = 50
 
 
@@ -59,11 +59,12 @@ def trajectory_of(prediction: str) -> dict[str, Any] | None:
     """Reads the steps of an agent from JSON; None if the text has none.
 
     Returns:
-        ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end), ``left_out``
-        (observations), ``settings``, ``all`` (number of steps), ``tokens`` and ``seconds`` of all steps if known, and
-        ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``, ``tokens`` (of prompt and answer),
-        ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``, ``fault``, ``error`` if the recording
-        has one, and, if the loop cut the observation, ``seen`` of ``whole`` characters.
+        ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end),
+        ``omitted_observations`` (their number), ``settings``, ``all`` (number of steps), ``tokens`` and
+        ``seconds`` of all steps if known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``,
+        ``tokens`` (of prompt and answer), ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``,
+        ``fault``, ``error`` if the recording has one, and, if the loop cut the observation, ``seen`` of ``whole``
+        characters.
     """
     if not prediction.startswith('{'):
         return None
@@ -82,7 +83,7 @@ def trajectory_of(prediction: str) -> dict[str, Any] | None:
         'answer': space.text(raw.get('final_answer'), THOUGHT),
         'stopped': space.text(raw.get('stopped'), NAME),
         'path': [place for place in path if _is_place(place, len(shown))] if isinstance(path, list) else [],
-        'left_out': whole_number(raw.get('left_out')) or 0,
+        'omitted_observations': whole_number(raw.get('omitted_observations')) or 0,
         'settings': _settings(raw.get('settings')),
         'all': len(steps),
         'tokens': [
@@ -163,7 +164,10 @@ def _step(step: Mapping[str, Any], place: int, space: _Space) -> dict[str, Any]:
 
 def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
     observation, error = call.get('observation'), space.text(call.get('error'), NAME)
-    seen, whole = len(observation) if isinstance(observation, str) else 0, whole_number(call.get('whole_chars')) or 0
+    seen, whole = (
+        len(observation) if isinstance(observation, str) else 0,
+        whole_number(call.get('observation_chars')) or 0,
+    )
     return {
         'name': space.text(call.get('name'), NAME),
         'arguments': space.arguments(call.get('arguments')),

@@ -150,7 +150,7 @@ def _fault(row: Any) -> str:
     if not isinstance(row.get(USAGE), (dict, type(None))):
         return 'its usage is neither an object nor null'
     if not isinstance(row.get(OTHERS), (list, type(None))):
-        return 'its others are neither a list nor null'
+        return 'its auxiliary_models are neither a list nor null'
     try:
         read_calls(row.get(CALLS))
     except ValueError as error:

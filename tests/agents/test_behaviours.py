@@ -153,9 +153,9 @@ def run(
     text = CONFIG
     for name, value in values.items():
         text = text.replace(name, value)
-    (folder / 'mine.py').write_text(text, encoding='utf-8')
+    (folder / 'sweep.py').write_text(text, encoding='utf-8')
     done = run_opencompass(
-        'mine.py', '-w', 'out', '--debug', cwd=folder, env={**os.environ, 'TOOLEVAL_CACHE': str(folder / 'cache')}
+        'sweep.py', '-w', 'out', '--debug', cwd=folder, env={**os.environ, 'TOOLEVAL_CACHE': str(folder / 'cache')}
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return {file.parent.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/*/*.json')}
@@ -274,8 +274,11 @@ def test_what_was_done_is_what_each_of_them_does(folder: Path, results: dict[str
 
     assert calls('right') == calls('parallel') == calls('narrow') == [gold(task) for task in TASKS]
     assert [len(done.steps) for done in trajectories(folder, 'parallel')] == [2] * len(TASKS)
-    assert [done.left_out for done in trajectories(folder, 'narrow')] == [size - 1 for size in SIZES]
-    assert results['narrow']['breakdown']['left_out'] == {'observations': sum(SIZES) - 4, 'tasks': len(TASKS)}
+    assert [done.omitted_observations for done in trajectories(folder, 'narrow')] == [size - 1 for size in SIZES]
+    assert results['narrow']['breakdown']['omitted_observations'] == {
+        'observations': sum(SIZES) - 4,
+        'tasks': len(TASKS),
+    }
     assert results['no_room']['breakdown']['stopped'] == {'limit:context': len(TASKS)}
     assert results['endless']['breakdown']['steps'] == {'total': 80, 'mean': 20, 'p50': 20, 'p95': 20}
     assert [made[0] for made in calls('broken_json')] == [(gold(task)[0][0], '{"harbour": "Ost') for task in TASKS]

@@ -19,7 +19,7 @@ EXACT = AnsweredCall('find', {}, 'here', 'exact')
 SIMULATED = AnsweredCall('find', {'x': 1}, '{"error": "", "response": 1}', 'simulated')
 UNKNOWN = AnsweredCall('lost', {}, 'no such tool', 'error', 'unknown_tool')
 TIMEOUT = AnsweredCall('book', {}, '{"error": "Timeout error...", "response": ""}', 'other_task')
-USAGE = {'prompt': 10, 'completion': 2, 'seconds': 0.5, 'tries': 1}
+USAGE = {'prompt': 10, 'completion': 2, 'seconds': 0.5, 'requests': 1}
 
 
 def score(*calls: AnsweredCall, **changes: Any) -> AgentScore:
@@ -32,7 +32,7 @@ def score(*calls: AnsweredCall, **changes: Any) -> AgentScore:
 def test_counts() -> None:
     scores = [
         score(EXACT, EXACT, UNKNOWN, usage=USAGE),
-        score(SIMULATED, settings={'simulator': 'small', 'simulator_prompt': 'tooleval'}, left_out=2),
+        score(SIMULATED, settings={'simulator': 'small', 'simulator_prompt': 'tooleval'}, omitted_observations=2),
         score(TIMEOUT, EXACT, final_answer='', stopped='limit:steps'),
         score(),
         *score_predictions([TASK], [Answer('', 'infra:timeout')]),
@@ -58,7 +58,7 @@ def test_counts() -> None:
     assert counted['errors'] == {'unknown_tool': 1, 'timeout': 1}
     assert counted['stopped'] == {'limit:steps': 1}
     assert counted['ends'] == {'finished': {'0': 1, '1': 1, '3': 1}, 'limit:steps': {'2': 1}}
-    assert counted['left_out'] == {'observations': 2, 'tasks': 1}
+    assert counted['omitted_observations'] == {'observations': 2, 'tasks': 1}
 
 
 def test_of_no_answers_nothing_is_known() -> None:

@@ -27,9 +27,9 @@ def whole(asked: ModelRequest) -> list[int]:
     return [int(m.content[5:]) for m in asked.messages if m.role == 'tool' and m.content != LEFT_OUT]
 
 
-def run(asked: ModelRequest, most: int, left_out: int = 0) -> tuple[Reply, list[ModelRequest]]:
+def run(asked: ModelRequest, most: int, omitted_observations: int = 0) -> tuple[Reply, list[ModelRequest]]:
     """Asks a model that has room for ``most`` observations."""
-    dialogue = ask(asked, left_out)
+    dialogue = ask(asked, omitted_observations)
     requests = [next(dialogue)]
     while True:
         try:
@@ -40,7 +40,7 @@ def run(asked: ModelRequest, most: int, left_out: int = 0) -> tuple[Reply, list[
 
 def test_what_fits_is_asked_as_it_is():
     reply, requests = run(request(3), most=3)
-    assert (reply.answer.text, reply.left_out, reply.has_no_room) == ('there', 0, False)
+    assert (reply.answer.text, reply.omitted_observations, reply.has_no_room) == ('there', 0, False)
     (asked,) = requests
     assert (asked.messages, asked.gold, asked.may_be_too_long) == (request(3).messages, 'gold', True)
 
@@ -53,7 +53,7 @@ def test_the_older_half_goes_and_then_the_older_half_of_the_rest():
         [6, 7, 8],
         [7, 8],
     ]
-    assert (reply.left_out, reply.answer.text) == (7, 'there')
+    assert (reply.omitted_observations, reply.answer.text) == (7, 'there')
 
 
 def test_only_observations_go_and_each_stays_the_answer_to_its_call():
@@ -70,16 +70,16 @@ def test_only_observations_go_and_each_stays_the_answer_to_its_call():
 
 
 def test_what_was_left_out_stays_left_out():
-    reply, requests = run(request(6), most=3, left_out=2)
+    reply, requests = run(request(6), most=3, omitted_observations=2)
     assert [whole(asked) for asked in requests] == [[2, 3, 4, 5], [4, 5]]
-    assert reply.left_out == 4
-    assert run(request(1), most=5, left_out=3)[0].left_out == 1
+    assert reply.omitted_observations == 4
+    assert run(request(1), most=5, omitted_observations=3)[0].omitted_observations == 1
 
 
 @pytest.mark.parametrize('observations', [0, 1, 5])
 def test_with_nothing_left_to_leave_out_there_is_no_room(observations):
     reply, requests = run(request(observations), most=-1)
-    assert (reply.has_no_room, reply.left_out) == (True, observations)
+    assert (reply.has_no_room, reply.omitted_observations) == (True, observations)
     assert whole(requests[-1]) == []
 
 
@@ -95,4 +95,4 @@ def test_other_failures_are_answers():
     next(dialogue)
     with pytest.raises(StopIteration) as end:
         dialogue.send(Answer('', 'infra:timeout'))
-    assert (end.value.value.answer.reason, end.value.value.left_out) == ('infra:timeout', 0)
+    assert (end.value.value.answer.reason, end.value.value.omitted_observations) == ('infra:timeout', 0)

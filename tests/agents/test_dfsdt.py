@@ -261,7 +261,7 @@ def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> No
 def test_observations_are_cut_as_published() -> None:
     trajectory, requests = drive(DepthFirstSearch(max_observation=2), CALL, DONE)
     assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
-    assert trajectory.calls[0].whole_chars == 3
+    assert trajectory.calls[0].observation_chars == 3
 
 
 def test_reasons_of_steps() -> None:
@@ -299,7 +299,7 @@ def test_too_long_a_conversation_loses_its_oldest_observations() -> None:
 
     trajectory, _ = talk(SEARCH, model)
     assert whole == [[], ['300'], ['258'], ['300']]
-    assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, '258', 3)
+    assert (trajectory.omitted_observations, trajectory.final_answer, len(trajectory.calls)) == (2, '258', 3)
 
 
 def test_no_room_at_all_goes_back() -> None:

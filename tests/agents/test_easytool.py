@@ -242,7 +242,7 @@ def test_several_apis_and_several_calls(session: Session) -> None:
     assert [len(step.calls) for step in trajectory.steps[4:8]] == [0, 2, 1, 0]  # with what chose their parameters
     shown = requests[7].messages[-1].content.partition('API response:\n ')[2].removesuffix('\nOutput:')
     assert shown == ('in Holland\n\n' + 'in Italy ' * 200)[:1_000]
-    assert trajectory.calls[1].whole_chars == 1_800
+    assert trajectory.calls[1].observation_chars == 1_800
 
 
 def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> None:

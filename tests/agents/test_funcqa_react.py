@@ -238,11 +238,11 @@ def server() -> Iterator[ModelServer]:
 
 
 def test_end_to_end_over_a_server(server: ModelServer, tmp_path: Path) -> None:
-    (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', server.url))
-    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
+    (tmp_path / 'sweep.py').write_text(CONFIG.replace('URL', server.url))
+    done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
-    assert {file.name for file in tmp_path.iterdir()} == {'mine.py', 'out'}  # nothing is left where it was started
+    assert {file.name for file in tmp_path.iterdir()} == {'sweep.py', 'out'}  # nothing is left where it was started
 
     def read(kind: str, subset: str) -> Any:
         (file,) = tmp_path.glob(f'out/*/{kind}/api/tooleval-funcqa-{subset}-react.json')

@@ -45,7 +45,7 @@ def test_calls_are_carried_out_and_told():
         (*REST, '258', 'function'),
     ]
     assert [(step.text, step.parent, step.usage) for step in trajectory.steps] == [
-        ('Well,', -1, {'prompt': 30, 'completion': 5, 'tries': 1}),
+        ('Well,', -1, {'prompt': 30, 'completion': 5, 'requests': 1}),
         ('', 0, None),
         ('It is 258.', 1, None),
     ]
@@ -196,7 +196,7 @@ def test_observations_are_cut():
     loop = FunctionCalling(max_observation=2)
     trajectory, requests = drive(loop, calling(PRODUCT), Answer('258'))
     assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
-    assert trajectory.calls[0].whole_chars == 3
+    assert trajectory.calls[0].observation_chars == 3
     assert (TEXT.settings['max_observation'], TOOL.settings['max_observation']) == (20_000, 1_024)
     assert FunctionCalling(stop_on='tool', max_observation=5_000).settings['max_observation'] == 5_000
 
@@ -214,12 +214,12 @@ def test_too_long_a_conversation_loses_its_oldest_observations():
 
     trajectory, _ = talk(TEXT, model)
     assert given == [[], ['0'], ['0', '12'], ['12', '24'], ['24', '36']]
-    assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
+    assert (trajectory.omitted_observations, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
 
 
 def test_no_room_at_all():
     trajectory, requests = drive(TEXT, calling(PRODUCT), calling(REST), Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls)) == ('limit:context', 2, 2)
+    assert (trajectory.stopped, trajectory.omitted_observations, len(trajectory.calls)) == ('limit:context', 2, 2)
     assert len(requests) == 5
     trajectory, requests = drive(TEXT, Answer('', 'infra:truncated'))
     assert (trajectory.stopped, len(requests), trajectory.steps) == ('limit:context', 1, ())

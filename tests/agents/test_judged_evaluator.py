@@ -41,7 +41,7 @@ def task(number: int) -> Task:
 
 
 def trajectory(text: str = 'Delft.', source: str = 'exact', stopped: str = '', calls: int = 1) -> Trajectory:
-    call = AnsweredCall('search', {'name': 'Vermeer'}, 'He was born in Delft.', source, whole_chars=21)
+    call = AnsweredCall('search', {'name': 'Vermeer'}, 'He was born in Delft.', source, observation_chars=21)
     finish = AnsweredCall('Finish', {'return_type': 'give_answer', 'final_answer': text}, '{}')
     last = () if stopped else (Step('', (finish,), calls - 1),)
     steps = (*(Step('', (call,), place - 1) for place in range(calls)), *last)
@@ -111,7 +111,7 @@ def test_solved_rate_says_whose_judgement_it_is(scripted: Callable[..., dict[str
     assert list(result)[: list(result).index('standard_errors')][-1] == 'solved_rate'
     assert result['reasons'] == {'ok': 2, 'infra:timeout': 1, 'judge:unsolved': 1, 'limit:steps': 1}
     provenance = result['provenance']
-    assert (provenance['judge'], provenance['judged']) == ('the-judge', ['solved'])
+    assert (provenance['judge'], provenance['judgement_kinds']) == ('the-judge', ['solved'])
     assert provenance['judgements_per_answer'] == 4
     assert provenance['judge_calls'] == len(Scripted.asked) == 4 + 4 + 8
     judged = result['breakdown']['judged']
@@ -156,7 +156,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
     first = ToolEvalAgentJudgedEvaluator(
         SUBSET,
         scripted(says),
-        judged=kinds,
+        judgement_kinds=kinds,
         judgements_per_answer=2,
         reference=str(reference),
         comparisons_per_answer=2,
@@ -175,12 +175,14 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
     assert result['breakdown']['judged']['win'] == {**won, 'decided_by': {'select_better_answer': 4}}
     assert result['provenance']['reference'] == str(reference)
     file = tmp_path / 'results' / 'model' / 'data_judgements.jsonl'
-    second = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judged=kinds)
+    second = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judgement_kinds=kinds)
     again = evaluate(second, answers)
     assert [again[name] for name in second.metrics] == [result[name] for name in first.metrics]
     assert again['provenance']['judge'] == str(file)
     assert again['provenance']['reference_digest'] == result['provenance']['reference_digest']
-    third = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judged=['win'], reference=str(reference))
+    third = ToolEvalAgentJudgedEvaluator(
+        SUBSET, judgements=str(file), judgement_kinds=['win'], reference=str(reference)
+    )
     assert evaluate(third, answers)['provenance']['reference'] == str(reference)
     rows['1']['prediction'] = trajectory('Utrecht.').to_json()
     reference.write_text(json.dumps(rows), encoding='utf-8')
@@ -192,7 +194,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
 
 def test_trials_have_judgements_of_their_own(scripted: Callable[..., dict[str, Any]]) -> None:
     cfg = scripted(lambda item: '{"Reason": "", "Choice": "Yes"}')
-    evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['success'])
+    evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['success'])
     result = evaluate(
         evaluator, [trajectory('a'), trajectory('b'), trajectory('a'), trajectory(stopped=GAVE_UP)], runs=2
     )
@@ -321,7 +323,7 @@ def test_a_judge_may_call_functions(scripted: Callable[..., dict[str, Any]], mon
         assert (result['solved_rate'], result['provenance']['judge_calls']) == (100.0, calls)
         assert result['provenance']['judge_calls_functions'] is True
         opinion = result['details'][0]['solved'][1]
-        assert opinion == {'value': 'Solved', 'by': 'parse_answer_status', 'why': 'It did.'}
+        assert opinion == {'value': 'Solved', 'decided_by': 'parse_answer_status', 'why': 'It did.'}
     prompt = sent['q0/check_answer_status/0'][0]['prompt']
     assert prompt.endswith('Now give your reason in "content" and `answer_status` of JSON to `check_answer_status`.\n')
 
@@ -368,7 +370,9 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
     for name, texts in prompts.items():
         assert len(texts) == 1, name  # whatever the source
         (text,) = texts
-        assert not any(word in text for word in ('simulat', 'other_task', 'nearest', 'a-bank', 'source', 'whole_chars'))
+        assert not any(
+            word in text for word in ('simulat', 'other_task', 'nearest', 'a-bank', 'source', 'observation_chars')
+        )
 
 
 def test_what_is_missing_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
@@ -376,15 +380,15 @@ def test_what_is_missing_is_said(scripted: Callable[..., dict[str, Any]], tmp_pa
         ToolEvalAgentJudgedEvaluator(SUBSET)
     cfg = scripted(lambda item: '')
     with pytest.raises(ValueError, match='win needs something to compare with: give reference'):
-        ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['win'])
+        ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['win'])
     with pytest.raises(ValueError, match='it is some of solved, pass, win, success'):
-        ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['best'])
-    missing = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['win'], reference=str(tmp_path / 'none.json'))
+        ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['best'])
+    missing = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['win'], reference=str(tmp_path / 'none.json'))
     with pytest.raises(DataError, match='the reference is missing'):
         evaluate(missing, [trajectory()])
     with pytest.raises(DataError, match='the reference is missing'):
         missing.check_model('model')  # before inference
     (tmp_path / 'other.json').write_text('{}', encoding='utf-8')
-    wrong = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['win'], reference=str(tmp_path))
+    wrong = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['win'], reference=str(tmp_path))
     with pytest.raises(DataError, match=r'it has other.json. Name one of them'):
         evaluate(wrong, [trajectory()])

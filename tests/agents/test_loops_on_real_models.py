@@ -106,10 +106,10 @@ def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(c
     loop = FunctionCalling(max_steps=4)
     (whole, *_) = run(loop, local(calling), much)
     usage = whole.steps[2].usage
-    assert usage and whole.left_out == 0
+    assert usage and whole.omitted_observations == 0
     room_for_two = usage['prompt'] + OUT_LEN + 20
     for cut in run(loop, local(calling, room_for_two), much):
-        assert (cut.left_out, len(cut.steps), cut.stopped) == (1, 4, 'limit:steps')
+        assert (cut.omitted_observations, len(cut.steps), cut.stopped) == (1, 4, 'limit:steps')
     (first, *_) = run(loop, local(calling, OUT_LEN + 20), much)
     assert (first.stopped, first.steps) == ('limit:context', ())
 

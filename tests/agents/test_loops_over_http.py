@@ -135,9 +135,13 @@ def test_native_calls() -> None:
     assert told(done['broken']) == [('multiply_', 'wrong_arguments')]
     assert told(done['looping']) == [('multiply_', '300')] * 8
     assert [step.reason for step in done['empty'].steps] == ['answer:empty', 'answer:empty']
-    assert (len(done['long'].calls), done['long'].left_out, done['right'].left_out) == (5, 3, 0)  # two have room
+    assert (len(done['long'].calls), done['long'].omitted_observations, done['right'].omitted_observations) == (
+        5,
+        3,
+        0,
+    )  # two have room
     usage = done['right'].steps[0].usage
-    assert usage is not None and usage['prompt'] > 20 and usage['tries'] == 1
+    assert usage is not None and usage['prompt'] > 20 and usage['requests'] == 1
 
 
 def test_actions_in_text() -> None:
@@ -159,4 +163,4 @@ def test_actions_in_text() -> None:
     assert told(done['right']) == [('multiply_', '300'), ('subtract_', '258')]
     assert told(done['broken']) == [('multiply_', 'wrong_arguments')]
     assert [step.reason for step in done['chatting'].steps] == ['format:no_match'] * 8
-    assert (len(done['long'].calls), done['long'].left_out) == (5, 3)
+    assert (len(done['long'].calls), done['long'].omitted_observations) == (5, 3)

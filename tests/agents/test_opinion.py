@@ -71,7 +71,7 @@ def test_what_is_filled_in_is_no_place() -> None:
 def test_statuses(reply: str, value: str, why: str | None) -> None:
     opinion = reader(prompts.CHECK)(reply)
     assert not isinstance(opinion, Unread)
-    assert (opinion.value, opinion.by, opinion.fault) == (value, 'check_answer_status', '')
+    assert (opinion.value, opinion.decided_by, opinion.fault) == (value, 'check_answer_status', '')
     assert why is None or opinion.why == why
 
 

@@ -36,10 +36,10 @@ def read(folder: Path, kind: str, model: str) -> dict[str, Any]:
 
 
 def test_demo(tmp_path: Path) -> None:
-    (tmp_path / 'mine.py').write_text(CONFIG, encoding='utf-8')
+    (tmp_path / 'sweep.py').write_text(CONFIG, encoding='utf-8')
     printed = tmp_path / 'printed.txt'
     environment = {**os.environ, 'TOOLEVAL_CACHE': str(tmp_path / 'cache')}
-    run = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=tmp_path, env=environment, output=printed)
+    run = start_opencompass('sweep.py', '-w', 'out', '--debug', cwd=tmp_path, env=environment, output=printed)
     assert run.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
     results, predictions = (read(tmp_path, kind, 'first') for kind in ('results', 'predictions'))
     abbrs = {f'tooleval-{row.name}-agent-fc': row for row in TABLE if row.name != 'teval_zh'}

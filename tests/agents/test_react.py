@@ -53,7 +53,7 @@ def test_actions_are_carried_out_and_told():
         (*REST, '258', 'function'),
     ]
     assert [(step.text, step.parent, step.usage) for step in trajectory.steps] == [
-        ('first', -1, {'prompt': 30, 'completion': 5, 'tries': 1}),
+        ('first', -1, {'prompt': 30, 'completion': 5, 'requests': 1}),
         ('so', 0, None),
         ('done', 1, None),
     ]
@@ -135,7 +135,7 @@ def test_looping_ends_at_its_steps():
 def test_observations_are_cut():
     trajectory, requests = drive(ReAct(max_observation=2), action(*PRODUCT), final('258'))
     assert requests[1].messages[-1].content == 'Response:30...\n'
-    assert (trajectory.calls[0].observation, trajectory.calls[0].whole_chars) == ('30...', 3)
+    assert (trajectory.calls[0].observation, trajectory.calls[0].observation_chars) == ('30...', 3)
 
 
 class Counter:
@@ -185,13 +185,18 @@ def test_too_long_a_conversation_loses_its_oldest_observations():
     trajectory, requests = talk(LOOP, model)
     responses = [f'Response:{12 * number}\n' for number in range(1, 5)]
     assert given == [[], responses[:1], responses[:2], responses[1:3], responses[2:]]
-    assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
+    assert (trajectory.omitted_observations, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
     assert requests[-1].messages[3].content == f'Response:{LEFT_OUT}\n'
 
 
 def test_no_room_at_all():
     trajectory, requests = drive(LOOP, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls), len(requests)) == ('limit:context', 2, 2, 5)
+    assert (trajectory.stopped, trajectory.omitted_observations, len(trajectory.calls), len(requests)) == (
+        'limit:context',
+        2,
+        2,
+        5,
+    )
     trajectory, requests = drive(LOOP, Answer('', 'infra:truncated'))
     assert (trajectory.stopped, len(requests), trajectory.steps) == ('limit:context', 1, ())
 
@@ -270,7 +275,7 @@ def test_toolbenchs_finish_may_give_up_or_say_nothing():
 
 def test_toolbenchs_conversation_loses_observations_but_not_its_prompt():
     trajectory, requests = drive(TOOLBENCH, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, trajectory.left_out) == ('limit:context', 2)
+    assert (trajectory.stopped, trajectory.omitted_observations) == ('limit:context', 2)
     assert [request.messages[0] for request in requests] == [requests[0].messages[0]] * len(requests)
     assert requests[-1].messages[-1].content == f'Observation: {LEFT_OUT}\n'
 

@@ -85,7 +85,7 @@ def test_react() -> None:
         'empty': ('', 'limit:steps', 12),
         'long': ('258', '', 6),
     }
-    assert (len(done['long'].calls), done['long'].left_out, done['right'].left_out) == (5, 3, 0)
+    assert (len(done['long'].calls), done['long'].omitted_observations, done['right'].omitted_observations) == (5, 3, 0)
 
 
 class SayingNothing(Searching):

@@ -46,7 +46,7 @@ def test_unsolved_without_asking(judged: JudgedAnswer, rule: str) -> None:
 @pytest.mark.parametrize('value', ['Solved', 'Unsolved'])
 def test_a_sure_judge_is_asked_once(value: str) -> None:
     opinion, asked = run(judge_solved(answer(), 2), lambda item: status(value))
-    assert (opinion.value, opinion.by, opinion.why) == (value, 'check_answer_status', 'So it is.')
+    assert (opinion.value, opinion.decided_by, opinion.why) == (value, 'check_answer_status', 'So it is.')
     assert [item.id for item in asked] == ['1/check_answer_status/2']
     assert 'In Delft.' not in asked[0].prompt  # the final answer alone
 
@@ -54,7 +54,7 @@ def test_a_sure_judge_is_asked_once(value: str) -> None:
 @pytest.mark.parametrize('value', ['Solved', 'Unsolved', 'Unsure'])
 def test_an_unsure_one_sees_the_whole_run(value: str) -> None:
     opinion, asked = run(judge_solved(answer()), lambda item: status('Unsure' if 'check' in item.id else value))
-    assert (opinion.value, opinion.by) == (value, 'parse_answer_status')
+    assert (opinion.value, opinion.decided_by) == (value, 'parse_answer_status')
     assert names(asked) == ['check_answer_status', 'parse_answer_status']
     assert 'In Delft.' in asked[1].prompt
 
@@ -86,7 +86,7 @@ def test_repeats_are_asked_for_by_themselves() -> None:
 @pytest.mark.parametrize('question', ['check_answer_status', 'parse_answer_status'])
 def test_what_cannot_be_read_is_no_opinion(question: str) -> None:
     opinion, _ = run(judge_solved(answer()), lambda item: 'Hm.' if question in item.id else status('Unsure'))
-    assert (opinion.value, opinion.fault, opinion.by) == ('', 'unread', question)
+    assert (opinion.value, opinion.fault, opinion.decided_by) == ('', 'unread', question)
     both, _ = run(judge_passed(answer()), lambda item: 'Hm.' if question in item.id else status('Unsure'))
     assert [one.fault for one in both] == ['unread', 'unread']
 

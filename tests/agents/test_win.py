@@ -40,7 +40,7 @@ def test_who_is_solved_alone_wins_unasked_then_who_is_unsure_alone(candidate: st
     ranks = [STATUSES.index(candidate), STATUSES.index(reference)]
     wanted = 'candidate' if ranks[0] <= ranks[1] else 'reference'
     rule = 'select_better_answer' if candidate == reference else 'only_solved' if 0 in ranks else 'only_unsure'
-    assert (opinion.value, opinion.by) == (wanted, rule)
+    assert (opinion.value, opinion.decided_by) == (wanted, rule)
 
 
 def test_no_reference_loses_and_nothing_is_asked() -> None:
@@ -52,11 +52,11 @@ def test_the_same_answers_are_drawn_and_not_asked_about() -> None:
     drawn = []
     for number in range(200):
         opinion, asked = run(judge_round(CANDIDATE, CANDIDATE, number), judge('Solved', 'Solved'))
-        assert opinion.by == 'identical' and 'select_better_answer' not in names(asked)
+        assert opinion.decided_by == 'identical' and 'select_better_answer' not in names(asked)
         drawn.append(opinion.value)
     assert 70 < drawn.count('candidate') < 130
     other, _ = run(judge_round(CANDIDATE, CANDIDATE, seed=1), judge('Solved', 'Solved'))
-    assert other.by == 'identical'
+    assert other.decided_by == 'identical'
 
 
 def test_the_same_words_by_another_way_are_not_the_same() -> None:
@@ -64,7 +64,7 @@ def test_the_same_words_by_another_way_are_not_the_same() -> None:
     opinion, asked = run(
         judge_round(longer, CANDIDATE), lambda item: '{"index": 1}' if 'select' in item.id else status('Solved')
     )
-    assert opinion.by == 'select_better_answer'
+    assert opinion.decided_by == 'select_better_answer'
     assert '"total_steps": 5' in asked[-1].prompt and '"method"' not in asked[-1].prompt
 
 
@@ -146,6 +146,6 @@ def test_final_answers_are_cut_and_methods_left_out_before_anything_is_asked() -
 
 def test_what_gives_up_behind_the_cut_is_judged() -> None:
     late = answer('Own: ' + 'x' * 2_000 + ' give_up_and_restart')
-    assert run(judge_solved(late), judge('Solved', 'Solved'))[0].by == 'gave_up'
+    assert run(judge_solved(late), judge('Solved', 'Solved'))[0].decided_by == 'gave_up'
     opinion, _ = run(judge_round(late, REFERENCE), judge('Solved', 'Unsolved'))
-    assert (opinion.value, opinion.by) == ('candidate', 'only_solved')
+    assert (opinion.value, opinion.decided_by) == ('candidate', 'only_solved')

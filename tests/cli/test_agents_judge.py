@@ -57,7 +57,7 @@ def other_runs(tmp_path: Path) -> Path:
 def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, server: ModelServer) -> None:
     out, reference = tmp_path / 'out.jsonl', other_runs(tmp_path)
     options = (
-        '--judged',
+        '--kinds',
         'solved,win',
         '--reference',
         reference,
@@ -119,12 +119,12 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
     for arguments, fault in (
         ((RUNS, '--out', out), 'there is no judge: give --judge CONFIG'),
         ((RUNS, '--out', out, '--judge', tmp_path / 'none.py'), 'the config is missing'),
-        ((RUNS, '--out', out, '--judge', judge, '--judged', 'win'), '--judged win --reference FILE'),
-        ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), '--judged win --reference FILE'),
-        ((RUNS, '--out', out, '--judge', judge, '--judged', 'best'), 'it is some of solved, pass, win, success'),
+        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win'), '--kinds win --reference FILE'),
+        ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), '--kinds win --reference FILE'),
+        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is some of solved, pass, win, success'),
         ((RUNS, '--out', out, '--judge', judge, '--answer-order', 'odd'), "answer_order='odd'"),
         (
-            (RUNS, '--out', out, '--judge', judge, '--judged', 'win', '--reference', empty),
+            (RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty),
             'answers none of the queries',
         ),
     ):

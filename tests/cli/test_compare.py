@@ -200,14 +200,14 @@ def test_models_in_two_runs(tooleval: Command, run: Path, tmp_path: Path) -> Non
     other = tmp_path / 'elsewhere' / RUN
     dataset = 'tooleval-teval-review_str_v2'
     write(other, 'strong', dataset, result(scores('review_str', 0.8), encoder='another'))
-    found = said(tooleval, run, 'weak', 'strong', '--with', other, '--samples', 200)
+    found = said(tooleval, run, 'weak', 'strong', '--work-dir-b', other, '--samples', 200)
     assert [row['name'] for row in found['datasets']] == [dataset]
     assert [row['metric'] for row in found['tables']] == ['review']
     notes = found['notes']
     assert f"{dataset}: encoder is 'e' of one and 'another' of the other; the scores may not compare" in notes
     assert 'tooleval-teval-plan_str_v2: only weak has a result' in notes
     assert not any('judge_calls' in note for note in notes)
-    same = said(tooleval, run, 'strong', 'strong', '--with', other, '--samples', 200)
+    same = said(tooleval, run, 'strong', 'strong', '--work-dir-b', other, '--samples', 200)
     assert [(row['delta'], row['low'], row['high']) for row in same['datasets']] == [(0, 0, 0)]
     assert same['differing'] == {dataset: []}
 
@@ -344,7 +344,9 @@ def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
         pytest.param(('weak', 'typo'), "no result of a model 'typo'; the models here: strong, weak", id='model'),
         pytest.param(('weak', 'strong', '--datasets', 'x*'), "no data set of weak matches 'x*'", id='data set'),
         pytest.param(('weak', 'strong', '--json', 'no/such/file'), 'cannot write no/such/file', id='json'),
-        pytest.param(('weak', 'strong', '--with', 'nowhere'), 'nowhere: there is no run of OpenCompass', id='other'),
+        pytest.param(
+            ('weak', 'strong', '--work-dir-b', 'nowhere'), 'nowhere: there is no run of OpenCompass', id='other'
+        ),
     ],
 )
 def test_faults_are_one_line(tooleval: Command, run: Path, arguments: tuple[str, ...], word: str) -> None:

@@ -91,7 +91,7 @@ def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
     assert len(check_numbers(tooleval, run, tmp_path / 'formats')) > 30
 
     # And the comparison of both models agrees with their results.
-    found = json.loads(tooleval('compare', run, *MODELS, '--with', there / 'out', '--json', '-').out)
+    found = json.loads(tooleval('compare', run, *MODELS, '--work-dir-b', there / 'out', '--json', '-').out)
     parts = [note for note in found['notes'] if 'a part of the data' in note]
     assert parts and all(note.endswith(f'of {" and ".join(MODELS)}') for note in parts), 'the demo has a few records'
     assert [note for note in found['notes'] if 'columns' not in note and note not in parts] == []
@@ -407,9 +407,9 @@ def test_calls_and_usage_come_back(tooleval: Command, tmp_path: Path) -> None:
     folder = tmp_path / 'out' / RUN
     extras: dict[str, Any] = {
         'calls': [{'name': 'f', 'arguments': {'x': 1}}],
-        'usage': {'prompt': 9, 'completion': 2, 'tries': 1},
+        'usage': {'prompt': 9, 'completion': 2, 'requests': 1},
     }
-    extras['others'] = [{'role': 'simulator', 'model': 'sim', 'usages': [{'prompt': 3, 'tries': 1}]}]
+    extras['auxiliary_models'] = [{'role': 'simulator', 'model': 'sim', 'usages': [{'prompt': 3, 'requests': 1}]}]
     rows = answers(['a', 'b'])
     rows['0'] |= extras
     write(folder, 'predictions', 'm', 'd', rows)
@@ -422,7 +422,7 @@ def test_calls_and_usage_come_back(tooleval: Command, tmp_path: Path) -> None:
         assert {name: first[name] for name in extras} == extras
         assert not set(extras) & set(second)
     (line, *_) = (tmp_path / 'jsonl' / 'predictions.jsonl').read_text().splitlines()
-    for column, value in (('calls', [{'name': 5}]), ('usage', [1]), ('others', 'none')):
+    for column, value in (('calls', [{'name': 5}]), ('usage', [1]), ('auxiliary_models', 'none')):
         (tmp_path / 'jsonl' / 'predictions.jsonl').write_text(json.dumps({**json.loads(line), column: value}))
         done = tooleval('import', tmp_path / 'jsonl', tmp_path / 'no')
         assert done.code == 1 and f'its {column}' in done.err

@@ -94,7 +94,7 @@ def test_gate_and_compare_show_the_same(tooleval: Command, tmp_path: Path) -> No
         if other != old:
             assert tooleval('gate', old, '--save', other).code == 0
         told = json.loads(tooleval('gate', run, '--baseline', other, '--metric', '*', '--json', '-').out)
-        found = json.loads(tooleval('compare', old, 'm', 'm', '--with', new, '--json', '-').out)
+        found = json.loads(tooleval('compare', old, 'm', 'm', '--work-dir-b', new, '--json', '-').out)
         shown = {(row['row']['name'], row['row']['metric']): row['row'] for row in told['verdicts']}
         assert shown == {**rows(found, 'tables'), **rows(found, 'datasets')}
         assert ('tooleval-teval_v2', 'overall') in shown and ('of-trials', 'accuracy pass^2') in shown

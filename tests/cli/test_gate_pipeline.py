@@ -90,7 +90,7 @@ def test_a_planted_drop_is_found_and_an_equal_run_holds(tooleval: Command, runs:
     dropped = {line.split()[0] for line in done.out.splitlines() if line.endswith(' dropped')}
     assert dropped, done.out
     told = json.loads(tooleval('gate', runs / 'worse', '--baseline', runs / 'old', '--json', '-').out)
-    found = json.loads(tooleval('compare', runs / 'old', 'm', 'm', '--with', runs / 'worse', '--json', '-').out)
+    found = json.loads(tooleval('compare', runs / 'old', 'm', 'm', '--work-dir-b', runs / 'worse', '--json', '-').out)
     rows = {(row['name'], row['metric']): row for row in found['datasets']}
     assert all(rows[one['row']['name'], one['row']['metric']] == one['row'] for one in told['verdicts'])
 

@@ -85,7 +85,7 @@ def test_an_empty_content_comes_back_from_the_journal(text: str, has_content: bo
 def test_calls_travel_through_rows_answers_and_messages() -> None:
     assert read_calls(json.loads(json.dumps(calls_payload(CALLS)))) == CALLS
     assert read_answer(write_answer('text', CALLS)) == ('text', CALLS)
-    answer = Answer('text', None, 'stop', calls=CALLS, usage=Usage(3, 4, seconds=0.5, tries=2))
+    answer = Answer('text', None, 'stop', calls=CALLS, usage=Usage(3, 4, seconds=0.5, requests=2))
     back = with_extras(Answer('text', None, 'stop'), json.loads(json.dumps(extras(answer))))
     assert (back.calls, back.usage) == (CALLS, answer.usage)
     messages = [Message('assistant', '', CALLS), Message('tool', 'nothing', call_id='call_1'), Message('user', 'so?')]
@@ -136,7 +136,7 @@ def test_what_is_wrong_with_the_calls_of_an_answer(calls: list[ToolCall], reason
         (None, None),
         ([], None),
         ({}, Usage()),
-        ({'prompt': -1, 'completion': True, 'seconds': float('nan'), 'tries': 0}, Usage()),
+        ({'prompt': -1, 'completion': True, 'seconds': float('nan'), 'requests': 0}, Usage()),
         ({'prompt': 5, 'counted': True, 'seconds': 1}, Usage(prompt=5, counted=True, seconds=1.0)),
     ],
 )
@@ -145,14 +145,14 @@ def test_usage_of_a_row_is_checked(value: Any, expected: Usage | None) -> None:
 
 
 def test_a_total_knows_what_all_of_its_parts_know() -> None:
-    first, second = Usage(1, 2, 3, seconds=0.5, tries=2), Usage(4, 5, counted=True, seconds=1.0)
-    total = Usage(5, 7, 3, counted=True, seconds=1.5, tries=3, incomplete=('reasoning',))
+    first, second = Usage(1, 2, 3, seconds=0.5, requests=2), Usage(4, 5, counted=True, seconds=1.0)
+    total = Usage(5, 7, 3, counted=True, seconds=1.5, requests=3, incomplete=('reasoning',))
     assert total_usage([first, second]) == total
     assert total_usage([None]) is None and total_usage([]) is None
 
 
 def test_a_round_that_says_nothing_is_not_taken_for_one_that_cost_nothing() -> None:
     known = ('prompt', 'completion', 'seconds')  # of no tokens there is no part
-    assert total_usage([Usage(1, 2, 3, seconds=0.5, tries=2), None]) == Usage(
-        1, 2, 3, seconds=0.5, tries=3, incomplete=known
+    assert total_usage([Usage(1, 2, 3, seconds=0.5, requests=2), None]) == Usage(
+        1, 2, 3, seconds=0.5, requests=3, incomplete=known
     )

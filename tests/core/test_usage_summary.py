@@ -30,16 +30,16 @@ PRICES = Prices(2.0, 8.0, 1.0)
 
 def test_by_hand() -> None:
     usages = [
-        Usage(100, 10, 4, 50, seconds=0.5, tries=1),
-        Usage(300, 30, seconds=1.5, tries=3),
+        Usage(100, 10, 4, 50, seconds=0.5, requests=1),
+        Usage(300, 30, seconds=1.5, requests=3),
         Usage(200, 20, counted=True, counter='estimate'),
-        Usage(tries=2, seconds=9.0),
+        Usage(requests=2, seconds=9.0),
         None,
     ]
     summary = summary_of(usages, PRICES)
     assert summary == {
         'answers': {'all': 5, 'reported': 2, 'counted': 1, 'unknown': 2},
-        'tries': 7,
+        'requests': 7,
         'prompt': {'total': 600, 'mean': 200.0, 'p50': 200, 'p95': 300, 'answers': 3},
         'completion': {'total': 60, 'mean': 20.0, 'p50': 20, 'p95': 30, 'answers': 3},
         'counted_by': {'estimate': 1},
@@ -76,8 +76,8 @@ def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
 
 def test_nothing_is_known() -> None:
     assert summary_of([None, None], PRICES) is None and summary_of([]) is None
-    only_tries = summary_of([Usage(tries=4)], PRICES)
-    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'tries': 4}
+    only_tries = summary_of([Usage(requests=4)], PRICES)
+    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'requests': 4}
     assert spending_of(only_tries) is None
 
 
@@ -85,7 +85,7 @@ def test_old_results_are_priced_by_their_tokens() -> None:
     summary = summary_of([Usage(100, 10, cached=60), Usage(300, 30)])
     spending = spending_of(summary, PRICES)
     assert spending is not None and spending.cost == pytest.approx((340 * 2 + 60 + 40 * 8) / 1e6)
-    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, tries=2)
+    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, requests=2)
 
 
 _ROUNDS = st.lists(
@@ -121,38 +121,38 @@ def test_what_was_cached_is_not_asked_about_where_it_costs_as_much() -> None:
 
 def test_requests_that_failed_are_part_of_what_an_answer_cost() -> None:
     answer = Usage(100, 10, cached=50, seconds=1.5, first_prompt=100)
-    failed = [None, Usage(), Usage(70, 2, first_prompt=70), Usage(tries=3)]
-    total = Usage(170, 12, cached=50, seconds=1.5, tries=6, first_prompt=100)
+    failed = [None, Usage(), Usage(70, 2, first_prompt=70), Usage(requests=3)]
+    total = Usage(170, 12, cached=50, seconds=1.5, requests=6, first_prompt=100)
     assert with_failed(answer, failed) == total
     assert with_failed(answer, [None]) == with_failed(answer, []) == answer
-    assert with_failed(None, failed) == Usage(70, 2, tries=5)
-    assert with_failed(None, [Usage(tries=2), Usage(tries=2)]) == Usage(tries=4)
+    assert with_failed(None, failed) == Usage(70, 2, requests=5)
+    assert with_failed(None, [Usage(requests=2), Usage(requests=2)]) == Usage(requests=4)
     assert with_failed(None, [None]) is None
 
 
 ROWS = [
-    {'others': [other_usage('simulator', 'sim', PRICES, [Usage(100, 10), None])]},
-    {'others': [other_usage('simulator', 'sim', PRICES, [Usage(300, 30, tries=2)])]},
-    {'others': [other_usage('simulator', 'free', None, [Usage(5, 1)])]},
-    {'others': [other_usage('simulator', 'silent', None, [None])]},
+    {'auxiliary_models': [other_usage('simulator', 'sim', PRICES, [Usage(100, 10), None])]},
+    {'auxiliary_models': [other_usage('simulator', 'sim', PRICES, [Usage(300, 30, requests=2)])]},
+    {'auxiliary_models': [other_usage('simulator', 'free', None, [Usage(5, 1)])]},
+    {'auxiliary_models': [other_usage('simulator', 'silent', None, [None])]},
     {},
 ]
 
 
 def test_rows_of_others_by_name() -> None:
     first, second = other_rows(json.loads(json.dumps(ROWS)))
-    assert first == {'role': 'simulator', 'model': 'sim', **(summary_of([Usage(100, 10), None, Usage(300, 30, tries=2)],
-                                                                          PRICES) or {})}  # fmt: skip
+    usage = summary_of([Usage(100, 10), None, Usage(300, 30, requests=2)], PRICES)
+    assert first == {'role': 'simulator', 'model': 'sim', **(usage or {})}
     assert second['model'] == 'free' and 'cost' not in second
-    assert others_by_name({'others': [first, second, first]}) == {
+    assert others_by_name({'auxiliary_models': [first, second, first]}) == {
         'simulator sim': Spending(6, 800, 80, pytest.approx(2 * (400 * 2 + 40 * 8) / 1e6), 0, 2, 0, 4, (), 6),
-        'simulator free': Spending(1, 5, 1, None, 0, 0, tries=1),
+        'simulator free': Spending(1, 5, 1, None, 0, 0, requests=1),
     }
 
 
 def test_kept_judgements_are_no_spending() -> None:
     (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
-    (other,) = read_others({'others': [row]})
+    (other,) = read_others({'auxiliary_models': [row]})
     assert (other.name, other.spent) == ('judge gpt', NOTHING)
     assert other.from_cache.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.from_cache.unknown == 1
     assert other_row('judge', 'gpt', [None], PRICES) == []
@@ -162,9 +162,9 @@ def test_kept_judgements_are_no_spending() -> None:
     'value', [None, 7, [7], [{}], [{'role': 5, 'model': [], 'usages': 7, 'prices': 'free'}], [{'usages': [5, [], {}]}]]
 )
 def test_others_that_cannot_be_read(value: Any) -> None:
-    rows = other_rows([{'others': value}])
-    assert all(set(row) == {'role', 'model', 'answers', 'tries'} for row in rows)
-    assert all(other.spent == other.from_cache == NOTHING for other in read_others({'others': value}))
+    rows = other_rows([{'auxiliary_models': value}])
+    assert all(set(row) == {'role', 'model', 'answers', 'requests'} for row in rows)
+    assert all(other.spent == other.from_cache == NOTHING for other in read_others({'auxiliary_models': value}))
     assert read_others(value) == []
 
 
@@ -197,4 +197,4 @@ def test_a_cost_that_is_none_is_left_out() -> None:
 
 def test_what_is_half_known_has_no_cost() -> None:
     spending = spending_of(summary_of([Usage(completion=7)], PRICES), PRICES)
-    assert spending == Spending(1, 0, 7, None, 0, 0, tries=1)
+    assert spending == Spending(1, 0, 7, None, 0, 0, requests=1)

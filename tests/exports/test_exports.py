@@ -93,9 +93,11 @@ def run(tmp_path: Path) -> Path:
     trials_run(folder)
     made_run(folder)
     judged = {**PROVENANCE, 'judge': 'the-judge', 'judge_settings': {'tokenizer': '/home/me/x/tok'}}
-    opinions = [{'value': 'solved', 'by': 'the-judge', 'why': 'It is.'}]
+    opinions = [{'value': 'solved', 'decided_by': 'the-judge', 'why': 'It is.'}]
     one = {**detail('q'), 'values': {'solved_rate': 1.0, 'finish_rate': 1.0}, 'solved': opinions}
-    spent = {'others': [{'role': 'judge', 'model': 'the-judge', 'answers': {'all': 1}, 'prompt': {'total': 9}}]}
+    spent = {
+        'auxiliary_models': [{'role': 'judge', 'model': 'the-judge', 'answers': {'all': 1}, 'prompt': {'total': 9}}]
+    }
     add(folder, 'better', 'tooleval-toolbench_g1-agent-react', result_of([one], provenance=judged, usage=spent))
     add(folder, 'worse', 'tooleval-teval-plan_json_v2', result_of([detail('p', None)]))
     write(folder, 'results', 'worse', 'gsm8k', {'accuracy': 50.0, 'details': {'0': {'pred': '1'}, 'type': 'GEN'}})

@@ -68,8 +68,8 @@ datasets = [
 
 def run(folder: Path, datasets: str, models: str, **environment: str) -> None:
     """Runs a config to its end."""
-    (folder / 'mine.py').write_text(CONFIG.replace('DATASETS', datasets).replace('MODELS', models), encoding='utf-8')
-    done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, env={**os.environ, **environment})
+    (folder / 'sweep.py').write_text(CONFIG.replace('DATASETS', datasets).replace('MODELS', models), encoding='utf-8')
+    done = run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder, env={**os.environ, **environment})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 

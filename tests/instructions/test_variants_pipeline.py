@@ -56,8 +56,8 @@ def opencompass(
 ) -> subprocess.CompletedProcess[str]:
     text = CONFIG.replace('TINY', repr(str(tiny))).replace('MODELS', models).replace('BROKEN', broken)
     text = text.replace('NAMES', repr(names))
-    (folder / 'mine.py').write_text(text, encoding='utf-8')
-    return run_opencompass('mine.py', '-w', 'out', cwd=folder)
+    (folder / 'sweep.py').write_text(text, encoding='utf-8')
+    return run_opencompass('sweep.py', '-w', 'out', cwd=folder)
 
 
 def one(folder: Path, pattern: str) -> Path:

@@ -269,7 +269,7 @@ def test_what_a_judge_costs_is_what_its_server_received(server: ModelServer, tmp
     judge = Judge(server_cfg(server, prices={'input': 1.0, 'output': 2.0}), tmp_path)
     assert len(judged(judge, items(8))) == 8
     spent, stats = summary_of(judge.usages, judge.prices), server.stats()
-    assert spent is not None and spent['tries'] == stats['requests'] == 11 and judge.calls == 9
+    assert spent is not None and spent['requests'] == stats['requests'] == 11 and judge.calls == 9
     assert spent['completion']['total'] == stats['tokens']['completion']
     assert spent['prompt']['total'] == stats['tokens']['prompt'] and spent['cost']['total'] > 0
     again = Judge(server_cfg(server), tmp_path)
@@ -666,8 +666,8 @@ def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) 
     assert result['breakdown']['unjudged'] == 0
     assert [detail['id'] for detail in result['details']] == [f'r{i}' for i in range(6)]
 
-    (row,), received = result['usage']['others'], server.stats()['tokens']
-    assert (row['role'], row['model'], row['tries'], 'from_cache' in row) == ('judge', 'seven', 6, False)
+    (row,), received = result['usage']['auxiliary_models'], server.stats()['tokens']
+    assert (row['role'], row['model'], row['requests'], 'from_cache' in row) == ('judge', 'seven', 6, False)
     assert [row[name]['total'] for name in ('prompt', 'completion')] == [received['prompt'], received['completion']]
     assert list(result)[-1] == 'details'
 
@@ -675,8 +675,8 @@ def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) 
     again = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
     assert server.stats()['requests'] == again['provenance']['judge_calls'] == 0
     assert (
-        again['usage']['others'][0]['from_cache']['prompt'] == row['prompt']
-        and 'prompt' not in again['usage']['others'][0]
+        again['usage']['auxiliary_models'][0]['from_cache']['prompt'] == row['prompt']
+        and 'prompt' not in again['usage']['auxiliary_models'][0]
     )
     assert {name: again[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
 
@@ -686,8 +686,8 @@ def test_several_runs_of_the_same_answers_ask_once(server: ModelServer) -> None:
     result = evaluate(evaluator, plans(4), plan_answers(4) * 3)
     assert result['overall'] == pytest.approx(70.0)
     assert server.stats()['requests'] == 4
-    (row,) = result['usage']['others']
-    assert row['tries'] == 4 and 'from_cache' not in row  # later trials use what the first has paid for
+    (row,) = result['usage']['auxiliary_models']
+    assert row['requests'] == 4 and 'from_cache' not in row  # later trials use what the first has paid for
 
 
 def test_the_environment_names_the_judge(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

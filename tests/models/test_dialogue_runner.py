@@ -45,7 +45,7 @@ class Costly(Echo):
     """Says what each answer cost, a failed one too."""
 
     def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
-        failed, usage = Usage(tries=5), Usage(10, 2, first_prompt=10, tries=2)
+        failed, usage = Usage(requests=5), Usage(10, 2, first_prompt=10, requests=2)
         return [
             replace(answer, usage=failed if answer.reason else usage) for answer in super().answers(inputs, max_out_len)
         ]
@@ -151,15 +151,15 @@ def test_requests_of_a_round_that_failed_are_counted(tmp_path: Path) -> None:
     fails: Any = lambda text: 'infra:timeout' if text in ('b0', 'c1') else None  # noqa: E731
     journal = Journal(tmp_path / 'journal.jsonl')
     outcomes = DialogueRunner(Costly(fails), journal, 10).run(dialogues())
-    assert outcomes['a'].usage == Usage(30, 6, first_prompt=10, tries=6)
-    assert outcomes['b'].usage == Usage(tries=5)
-    assert outcomes['c'].usage == Usage(10, 2, first_prompt=10, tries=7)
+    assert outcomes['a'].usage == Usage(30, 6, first_prompt=10, requests=6)
+    assert outcomes['b'].usage == Usage(requests=5)
+    assert outcomes['c'].usage == Usage(10, 2, first_prompt=10, requests=7)
     assert outcomes['d'].usage is None
     again = DialogueRunner(Costly(fails), journal, 10).run(dialogues())
-    assert (again['b'].usage, again['c'].usage) == (Usage(tries=10), Usage(10, 2, first_prompt=10, tries=12))
+    assert (again['b'].usage, again['c'].usage) == (Usage(requests=10), Usage(10, 2, first_prompt=10, requests=12))
     whole = DialogueRunner(Costly(), journal, 10).run(dialogues())
-    assert whole['b'].usage == Usage(10, 2, first_prompt=10, tries=12)
-    assert whole['c'].usage == Usage(20, 4, first_prompt=10, tries=14) and whole['c'].value == ['<c0>', '<c1>']
+    assert whole['b'].usage == Usage(10, 2, first_prompt=10, requests=12)
+    assert whole['c'].usage == Usage(20, 4, first_prompt=10, requests=14) and whole['c'].value == ['<c0>', '<c1>']
     assert whole['a'].usage == outcomes['a'].usage
 
 

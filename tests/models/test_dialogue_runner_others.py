@@ -99,19 +99,21 @@ def test_what_others_cost_is_the_dialogues_that_asked(simulating: type[Simulatin
     again = {name: agent(name, 1, shared='the same') for name in 'bc'} | {'a': keeping_agent('a', {})}
     resumed = DialogueRunner(Echo(), journal, 10, others=others(path='new')).run(again)
     assert resumed['a'].others[0] == ASKED and resumed['b'].others[0]['model'] == 'new'
-    assert other_rows([{'others': resumed['a'].others}])[0]['cost']['total'] == pytest.approx((7 + 2 * 4096) / 1e6)
+    assert other_rows([{'auxiliary_models': resumed['a'].others}])[0]['cost']['total'] == pytest.approx(
+        (7 + 2 * 4096) / 1e6
+    )
 
 
 def test_what_others_cost_in_vain_is_counted(
     simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    failed = Answer('', 'infra:timeout', usage=Usage(tries=3))
+    failed = Answer('', 'infra:timeout', usage=Usage(requests=3))
     monkeypatch.setattr(simulating, 'answers', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
     journal = Journal(tmp_path / 'journal.jsonl')
     for times in (1, 2):
         outcome = DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
         assert outcome.infra == 'infra:simulator:timeout' and outcome.usage is None
-        assert outcome.others == [{'role': SIMULATOR, 'model': 'sim', 'usages': [{'tries': 3}]}] * times
+        assert outcome.others == [{'role': SIMULATOR, 'model': 'sim', 'usages': [{'requests': 3}]}] * times
 
 
 def test_a_model_that_is_not_there_is_named() -> None:

@@ -83,7 +83,7 @@ def test_a_server_is_offered_tools_and_its_calls_have_their_own_names(
     assert answer.text == 'I look'
     assert [(call.name, call.arguments) for call in answer.calls] == [('Weather.of', sent), ('other', '{"a')]
     assert answer.finish_reason == 'tool_calls'
-    assert answer.usage is not None and answer.usage.completion and answer.usage.tries == 1 and answer.usage.seconds
+    assert answer.usage is not None and answer.usage.completion and answer.usage.requests == 1 and answer.usage.seconds
 
 
 def talk() -> Dialogue[str]:

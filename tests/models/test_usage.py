@@ -138,7 +138,7 @@ def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) 
         assert usage['cost']['total'] == pytest.approx(expected)
         assert usage['cost']['prices'] == PRICES
     rounds = [json.loads(row['prediction'])['rounds'] for row in rows]
-    assert usage['tries'] == sum(map(len, rounds)) > len(rows)  # a dialogue's rounds count together
+    assert usage['requests'] == sum(map(len, rounds)) > len(rows)  # a dialogue's rounds count together
 
 
 def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_path: Path) -> None:
@@ -160,10 +160,10 @@ def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
     canned_server.reset('500@1-3')
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (failed,) = ask(model, [make_conversation()], 6)
-    assert (failed.reason, failed.usage) == ('infra:server', Usage(tries=3))
+    assert (failed.reason, failed.usage) == ('infra:server', Usage(requests=3))
     assert summary_of([failed.usage]) == {
         'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1},
-        'tries': 3,
+        'requests': 3,
     }
 
 
@@ -174,7 +174,7 @@ def test_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
     received = canned_server.stats()['tokens']
     assert received['replies'] == 2 and answer.usage is not None
     usage = answer.usage
-    assert (usage.prompt, usage.completion, usage.tries) == (received['prompt'], received['completion'], 3)
+    assert (usage.prompt, usage.completion, usage.requests) == (received['prompt'], received['completion'], 3)
     assert usage.first_prompt == received['prompt'] and not usage.counted  # the empty one has a prompt of no words
 
 
@@ -188,7 +188,7 @@ def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> N
     canned_server.reset('cut@all')
     model = ToolEvalOpenAI(openai_api_base=canned_server.url, **settings)
     (answer,) = ask(model, [make_conversation()], 6)
-    assert answer.usage == Usage(tries=canned_server.stats()['requests']) and answer.usage.tries == 2
+    assert answer.usage == Usage(requests=canned_server.stats()['requests']) and answer.usage.requests == 2
     (too_long,) = ask(ToolEvalOpenAI(openai_api_base=canned_server.url, max_seq_len=9, **settings),
                       [make_conversation()], 6)  # fmt: skip
     assert (too_long.reason, too_long.usage) == ('infra:truncated', None)
@@ -222,11 +222,11 @@ def test_a_failed_sample_that_is_asked_again_keeps_what_it_cost(canned_server: M
     canned_server.reset('empty@3-4')
     ((before, rows),) = run(tmp_path, model, [dataset])
     (failed,) = (row for row in rows if row['infra'])
-    assert failed['usage']['tries'] == 2 and failed['usage']['completion'] > 0
+    assert failed['usage']['requests'] == 2 and failed['usage']['completion'] > 0
     reopen(WorkDir(tmp_path), list(find_unanswered(WorkDir(tmp_path))))
     ((after, rows),) = run(tmp_path, model, [dataset])
     stats = canned_server.stats()
-    assert after['usage']['tries'] == stats['requests'] == before['usage']['tries'] + 1
+    assert after['usage']['requests'] == stats['requests'] == before['usage']['requests'] + 1
     assert after['usage']['completion']['total'] == stats['tokens']['completion']
     assert after['usage']['answers']['unknown'] == 0 and not any(row['infra'] for row in rows)
 

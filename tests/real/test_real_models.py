@@ -203,7 +203,7 @@ def test_tokens_and_cost_are_the_servers(served: dict[str, Sweep], name: str) ->
     """All that the server counted is in some result: answers, and what judges and simulators asked."""
     swept = served[name]
     usages = [result['usage'] for result in swept.results.values() if result.get('usage')]
-    parts = [*usages, *(other for usage in usages for other in usage.get('others') or ())]
+    parts = [*usages, *(other for usage in usages for other in usage.get('auxiliary_models') or ())]
     assert swept.counted is not None and parts
     counted = swept.counted
     sums = {key: sum(part[key]['total'] for part in parts if key in part) for key in ('prompt', 'cached', 'completion')}

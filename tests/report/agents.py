@@ -14,7 +14,7 @@ PROVENANCE = {'benchmark': 'agents', 'subset': 'teval', 'loop': 'react'}
 
 
 def usage(prompt: int, completion: int, seconds: float) -> dict[str, Any]:
-    return {'prompt': prompt, 'completion': completion, 'seconds': seconds, 'tries': 1}
+    return {'prompt': prompt, 'completion': completion, 'seconds': seconds, 'requests': 1}
 
 
 def search(

@@ -49,7 +49,7 @@ COUNTS = {
     'prompt': {'total': 4000, 'mean': 1000, 'p50': 900, 'p95': 2500},
     'sources': {'exact': 5, 'other_task': 0, 'simulated': 2, 'error': 1},
     'ends': {'limit:steps': {'4': 1}, 'finished': {'1': 2, '3': 1}},
-    'left_out': {'observations': 3, 'tasks': 1},
+    'omitted_observations': {'observations': 3, 'tasks': 1},
 }  # fmt: skip
 
 

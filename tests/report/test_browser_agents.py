@@ -33,7 +33,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     steps = (*chain().steps[:2], Step('Oslo, then.', (search('Oslo'),), 1))
     shorter = Trajectory('react', steps, 'Oslo.', '', (0, 1, 2), settings={'simulator': 'another'})
     solved = [
-        {'value': 'Unsolved', 'by': 'content', 'why': 'No hotel is booked.'},
+        {'value': 'Unsolved', 'decided_by': 'content', 'why': 'No hotel is booked.'},
         {'value': '', 'fault': 'no_verdict'},
     ]
     more: dict[str, Any] = {'gold': GOLD, 'matches': MATCHES, 'solved': solved}

@@ -38,7 +38,7 @@ def one_call(observation: str, **changes: Any) -> Trajectory:
 
 def test_a_trajectory_is_read() -> None:
     shown = read(chain())
-    assert (shown['loop'], shown['answer'], shown['path'], shown['left_out']) == (
+    assert (shown['loop'], shown['answer'], shown['path'], shown['omitted_observations']) == (
         'react',
         'You fly to Rome.',
         [0, 1, 2, 3, 4],
@@ -100,10 +100,11 @@ OTHER = {'loop': 'react', 'steps': [{}]}
     'raw',
     [
         OTHER,
-        {**OTHER, 'path': [0, 7, -1, True, 'x', None], 'left_out': -3, 'settings': [1], 'stopped': 4},
+        {**OTHER, 'path': [0, 7, -1, True, 'x', None], 'omitted_observations': -3, 'settings': [1], 'stopped': 4},
         {**OTHER, 'final_answer': {}, 'path': None},
         {**OTHER, 'steps': [{'text': 3, 'calls': 'no', 'parent': 5, 'purpose': [], 'reason': None, 'usage': 'x'}]},
-        {**OTHER, 'steps': [{'calls': [{'name': 1, 'source': {}, 'fault': 2, 'observation': [], 'whole_chars': 'x'}]}]},
+        {**OTHER, 'steps': [{'calls': [{'name': 1, 'source': {}, 'fault': 2, 'observation': []}]}]},
+        {**OTHER, 'steps': [{'calls': [{'observation_chars': 'x'}]}]},
         {**OTHER, 'steps': [{'calls': [{'name': 'a', 'error': [3]}]}]},
         {**OTHER, 'steps': [{'calls': [1]}, {'calls': [{}], 'parent': True}]},
     ],
@@ -111,7 +112,7 @@ OTHER = {'loop': 'react', 'steps': [{}]}
 def test_what_another_version_wrote_is_read_as_far_as_it_goes(raw: dict[str, Any]) -> None:
     shown = trajectory_of(json.dumps(raw))
     assert shown is not None and len(shown['steps']) == len(raw['steps'])
-    assert set(shown['path']) <= {0} and shown['left_out'] == 0
+    assert set(shown['path']) <= {0} and shown['omitted_observations'] == 0
     assert all(step['parent'] == -1 for step in shown['steps'])
     assert all(isinstance(text, str) for text in (shown['loop'], shown['answer'], shown['stopped']))
 
@@ -146,13 +147,13 @@ def test_matches_are_read() -> None:
 
 def test_opinions_of_judges_are_read() -> None:
     detail_ = {
-        'solved': [{'value': 'Solved', 'by': 'content', 'why': HOSTILE}, {'fault': 'no verdict'}],
+        'solved': [{'value': 'Solved', 'decided_by': 'content', 'why': HOSTILE}, {'fault': 'no verdict'}],
         'win': 'x',
         'success': [1],
     }
     assert opinions_of(detail_) == [
-        {'area': 'solved', 'value': 'Solved', 'by': 'content', 'why': HOSTILE, 'fault': ''},
-        {'area': 'solved', 'value': '', 'by': '', 'why': '', 'fault': 'no verdict'},
+        {'area': 'solved', 'value': 'Solved', 'decided_by': 'content', 'why': HOSTILE, 'fault': ''},
+        {'area': 'solved', 'value': '', 'decided_by': '', 'why': '', 'fault': 'no verdict'},
     ]
     assert opinions_of({}) == []
 

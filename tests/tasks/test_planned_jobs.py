@@ -41,7 +41,7 @@ def plan_of(config: Path, run: Path) -> ModelPlan:
 
 def test_what_answers_will_cost(tmp_path: Path) -> None:
     """By the most that they may have; once a model has answered, by what its answers had; dialogues only then."""
-    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
     text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'")
     config.write_text(text.replace("path='x'", "path='x', prices=dict(input=2.0, output=8.0)"))
     first = plan_of(config, run)
@@ -84,7 +84,7 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
     canned_server: ModelServer, tmp_path: Path
 ) -> None:
     """The plan's tokens are those of the first requests, as the result would count them."""
-    config = tmp_path / 'mine.py'
+    config = tmp_path / 'sweep.py'
     head, _, _ = CONFIG.partition('wanted = ')
     head = head.replace('import datasets, eval', 'import datasets as everything, eval')
     imports = (
@@ -111,7 +111,7 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
 
 def test_a_plan_names_what_it_took_from_results(tmp_path: Path) -> None:
     """What a result counted otherwise is not shown under the name of the plan's own counter."""
-    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
     config.write_text(CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'"))
     file = run / 'results' / 'done' / 'tooleval-funcqa-one_hop-cot.json'
     for path in (file.parent, run / 'configs'):
@@ -126,7 +126,7 @@ def test_a_plan_names_what_it_took_from_results(tmp_path: Path) -> None:
 
 
 def test_dialogues_that_cannot_begin_here_are_said(tmp_path: Path) -> None:
-    config = tmp_path / 'mine.py'
+    config = tmp_path / 'sweep.py'
     text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-toolbench_g1-agent-fc'")
     config.write_text(text + "datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = '/no/such/bank'\n"
                       "del datasets[-1]['eval_cfg']['evaluator']['judge_cfg']\n")  # fmt: skip
@@ -138,7 +138,7 @@ def test_dialogues_that_cannot_begin_here_are_said(tmp_path: Path) -> None:
 
 
 def test_tools_that_are_offered_are_part_of_the_prompt(tmp_path: Path) -> None:
-    config = tmp_path / 'mine.py'
+    config = tmp_path / 'sweep.py'
     (abbr,) = wanted = ['tooleval-teval-instruct_v2-fc']
     config.write_text(CONFIG.replace("['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']", str(wanted)))
     (dataset,) = (row for row in Config.fromfile(config, format_python_code=False)['datasets'] if row['abbr'] == abbr)
@@ -149,7 +149,7 @@ def test_tools_that_are_offered_are_part_of_the_prompt(tmp_path: Path) -> None:
 
 
 def test_a_data_set_is_done_when_all_its_parts_are(tmp_path: Path) -> None:
-    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
     config.write_text(CONFIG)
     first = plan_of(config, run)
     assert (first.jobs, first.datasets, first.done) == (2, 2, 0)

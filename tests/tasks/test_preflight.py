@@ -39,7 +39,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in MISSING:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0')
-    file = tmp_path / 'mine.py'
+    file = tmp_path / 'sweep.py'
     file.write_text(CONFIG, encoding='utf-8')
     return file
 

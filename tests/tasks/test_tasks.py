@@ -54,8 +54,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedP
         samples = load_samples(demo / f'{subset}_v2.json', subset)
         rows = ({'id': sample.record.id, 'prediction': gold_answer(sample.record)} for sample in samples)
         (folder / f'{subset}_v2.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
-    (folder / 'mine.py').write_text(CONFIG.replace('PATH', str(folder)))
-    command = [str(interpreter), '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
+    (folder / 'sweep.py').write_text(CONFIG.replace('PATH', str(folder)))
+    command = [str(interpreter), '-m', 'opencompass.cli.main', 'sweep.py', '-w', 'out']
     return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
 
 
@@ -105,7 +105,7 @@ def test_a_second_sweep_is_refused(run: tuple[subprocess.CompletedProcess[str], 
     _, folder = run
     (work_dir,) = folder.glob('out/*')
     with exclusive(sweep_lock(work_dir)):
-        done = run_opencompass('mine.py', '-w', 'out', '-r', cwd=folder)
+        done = run_opencompass('sweep.py', '-w', 'out', '-r', cwd=folder)
     assert done.returncode != 0
     (line,) = [line for line in done.stderr.splitlines() if 'locked' in line]
     assert f'.sweep.lock is locked by process {os.getpid()} on ' in line

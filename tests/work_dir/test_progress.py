@@ -200,7 +200,7 @@ datasets = [dict(abbr='plan_v2'), dict(abbr='dialogues')]
 
 
 def usage_of(prompt: int, completion: int, **more: Any) -> dict[str, Any]:
-    return {'usage': {'prompt': prompt, 'completion': completion, 'tries': 1, **more}}
+    return {'usage': {'prompt': prompt, 'completion': completion, 'requests': 1, **more}}
 
 
 def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,7 +215,7 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
         {'prediction': 'old'},
     )
     cell = look(run, 'm', 'plan_v2', prices['m'])
-    counted = {'counters': ('estimate',), 'tries': 2}
+    counted = {'counters': ('estimate',), 'requests': 2}
     assert cell.spent == Spending(3, 300, 30, pytest.approx((600 + 240) / 1e6), 1, 1, **counted)
     assert look(run, 'm', 'plan_v2').spent == Spending(3, 300, 30, None, 1, 1, **counted)
     journal = Journal(run.path / 'predictions' / 'm' / 'tmp_dialogues.jsonl')
@@ -227,16 +227,16 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
         for name, prices in (('sim', Prices(10.0, 0.0)), ('sim', Prices(10.0, 0.0)), ('free', None))
     ]
     simulated = (
-        {**row, 'answer': 'y', 'model': 'simulator', 'others': [asked[0]]},
-        {**row, 'infra': 'infra:timeout', 'model': 'simulator', 'others': asked[1:]},
+        {**row, 'answer': 'y', 'model': 'simulator', 'auxiliary_models': [asked[0]]},
+        {**row, 'infra': 'infra:timeout', 'model': 'simulator', 'auxiliary_models': asked[1:]},
     )
-    failed = {**row, 'infra': 'infra:timeout', 'usage': {'tries': 4}}
+    failed = {**row, 'infra': 'infra:timeout', 'usage': {'requests': 4}}
     journal.append(dict(enumerate([*simulated, {**row, 'answer': '', 'reason': 'infra:truncated'}, failed], start=3)))
     cell = look(run, 'm', 'dialogues', prices['m'])
-    assert cell.spent == Spending(4, 30, 3, pytest.approx(84 / 1e6), 0, 1, tries=7)
+    assert cell.spent == Spending(4, 30, 3, pytest.approx(84 / 1e6), 0, 1, requests=7)
     assert cell.others == {
-        'simulator sim': Spending(2, 1000, 100, pytest.approx(0.01), 0, 0, tries=2),
-        'simulator free': Spending(1, 500, 50, None, 0, 0, tries=1),
+        'simulator sim': Spending(2, 1000, 100, pytest.approx(0.01), 0, 0, requests=2),
+        'simulator free': Spending(1, 500, 50, None, 0, 0, requests=1),
     }
     assert show_status(run.path) == 0
     shown = capsys.readouterr().out
@@ -249,12 +249,16 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     whole = {str(i): {'prediction': 'a', 'record_id': str(i), **usage_of(1000, 100)} for i in range(2)}
     run.predictions('m', 'plan_v2').write_text(json.dumps(whole))
     cell = look(run, 'm', 'plan_v2', prices['m'])
-    assert cell.spent == Spending(2, 2000, 200, pytest.approx(5600 / 1e6), 0, 0, tries=2)
+    assert cell.spent == Spending(2, 2000, 200, pytest.approx(5600 / 1e6), 0, 0, requests=2)
     summary = summary_of([Usage(5, 6), Usage(7, 8)], prices['m']) or {}
-    summary['others'] = other_row('judge', 'gpt', [Usage(9, 1), Usage(9, 1, tries=2)], None, [Usage(70, 7)])
+    summary['auxiliary_models'] = other_row(
+        'judge', 'gpt', [Usage(9, 1), Usage(9, 1, requests=2)], None, [Usage(70, 7)]
+    )
     result = run.path / 'results' / 'm' / 'plan_v2.json'
     result.parent.mkdir(parents=True)
     result.write_text(json.dumps({'f1': 1.0, 'samples': {'all': 2}, 'usage': summary}))
     cell = look(run, 'm', 'plan_v2')
-    assert cell.spent == Spending(2, 12, 14, pytest.approx(136 / 1e6), 0, 0, tries=2)
-    assert cell.others == {'judge gpt': Spending(2, 18, 2, None, 0, 0, tries=3)}  # what is used again was paid before
+    assert cell.spent == Spending(2, 12, 14, pytest.approx(136 / 1e6), 0, 0, requests=2)
+    assert cell.others == {
+        'judge gpt': Spending(2, 18, 2, None, 0, 0, requests=3)
+    }  # what is used again was paid before

@@ -189,10 +189,10 @@ def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
     for split in (False, True):
         folder = tmp_path / str(split)
         folder.mkdir()
-        (folder / 'mine.py').write_text(CONFIG.replace('SPLIT', str(split)))
-        done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder)
+        (folder / 'sweep.py').write_text(CONFIG.replace('SPLIT', str(split)))
+        done = run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert {file.name for file in folder.iterdir()} == {'mine.py', 'out'}  # nothing is left where it was started
+        assert {file.name for file in folder.iterdir()} == {'sweep.py', 'out'}  # nothing is left where it was started
         results[split] = {file.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/noisy/*.json')}
         (table,) = folder.glob('out/*/summary/summary_*.csv')
         results[split]['csv'] = table.read_text()

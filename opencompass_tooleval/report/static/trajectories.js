@@ -179,7 +179,7 @@ function summaryOf({ trajectory }) {
   const calls = trajectory.steps.flatMap((step) => step.calls).filter(({ source }) => source);
   const spent = [
     spelled(trajectory.loop), many(trajectory.all, 'step'), many(calls.length, 'call'), tokensOf(trajectory.tokens), secondsOf(trajectory.seconds),
-    trajectory.left_out ? `${many(trajectory.left_out, 'observation')} left out of what was asked` : '',
+    trajectory.omitted_observations ? `${many(trajectory.omitted_observations, 'observation')} left out of what was asked` : '',
     trajectory.all > trajectory.steps.length ? `only the first ${trajectory.steps.length} steps are shown` : '',
   ].filter(Boolean);
   return element('p', { className: 'note', textContent: spent.join(' · ') });
@@ -188,7 +188,7 @@ function summaryOf({ trajectory }) {
 // What judges found, each opinion a line.
 function judgedOf(judged) {
   if (!judged?.length) return [];
-  const items = judged.map(({ area, value, by, why, fault }) => element('li', {}, `${spelled(area)}: `,
+  const items = judged.map(({ area, value, decided_by: by, why, fault }) => element('li', {}, `${spelled(area)}: `,
     element('b', { textContent: fault ? 'not judged' : spelled(value.toLowerCase()) }), by ? ` by ${spelled(by)}` : '',
     fault || why ? boxOf('why', fault || why) : ''));
   return [element('h4', { textContent: 'Judged' }), element('ul', { className: 'judged' }, ...items)];

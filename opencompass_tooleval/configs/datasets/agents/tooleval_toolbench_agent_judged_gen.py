@@ -1,5 +1,5 @@
 # ToolBench's queries, each loop, judged by ToolBench's rules: the solved rate follows the scores without a judge;
-# `judged` may also name pass, win (with reference=...) and success. The judge is judge_cfg of the evaluator, or
+# `judgement_kinds` may also name pass, win (with reference=...) and success. The judge is judge_cfg, or
 # OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE. `opencompass ... -m eval -r TIME` judges an existing run.
 from mmengine.config import read_base
 
@@ -11,5 +11,7 @@ with read_base():
 tooleval_toolbench_agent_judged_datasets = [row for row in tooleval_agent_rows if row['path'] == 'data/toolbench']
 for _row in tooleval_toolbench_agent_judged_datasets:
     _row['eval_cfg'] = dict(
-        evaluator=dict(type=ToolEvalAgentJudgedEvaluator, name=_row['name'], judged=['solved'], judgements_per_answer=4)
+        evaluator=dict(
+            type=ToolEvalAgentJudgedEvaluator, name=_row['name'], judgement_kinds=['solved'], judgements_per_answer=4
+        )
     )
