@@ -358,6 +358,11 @@ class Environment:
         with self.live.begin(CHECK_TASK) as trial:
             return read_state(trial, self.probes)
 
+    @property
+    def threads(self) -> int:
+        """Number of sessions that can answer at the same time: one, or as many as the live server has processes."""
+        return self.live.most if self.live else 1
+
     @cached_property
     def live_names(self) -> frozenset[str]:
         """The tools that the live server answers.

@@ -162,6 +162,9 @@ class LiveTools:
     Raises:
         ServerError: A server at a URL has a fixture.
         OSError: There is no such fixture.
+
+    Attributes:
+        most: Maximum number of simultaneous processes.
     """
 
     def __init__(
@@ -184,7 +187,7 @@ class LiveTools:
         self._allow = tuple(allow)
         self._leave_out = tuple(leave_out)
         self._ahead = ahead
-        self._most = max(1, most)
+        self.most = max(1, most)
         self._log = log
         self._ready: deque[asyncio.Task[RunningServer]] = deque()
         self._used: dict[LiveTrial, RunningServer | None] = {}  # the trial that has waited longest comes first
@@ -281,7 +284,7 @@ class LiveTools:
         self._used[trial] = self._used.pop(trial, None)
 
     async def _make_room(self) -> None:
-        while len(self._used) >= self._most:
+        while len(self._used) >= self.most:
             waiting = next((trial for trial in self._used if trial.running and not trial.lock.locked()), None)
             if waiting is not None:
                 await self.take_back(waiting)

@@ -95,6 +95,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             self._extra_kwargs(),
             description=source if self.is_main_process else None,
             others=self.others,
+            threads=getattr(self.dialogues, 'threads', 1),
             report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
         )
         columns = enumerate(zip(keys, questions.rows, strict=True))

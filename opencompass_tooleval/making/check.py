@@ -120,9 +120,10 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
     tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
-    here, scripted = made.environment_here, DialogueRunner(None, None, 0)
+    here = made.environment_here
     with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
         found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
+        scripted = DialogueRunner(None, None, 0, threads=begin.threads)
         for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
             found.append(_must_fail(name, len(tasks), _try(scripted, needing, begin, loop)))
     with closing(AgentDialogues(**here)) as begin:
@@ -132,7 +133,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
             if cfg is None:
                 return Tried(None, f'it needs a model: {option} CONFIG')
             what = 'without_tools' if loop else 'with_tools'
-            runner = model_runner(cfg, made, what, made.folder / JOURNAL_FOLDER, others)
+            runner = model_runner(cfg, made, what, made.folder / JOURNAL_FOLDER, others, begin.threads)
             return _try(runner, needing if loop else tasks, begin, loop, 1 if loop else models.trials)
 
         alone, strong = tried('--model', models.strong, _Asks()), tried('--model', models.strong)
@@ -143,7 +144,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
 
 
 def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
-    faults = execute_gold([made.task for made in tasks], begin.carry_out)
+    faults = execute_gold([made.task for made in tasks], begin.carry_out, begin.threads)
     return share(
         gates.REPRODUCED, [made.task.id for made in tasks], {task: str(fault) for task, fault in faults.items()}
     )
@@ -168,7 +169,12 @@ def _try(
 
 
 def model_runner(
-    cfg: Mapping[str, Any], made: MadeSet, what: str, folder: Path, others: Mapping[str, AuxiliaryModel]
+    cfg: Mapping[str, Any],
+    made: MadeSet,
+    what: str,
+    folder: Path,
+    others: Mapping[str, AuxiliaryModel],
+    threads: int = 1,
 ) -> DialogueRunner:
     """Creates a runner on a model, with a journal in a folder.
 
@@ -178,10 +184,11 @@ def model_runner(
         what: What it does: name of the journal, and for the progress bar.
         folder: That of the journals.
         others: Name -> auxiliary model.
+        threads: Number of dialogues that continue at the same time.
     """
     journal = Journal(folder / f'{what}-{settings_hash(cfg)}.jsonl')
     folder.mkdir(exist_ok=True)
-    return DialogueRunner.of(AuxiliaryModel(cfg), journal, f'made_{made.name}', what.replace('_', ' '), others)
+    return DialogueRunner.of(AuxiliaryModel(cfg), journal, f'made_{made.name}', what.replace('_', ' '), others, threads)
 
 
 def run_trials(

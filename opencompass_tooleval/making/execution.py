@@ -42,12 +42,15 @@ class Executed:
         return told.get(self.reason, self.detail)
 
 
-def execute_gold(tasks: Iterable[Task], carry_out: Callable[[Task], Dialogue[Trajectory]]) -> dict[str, Executed]:
+def execute_gold(
+    tasks: Iterable[Task], carry_out: Callable[[Task], Dialogue[Trajectory]], threads: int = 1
+) -> dict[str, Executed]:
     """Has the oracle solve tasks twice, each time from a fresh state, and compares the runs with each other and goals.
 
     Args:
         tasks: With their goals.
         carry_out: Carries out a task.
+        threads: Number of tasks at the same time.
 
     Returns:
         Task -> what is wrong, for those whose gold does not reproduce.
@@ -57,7 +60,8 @@ def execute_gold(tasks: Iterable[Task], carry_out: Callable[[Task], Dialogue[Tra
     """
     tasks = list(tasks)
     first, second = (
-        DialogueRunner(OracleModel(), None, 1).run({task.id: carry_out(task) for task in tasks}) for _ in range(2)
+        DialogueRunner(OracleModel(), None, 1, threads=threads).run({task.id: carry_out(task) for task in tasks})
+        for _ in range(2)
     )
     found = {task.id: _fault(task, first[task.id].value, second[task.id].value) for task in tasks}
     return {name: fault for name, fault in found.items() if fault}

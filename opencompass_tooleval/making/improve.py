@@ -217,7 +217,7 @@ def improve(made: MadeSet, options: Options) -> Improvement:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
         def runs_of(tasks: Sequence[MadeTask], what: str) -> list[Run]:
-            runner = model_runner(options.model, made, what, options.folder / JOURNAL_FOLDER, others)
+            runner = model_runner(options.model, made, what, options.folder / JOURNAL_FOLDER, others, begin.threads)
             changed = [with_changes(one.task, done.changes) for one in tasks]
             trajectories, why = run_trials(runner, changed, begin, None, options.trials)
             if why:

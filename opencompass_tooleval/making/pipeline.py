@@ -231,7 +231,8 @@ class Making:
             self._options.folder / JOURNAL_FOLDER / f'{stage}-{role}-{settings_hash(self._cfgs[role])}.jsonl'
         )
         journal.path.parent.mkdir(parents=True, exist_ok=True)
-        runner = DialogueRunner.of(model, journal, 'making', _STAGES[stage], others)
+        threads = self._source.environment.threads
+        runner = DialogueRunner.of(model, journal, 'making', _STAGES[stage], others, threads)
         outcomes = runner.run(dialogues)
         self.spent.calls += runner.calls + sum(runner.other_calls.values())
         of_others = [(others[name], usage) for name, usages in runner.other_usages.items() for usage in usages]

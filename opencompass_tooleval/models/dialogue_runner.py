@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -157,6 +158,8 @@ class DialogueRunner:
         description: Text of the progress bar, which counts dialogues and shows used tokens; None for no bar.
         others: Name in ``model`` of a :class:`ModelRequest` -> auxiliary model.
         report: Receives the numbers of ended dialogues and of the model's answers.
+        threads: Number of dialogues that continue at the same time; more than 1 for dialogues that wait for something
+            else than models, such as the tools of a live server.
 
     Attributes:
         calls: Number of answers of the model under test in this run, with failures.
@@ -176,6 +179,7 @@ class DialogueRunner:
         description: str | None = None,
         others: Mapping[str, AuxiliaryModel] | None = None,
         report: Report = report_nothing,
+        threads: int = 1,
     ) -> None:
         self.model = model
         self.journal = journal
@@ -186,6 +190,7 @@ class DialogueRunner:
         self.description = description
         self.others = dict(others or {})
         self.report = report
+        self.threads = threads
         self.calls = 0
         self.tokens = 0
         self.other_usages: dict[str, list[Usage | None]] = {}
@@ -200,6 +205,7 @@ class DialogueRunner:
         source: str,
         what: str,
         others: Mapping[str, AuxiliaryModel] | None = None,
+        threads: int = 1,
     ) -> DialogueRunner:
         """Creates a runner on a model that has the limits of its own config.
 
@@ -209,10 +215,18 @@ class DialogueRunner:
             source: As of the class.
             what: What it does, for the progress bar beside its name.
             others: As of the class.
+            threads: As of the class.
         """
         described = f'{model.name} {what}'
         return cls(
-            model.model, journal, model.max_out_len, model.batch_size, source, description=described, others=others
+            model.model,
+            journal,
+            model.max_out_len,
+            model.batch_size,
+            source,
+            description=described,
+            others=others,
+            threads=threads,
         )
 
     def run(self, dialogues: Mapping[str, Dialogue[T]]) -> dict[str, Outcome[T]]:
@@ -220,8 +234,7 @@ class DialogueRunner:
         everyone = [_Running(key, position, dialogue) for position, (key, dialogue) in enumerate(dialogues.items())]
         bar = tqdm(total=len(everyone), desc=self.description, disable=self.description is None)
         with bar, RequestQueues[_Running[Any]](self._openers()) as queues:
-            for dialogue in everyone:
-                dialogue.start()
+            self._each(_Running.start, everyone)
             self._restore(everyone)
             for dialogue in everyone:
                 self._put(queues, dialogue)
@@ -234,8 +247,8 @@ class DialogueRunner:
                 spent = [answer.usage for dialogue, answer in taken if dialogue.request and not dialogue.request.model]
                 for arrived in self._in_turn(taken):
                     self._keep(arrived)
-                    for dialogue, answer in arrived:
-                        self._advance(dialogue, answer)
+                    self._each(lambda pair: self._advance(*pair), arrived)
+                    for dialogue, _ in arrived:
                         self._put(queues, dialogue)
                     ended += sum(dialogue.request is None for dialogue, _ in arrived)
                 counts = {'calls': self.calls, 'tokens': self.tokens} if self.model else {}
@@ -243,6 +256,15 @@ class DialogueRunner:
                 bar.update(ended - bar.n)
                 self.report(ended, earlier, spent)
         return {dialogue.key: dialogue.outcome for dialogue in everyone}
+
+    def _each(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
+        """Does something with each item, in threads if there are several; raises the first fault at the end."""
+        if self.threads == 1 or len(items) < 2:
+            for item in items:
+                work(item)
+            return
+        with ThreadPoolExecutor(min(self.threads, len(items))) as pool:
+            list(pool.map(work, items))
 
     @property
     def other_calls(self) -> dict[str, int]:
@@ -315,12 +337,15 @@ class DialogueRunner:
             if (answer := _journal_answer(row)) is not None
         }
         self._restore_spent(dialogues, rows.values())
-        for dialogue in dialogues:
+
+        def restore(dialogue: _Running[Any]) -> None:
             while dialogue.request:
                 answer = restored.get((dialogue.key, dialogue.round, self._asked(dialogue.request)))
                 if answer is None or _is_failure(answer, dialogue.request):
                     break
                 dialogue.receive(answer)
+
+        self._each(restore, dialogues)
 
     def _restore_spent(self, dialogues: Sequence[_Running[Any]], rows: Iterable[Mapping[str, Any]]) -> None:
         """Records the usage of an earlier run, except answers of the model under test, which are recorded on return.

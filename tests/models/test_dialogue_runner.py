@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -171,3 +172,27 @@ def test_an_empty_dialogue_asks_nothing() -> None:
     model = Echo()
     assert DialogueRunner(model, None, 10).run({'n': nothing()})['n'].value is None  # type: ignore[dict-item]
     assert model.batches == []
+
+
+def test_dialogues_that_wait_for_a_tool_continue_together() -> None:
+    """One after the other, the first would wait for the others for ever; that is what a barrier says."""
+    together = threading.Barrier(3, timeout=60)
+
+    def waits(name: str) -> Dialogue[str]:
+        together.wait()
+        answer = yield ModelRequest((Message('user', name),))
+        together.wait()
+        return answer.text
+
+    dialogues = {name: waits(name) for name in 'abc'}
+    outcomes = DialogueRunner(Echo(), None, 10, threads=3).run(dialogues)
+    assert [outcome.value for outcome in outcomes.values()] == ['<a>', '<b>', '<c>']
+
+
+def test_a_fault_in_a_thread_is_raised() -> None:
+    def fails() -> Dialogue[str]:
+        yield ModelRequest((Message('user', 'a'),))
+        raise RuntimeError('broken')
+
+    with pytest.raises(RuntimeError, match='broken'):
+        DialogueRunner(Echo(), None, 10, threads=2).run({'a': fails(), 'b': fails()})
