@@ -4,7 +4,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-PARALLEL := -n 3 --dist loadscope --no-loadscope-reorder
+PARALLEL := -n 4 --dist loadscope --no-loadscope-reorder
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=
