@@ -43,7 +43,7 @@ lint: install ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint ## lint, then the tests, three at a time
+test: lint ## lint, then the tests, four at a time
 	$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-long: lint ## lint, then all tests
