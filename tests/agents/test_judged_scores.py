@@ -174,7 +174,8 @@ def test_failures_of_the_server_are_not_judged() -> None:
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match='judgement_kinds|judgements_per_answer and comparisons_per_answer|answer_order'):
+    faults = r'judgement_kinds|judgements_per_answer and comparisons_per_answer|answer_order'
+    with pytest.raises(ValueError, match=faults):
         JudgeSettings(**settings)
 
 
