@@ -158,7 +158,7 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
     yield from _write_bank(out, runs)
     if known:
         about = 'Requests of recorded conversations with their tools, for other models'
-        write_whole(out / CONFIG, _datasets(out, out, SUBSET, about, 'tooleval-traces-agent-fc'))
+        write_whole(out / CONFIG, _datasets(out, out, SUBSET, about, 'traces-agent-fc'))
         yield f'{out / CONFIG}: {len(known)} tasks for agents'
     done = import_predictions(out, out / RUNS)
     yield f'{done.run.path}: {done.predictions} recorded runs of {done.models} models on {done.datasets} data sets'
@@ -171,7 +171,7 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
 
 
 def _abbr(one: RecordedSet) -> str:
-    return f'tooleval-{one.name}-recorded'
+    return f'{one.name}-recorded'
 
 
 def _write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -32,6 +32,10 @@ VARIANTS: dict[str, str] = {}
 """Name -> place of a kind of variants, with which benchmarks are compared. The package fills it too."""
 
 
+_PUBLISHED = 'tooleval-'
+"""Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
+
+
 @dataclass(frozen=True)
 class Content:
     """Content of files that were read.
@@ -194,6 +198,17 @@ def all_benchmarks() -> Iterator[Benchmark]:
 def are_agents(name: object) -> bool:
     """Tests if a model carries out the tasks of a benchmark itself, by the name in results."""
     return isinstance(name, str) and name in {**BENCHMARKS, **USERS} and find_description(name).are_agents
+
+
+def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
+    """Tests if a result is on a user's own data: a made set, its step files, or recorded conversations.
+
+    Args:
+        dataset: The abbr; that of published data begins with ``tooleval-``.
+        provenance: The provenance of the result, without a benchmark for data sets of other packages.
+    """
+    benchmark = provenance.get('benchmark')
+    return bool(benchmark) and (str(benchmark) in USERS or not dataset.startswith(_PUBLISHED))
 
 
 def find_variant(name: str) -> VariantKind:

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from opencompass_tooleval.core.answer import USAGE
-from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, find_benchmark, holds_dialogues
+from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, holds_dialogues, is_private
 from opencompass_tooleval.core.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.metrics import OVERALL, lower_is_better
 from opencompass_tooleval.core.paired import details_of, metrics_of
@@ -32,8 +32,6 @@ from opencompass_tooleval.work_dir.progress import model_cfg
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _ROLES = {'human': 'user', 'bot': 'assistant'}
-_OURS = 'tooleval-'
-"""Beginning of the abbrs of this package's data sets; those of made sets begin with the name of the set."""
 _OF_JUDGE = (
     'judge',
     'judge_hash',
@@ -182,8 +180,8 @@ class Evaluation:
 
     @property
     def is_private(self) -> bool:
-        """True if the data were made from a user's tools (``tooleval make``): its tasks, or its step files."""
-        return self.benchmark in USERS or bool(self.benchmark and not self.scored.dataset.startswith(_OURS))
+        """True if the data are a user's own (``tooleval make``, ``tooleval import traces``)."""
+        return is_private(self.scored.dataset, self.scored.part('provenance'))
 
 
 def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missing:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.core.benchmark import USERS
+from opencompass_tooleval.core.benchmark import is_private
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
@@ -63,7 +63,7 @@ class BundleResult:
         model: Abbr of the model.
         dataset: Abbr of the data set.
         result: As :func:`~opencompass_tooleval.core.tables.without_samples` returns it.
-        is_private: True for a set that a user made from tools of their own.
+        is_private: True for a user's own data.
     """
 
     model: str
@@ -118,7 +118,7 @@ def write_bundle(
         result = work.result(model, dataset)
         if result is not None and 'error' not in result:
             bare = without_samples(result, together.get(dataset, ()))
-            results.append({'model': model, 'dataset': dataset, **_bundled(bare, redact)})
+            results.append({'model': model, 'dataset': dataset, **_bundled(dataset, bare, redact)})
     if not results:
         raise DataError(
             work.path, 'there are no results to bundle', fix=f'opencompass CONFIG -r {work.path.name} -m eval'
@@ -160,7 +160,7 @@ def _place(file: Path, content: bytes) -> bool:
     return True
 
 
-def _bundled(result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
+def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
     provenance = result.get('provenance')
     about = provenance if isinstance(provenance, dict) else {}
     parts = {name: result[name] for name in _PARTS if result.get(name) is not None}
@@ -169,7 +169,7 @@ def _bundled(result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[st
     return {
         'metrics': {key: _finite(value) for key, value in result.items() if value is None or _is_number(value)},
         CORRELATIONS: [[*names, value] for names, value in sorted(correlations.items())],
-        'private': about.get('benchmark') in USERS,
+        'private': is_private(dataset, about),
         **{name: _published(part, redact) for name, part in parts.items()},
     }
 
@@ -296,8 +296,9 @@ def _result(row: Any) -> BundleResult:
         _numbers({'correlation': value}, CORRELATIONS, optional=False)
         correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
     result = {**_numbers(row.get('metrics'), 'metrics'), **parts, 'runs': runs, CORRELATIONS: correlations}
-    is_private = bool(row.get('private')) or benchmark in USERS
-    return BundleResult(_name(row.get('model')), _name(row.get('dataset')), result, is_private)
+    dataset = _name(row.get('dataset'))
+    is_own = bool(row.get('private')) or is_private(dataset, provenance)
+    return BundleResult(_name(row.get('model')), dataset, result, is_own)
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def run_of(out: Path) -> Path:
 
 
 def predictions(out: Path, model: str, dataset: str) -> list[Any]:
-    content = json.loads((run_of(out) / 'predictions' / model / f'tooleval-{dataset}-recorded.json').read_text())
+    content = json.loads((run_of(out) / 'predictions' / model / f'{dataset}-recorded.json').read_text())
     return [parse_trajectory(row['prediction']) for row in content.values()]
 
 
