@@ -23,7 +23,7 @@ from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from tests.agents.support import talk
-from tests.instructions.shared_data import DATA
+from tests.instructions.shared_data import DATA, expected
 
 FILE = DATA.parent / 'expected' / 'toolbench' / 'published_runs.json.gz'
 LOOPS = {'dfs': DepthFirstSearch, 'cot': ToolBenchReAct}
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(not FILE.is_file(), reason='no published runs of
 
 @cache
 def published() -> dict[str, Any]:
-    return json.loads(gzip.decompress(FILE.read_bytes()))
+    return json.loads(gzip.decompress(expected('toolbench/published_runs.json.gz').read_bytes()))
 
 
 class World:
