@@ -202,9 +202,13 @@ def without_beginnings(conversations: Sequence[Conversation]) -> tuple[list[Conv
     return kept, len(conversations) - len(kept)
 
 
-def running_hashes(messages: Iterable[Message]) -> Iterator[int]:
-    """Yields for each message a number that stands for all messages up to it; ids of calls have no effect."""
-    running = 0
+def running_hashes(messages: Iterable[Message], running: int = 0) -> Iterator[int]:
+    """Yields for each message a number that stands for all messages up to it; ids of calls have no effect.
+
+    Args:
+        messages: The messages.
+        running: The number of the message before them; 0 if there is none.
+    """
     for message in messages:
         calls = repr([(call.name, call.arguments) for call in message.calls])
         running = hash((running, message.role, message.content.strip(), calls))

@@ -23,6 +23,7 @@ MAX_ALL = 1 << 32
 
 _ZSTD = 93
 """Inspect's compression; :mod:`zipfile` has it from Python 3.14 on."""
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 _HEADERS = ('header.json', '_journal/start.json')
 _ATTACHED = 'attachment://'
 _MAX_PARTS = 100_000
@@ -79,6 +80,8 @@ def log_parts(file: Path) -> Iterator[tuple[str, Any]]:
 
 def _content(archive: zipfile.ZipFile, raw: Any, info: zipfile.ZipInfo) -> bytes:
     """Decompresses a part, up to a bound: sizes in a zip may be lies."""
+    if info.compress_type not in _COMPRESSIONS:
+        raise ValueError('it is compressed in another way than Inspect does')
     if info.compress_type != _ZSTD:
         with archive.open(info) as part:
             content = part.read(MAX_PART + 1)

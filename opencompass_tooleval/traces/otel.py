@@ -24,7 +24,8 @@ EXPORTS = ('resourceSpans', 'resourceLogs')
 
 _SCOPES = {'resourceSpans': ('scopeSpans', 'spans'), 'resourceLogs': ('scopeLogs', 'logRecords')}
 _EXECUTE = 'execute_tool'
-_NO_REQUEST = (_EXECUTE, 'invoke_agent', 'create_agent', 'invoke_workflow')
+_INVOKE = 'invoke_agent'
+_NO_REQUEST = (_EXECUTE, _INVOKE, 'create_agent', 'invoke_workflow')
 _ROLE_OF_EVENT = {
     **{f'gen_ai.{role}.message': role for role in ('system', 'user', 'assistant', 'tool')},
     'gen_ai.choice': 'assistant',
@@ -34,14 +35,16 @@ _MAX_DEPTH = 40
 
 @dataclass
 class _Span:
-    """A span with its events."""
+    """A span with its events, as messages of a chat that are not read yet."""
 
     trace: str
+    id: str
+    parent: str
     start: int
     seconds: float | None
     attributes: dict[str, Any]
-    asked: list[Message] = field(default_factory=list)
-    answered: list[Message] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    answered: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def operation(self) -> str:
@@ -64,15 +67,12 @@ def is_export(value: Any) -> bool:
     return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in EXPORTS)
 
 
-def read_exports(exports: Iterable[Mapping[str, Any]], file: str) -> Iterator[Conversation]:
-    """Yields the conversations of exports, trace by trace.
+def read_exports(exports: Iterable[Mapping[str, Any]], file: str) -> Iterator[Conversation | str]:
+    """Yields the conversations of exports, trace by trace, or what was left out and why.
 
     Args:
         exports: JSON values of a file, or of its lines.
         file: Name of the file.
-
-    Raises:
-        ValueError: The messages of a span cannot be read.
     """
     rows = list(exports)
     spans = {_ids(raw): _span(raw) for raw in _records(rows, 'resourceSpans')}
@@ -85,7 +85,11 @@ def read_exports(exports: Iterable[Mapping[str, Any]], file: str) -> Iterator[Co
     for span in sorted(spans.values(), key=lambda span: span.start):
         traces.setdefault(span.trace, []).append(span)
     for trace, of_trace in traces.items():
-        yield from _conversations(of_trace, f'{file}, trace {trace[:MAX_NAME_CHARS]}')
+        place = f'{file}, trace {trace[:MAX_NAME_CHARS]}'
+        try:
+            yield from _conversations(of_trace, place)
+        except ValueError as error:
+            yield f'{place}: {error}'
 
 
 def _records(rows: Iterable[Mapping[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
@@ -116,7 +120,7 @@ def _value(raw: Any, depth: int = 0) -> Any:
         return _named(inner.get('values') if isinstance(inner, dict) else None, depth + 1)
     if 'intValue' in raw:
         number = raw['intValue']
-        return int(number) if isinstance(number, str) and number.isascii() and number[:20].isdecimal() else number
+        return int(number[:20]) if isinstance(number, str) and number.isascii() and number.isdecimal() else number
     return next((raw[key] for key in ('stringValue', 'boolValue', 'doubleValue', 'bytesValue') if key in raw), None)
 
 
@@ -146,7 +150,7 @@ def _nanoseconds(value: Any) -> int:
 def _span(raw: Mapping[str, Any]) -> _Span:
     start, end = (_nanoseconds(raw.get(f'{name}TimeUnixNano')) for name in ('start', 'end'))
     seconds = (end - start) / 1e9 if 0 < start <= end else None
-    span = _Span(_ids(raw)[0], start, seconds, _attributes(raw))
+    span = _Span(*_ids(raw), str(raw.get('parentSpanId') or ''), start, seconds, _attributes(raw))
     for event in _objects(raw.get('events')):
         attributes = _attributes(event)
         _add_event(span, event.get('name'), {**attributes, 'body': attributes.get('gen_ai.event.content', attributes)})
@@ -161,7 +165,7 @@ def _add_event(span: _Span, name: Any, event: Mapping[str, Any]) -> None:
         return
     message = body.get('message')
     raw = {'role': role, 'tool_call_id': body.get('id'), **(message if isinstance(message, dict) else body)}
-    (span.answered if name == 'gen_ai.choice' else span.asked).append(read_message(raw))
+    (span.answered if name == 'gen_ai.choice' else span.asked).append(raw)
 
 
 def _messages(value: Any) -> list[Message]:
@@ -190,28 +194,52 @@ def _result_text(value: Any) -> str:
 def _asked_and_answered(span: _Span) -> tuple[list[Message], list[Message]]:
     instructions = text_of(_json(span.attributes.get('gen_ai.system_instructions')))
     system = [make_message('system', instructions)] if instructions else []
-    asked = _messages(span.attributes.get('gen_ai.input.messages')) or span.asked
-    answered = _messages(span.attributes.get('gen_ai.output.messages'))[:1] or span.answered[:1]
+    asked = _messages(span.attributes.get('gen_ai.input.messages')) or [*map(read_message, span.asked)]
+    answered = _messages(span.attributes.get('gen_ai.output.messages'))[:1] or [*map(read_message, span.answered[:1])]
     return [*system, *asked], answered
 
 
 @dataclass
 class _Chain:
-    """Requests that continue each other."""
+    """Requests that continue each other; ``end`` stands for all messages, as of :func:`running_hashes`."""
 
     messages: list[Message] = field(default_factory=list)
+    end: int = 0
     spans: list[_Span] = field(default_factory=list)
 
 
-def _conversations(spans: list[_Span], place: str) -> Iterator[Conversation]:
+def _conversations(spans: list[_Span], place: str) -> Iterator[Conversation | str]:
     executed = [span for span in spans if span.operation == _EXECUTE]
     told = [(span, *both) for span in spans if span.operation != _EXECUTE and any(both := _asked_and_answered(span))]
     requests = [one for one in told if one[0].operation not in _NO_REQUEST]
     chains = _chains(requests or told)
+    if not requests and chains:  # only the agents' spans have messages
+        are_several = len(chains) > 1 or sum(span.operation == _INVOKE for span in spans) > 1
+        unclaimed = _add_calls(chains, executed, are_several)
+        if unclaimed:
+            yield f'{place}: {unclaimed} calls of tools name none of its agents as their parent'
+    made = {call: span.attributes for span in executed if (call := span.call_id)}
     for number, chain in enumerate(chains, start=1):
-        if not requests and not any(message.calls for message in chain.messages):
-            chain.messages[-1:-1] = _calls_of(executed)  # only the agent's own span has messages
-        yield _conversation(chain, executed, f'{place}, conversation {number}' if len(chains) > 1 else place)
+        yield _conversation(chain, made, f'{place}, conversation {number}' if len(chains) > 1 else place)
+
+
+def _add_calls(chains: list[_Chain], executed: list[_Span], are_several: bool) -> int:
+    """Adds the calls of ``execute_tool`` spans to the agent that made them; of several agents, to their parent.
+
+    Returns:
+        The number of calls of no agent.
+    """
+    known = {call.id for chain in chains for message in chain.messages for call in message.calls if call.id}
+    of_agent: dict[str, list[_Span]] = {}
+    for span in executed:
+        if span.call_id not in known:
+            of_agent.setdefault(span.parent if are_several else '', []).append(span)
+    for chain in chains:
+        agents = [span.id for span in chain.spans] if are_several else ['']
+        calls = [call for agent in agents for call in of_agent.pop(agent, ())]
+        if not any(message.calls for message in chain.messages):
+            chain.messages[-1:-1] = _calls_of(calls)
+    return sum(map(len, of_agent.values()))
 
 
 def _chains(requests: list[tuple[_Span, list[Message], list[Message]]]) -> list[_Chain]:
@@ -223,36 +251,33 @@ def _chains(requests: list[tuple[_Span, list[Message], list[Message]]]) -> list[
         chain = next((at_end[one] for one in reversed(list(running_hashes(asked))) if one in at_end), None)
         if chain is None:
             is_rest = bool(asked) and asked[0].role == TOOL
-            chain = of_call.get(asked[0].call_id) if is_rest else None
-            earlier = chain.messages if chain else []
-            chain = chain or _Chain()
-            chain.messages = [*earlier, *asked, *answered]
+            chain = (of_call.get(asked[0].call_id) if is_rest else None) or _Chain()
         else:
-            chain.messages = [*asked, *answered]
+            chain.messages, chain.end = [], 0
+        chain.messages += [*asked, *answered]
+        *_, chain.end = running_hashes([*asked, *answered], chain.end)
         if not chain.spans:
             chains.append(chain)
         chain.spans.append(span)
-        at_end.update(dict.fromkeys(list(running_hashes(chain.messages))[-1:], chain))
+        at_end[chain.end] = chain
         of_call.update({call.id: chain for message in answered for call in message.calls if call.id})
     return chains
 
 
-def _conversation(chain: _Chain, executed: list[_Span], place: str) -> Conversation:
+def _conversation(chain: _Chain, made: Mapping[str, Mapping[str, Any]], place: str) -> Conversation:
     offered = [_json(span.attributes.get('gen_ai.tool.definitions')) for span in chain.spans]
     known = [tools for tools in offered if isinstance(tools, list)]
     last = chain.spans[-1].attributes
     model = next((last[name] for name in ('gen_ai.response.model', 'gen_ai.request.model') if last.get(name)), '')
-    made = {call: span.attributes for span in executed if (call := span.call_id)}
-    failed = {
-        call: str(found['error.type'])[:MAX_NAME_CHARS] for call, found in made.items() if found.get('error.type')
-    }
+    executed = [call.id for message in chain.messages for call in message.calls if call.id in made]
+    errors = {call: str(made[call].get('error.type') or '')[:MAX_NAME_CHARS] for call in executed}
     return Conversation(
         place,
         tuple(_with_results(chain.messages, made)),
         tool_schemas([tool for tools in known for tool in tools]) if known else None,
         model if isinstance(model, str) else '',
         total_usage(span.usage for span in chain.spans),
-        failed if made else None,
+        {call: error for call, error in errors.items() if error} if executed else None,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from opencompass_tooleval.work_dir.data_files import read_text
 
 CHAT, INSPECT, OTEL = 'openai_chat', 'inspect', 'otel'
 MAX_CONVERSATIONS = 100_000
+"""Maximum number of conversations of a file, with those that are left out."""
+MAX_ROWS = 1_000_000
+"""Maximum number of lines of a file: an export can have a line for each span."""
 _SUFFIXES = ('.json', '.jsonl', '.eval', '.json.gz', '.jsonl.gz')
 _EXPECTED = 'no conversation can be read; formats are OpenAI chat JSON lines, logs of Inspect, and OTLP/JSON'
 
@@ -57,7 +60,7 @@ def read_traces(paths: Sequence[Path]) -> Traces:
             else:
                 fault = value if isinstance(value, str) else f'{value.place}: {value.fault}'
                 left_out.append(shorten(''.join(char if char.isprintable() else ' ' for char in fault)))
-            if len(found) > MAX_CONVERSATIONS:
+            if len(found) + len(left_out) > MAX_CONVERSATIONS:
                 raise DataError(file, f'it has more than {MAX_CONVERSATIONS} conversations')
         if not found:
             raise DataError(file, f'{_EXPECTED}{f"; {left_out[0]}" if left_out else ""}')
@@ -88,7 +91,9 @@ def _read(file: Path) -> Iterator[tuple[str, Conversation | str]]:
         _, header = next(parts)
         yield from _samples(parts, header if isinstance(header, dict) else {}, file)
         return
-    rows = list(_rows(read_text(file)))
+    rows = list(islice(_rows(read_text(file)), MAX_ROWS + 1))
+    if len(rows) > MAX_ROWS:
+        raise DataError(file, f'it has more than {MAX_ROWS} lines')
     value = rows[0][1] if len(rows) == 1 else None
     if value is not None and inspect_log.is_log(value):
         samples = value['samples'] if isinstance(value.get('samples'), list) else []
@@ -109,16 +114,13 @@ def _rows(text: str) -> Iterator[tuple[str, Any]]:
     """Yields the value of a JSON file, the items of its list, or the values of JSON lines; errors as values."""
     try:
         value = load_json(text, bounded=True)
-    except json.JSONDecodeError:
-        for number, line in enumerate(text.split('\n'), start=1):
+    except ValueError:
+        for number, line in enumerate(text.split('\n', MAX_ROWS + 1), start=1):
             if line.strip():
                 try:
                     yield f'line {number}', load_json(line, bounded=True)
                 except ValueError as error:
                     yield f'line {number}', ValueError(f'it cannot be read as JSON ({error})')
-        return
-    except ValueError as error:
-        yield 'line 1', error
         return
     if isinstance(value, list):
         yield from ((f'item {number}', item) for number, item in enumerate(value, start=1))

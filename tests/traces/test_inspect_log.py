@@ -76,9 +76,11 @@ def test_a_sample_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pyte
         archive.writestr('samples/b.json', '{')
         archive.writestr('samples/bomb.json', '0' * 100_000)
         archive.writestr('samples/c.json', '[]')
+        archive.writestr('samples/d.json', '[]', zipfile.ZIP_LZMA)
     monkeypatch.setattr(inspect_log, 'MAX_PART', 50_000)
     traces = read_traces([file])
     assert len(traces.conversations) == 1
+    assert 'compressed in another way' in traces.left_out.pop()
     assert [line.partition(': ')[0].rpartition('/')[2] for line in traces.left_out] == ['b.json', 'bomb.json', 'c.json']
     assert 'more than 50000 bytes' in traces.left_out[1]
     monkeypatch.setattr(inspect_log, 'MAX_ALL', 60_000)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.traces import reading
 from opencompass_tooleval.traces.conversation import MAX_MESSAGES, Conversation
 from opencompass_tooleval.traces.reading import read_traces
 
@@ -169,5 +170,18 @@ def test_a_line_that_cannot_be_read_is_named_and_left_out(tmp_path: Path, row: A
     assert len(traces.conversations) == 1
     (line,) = traces.left_out
     assert line.startswith('chat.jsonl, line 2: ') and why in line
+    first = read_traces([write(tmp_path, row, {'messages': WHOLE})])
+    assert first.left_out == [line.replace('line 2', 'line 1')]
     with pytest.raises(DataError, match='no conversation can be read'):
         read_traces([write(tmp_path, row)])
+
+
+@pytest.mark.parametrize('text', ['1\n' * 11, '[' + '1,' * 10 + '1]'])
+def test_a_file_has_a_bounded_number_of_lines(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, 'MAX_ROWS', 10)
+    with pytest.raises(DataError, match='it has more than 10 lines'):
+        read_traces([write(tmp_path, text)])
+    monkeypatch.setattr(reading, 'MAX_ROWS', 11)
+    monkeypatch.setattr(reading, 'MAX_CONVERSATIONS', 10)
+    with pytest.raises(DataError, match='it has more than 10 conversations'):
+        read_traces([write(tmp_path, text)])

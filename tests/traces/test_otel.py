@@ -10,7 +10,9 @@ import pytest
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.traces.conversation import Conversation
+from opencompass_tooleval.traces.otel import read_exports
 from opencompass_tooleval.traces.reading import Traces, read_traces
+from tests.growth import in_linear_time
 
 TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 CALL_ID = 'call_VSPygqKTWdrhaFErNvMV18Yl'
@@ -134,6 +136,73 @@ def test_only_the_agent_and_its_tools_were_recorded(tmp_path: Path) -> None:
     check(one)
 
 
+ROME = {'role': 'user', 'parts': [{'type': 'text', 'content': 'And in Rome?'}]}
+
+
+def agent(number: int, asked: Any) -> dict[str, Any]:
+    messages = {'gen_ai.input.messages': asked, 'gen_ai.output.messages': [ANSWER]}
+    return span(number, {'gen_ai.operation.name': 'invoke_agent', **messages})
+
+
+@pytest.mark.parametrize('second', [[ROME], []], ids=['both have messages', 'one has messages'])
+def test_of_several_agents_each_has_the_calls_of_its_children(tmp_path: Path, second: list[Any]) -> None:
+    """A call that names neither agent as its parent is no agent's, and it is said."""
+    agents = [agent(1, [USER]), agent(2, second)]
+    if not second:
+        agents[1]['attributes'] = agents[1]['attributes'][:1]
+    made = [
+        tool(3 + place, **{'tool.call.id': f'c{place}', 'tool.call.arguments': {'by': owner}})
+        | {'parentSpanId': f'{owner:016x}'}
+        for place, owner in enumerate((2, 1, 9))
+    ]
+    traces = read(tmp_path, [*agents, *made])
+    owners = [[call.arguments for step in one.steps for call, _ in step.calls] for one in traces.conversations]
+    assert owners == ([[{'by': 1}], [{'by': 2}]] if second else [[{'by': 1}]])
+    assert traces.left_out == [
+        f'otlp.jsonl, trace {TRACE}: {1 if second else 2} calls of tools name none of its agents as their parent'
+    ]
+
+
+def test_a_cycle_of_parents_ends(tmp_path: Path) -> None:
+    first, second = (agent(n, [asked]) | {'parentSpanId': f'{3 - n:016x}'} for n, asked in ((1, USER), (2, ROME)))
+    own = tool(3, **{'tool.call.arguments': '{}'}) | {'parentSpanId': f'{3:016x}'}  # its own parent
+    assert [one.steps[0].calls for one in read(tmp_path, [first, second, own]).conversations] == [(), ()]
+
+
+def test_a_trace_that_cannot_be_read_is_named_and_left_out(tmp_path: Path) -> None:
+    good, no_role = chat(1, [USER], [ANSWER]), chat(2, [{'parts': []}], [ANSWER], **{'a': 1}) | {'traceId': 'b' * 32}
+    body = json.dumps({'role': 5})
+    wrong = {'events': [{'name': 'gen_ai.user.message', 'attributes': pairs({'gen_ai.event.content': body})}]}
+    traces = read(tmp_path, [good, no_role, chat(3, None, None) | {'traceId': 'c' * 32} | wrong])
+    assert [one.query for one in traces.conversations] == ['Weather in Paris?']
+    assert traces.left_out == [f'otlp.jsonl, trace {name * 32}: a message has no role' for name in 'bc']
+
+
+@pytest.mark.parametrize('number', ['1' * 20 + 'x', '1' * 5000, '-1', '\u0661', ''])
+def test_a_number_that_is_none_has_no_effect(tmp_path: Path, number: str) -> None:
+    good = chat(1, [USER], [ANSWER])
+    good['attributes'].append({'key': 'other', 'value': {'intValue': number}})
+    assert len(read(tmp_path, [good]).conversations) == 1
+
+
+@pytest.mark.parametrize('are_agents', [True, False])
+def test_a_long_trace_is_read_in_linear_time(tmp_path: Path, are_agents: bool) -> None:
+    """Requests that have only the last results, all of one call; agents with as many tools."""
+
+    def spans(count: int) -> list[Any]:
+        if are_agents:
+            others = [{**ROME, 'parts': [{'type': 'text', 'content': str(n)}]} for n in range(count)]
+            return [agent(n, [asked]) for n, asked in enumerate(others)] + [
+                tool(count + n, **{'tool.call.id': str(n)}) for n in range(count)
+            ]
+        return [chat(0, [USER], [CALLS]), *(chat(n, [RESULT], [CALLS]) for n in range(1, count))]
+
+    def rows(of: list[Any]) -> list[Any]:
+        return [*read_exports([{'resourceSpans': [{'scopeSpans': [{'spans': of}]}]}], 'f')]
+
+    assert len(in_linear_time(rows, spans(1_600), spans(800))) == (1_601 if are_agents else 1)
+
+
 def event(number: int, name: str, body: Any) -> dict[str, Any]:
     ids = {'traceId': TRACE, 'spanId': f'{number:016x}'}
     return {**ids, 'eventName': name, 'body': any_value(body), 'attributes': pairs({'gen_ai.system': 'openai'})}
@@ -172,8 +241,7 @@ def test_messages_on_an_event(tmp_path: Path) -> None:
 
 
 def test_agents_of_one_trace_stay_apart(tmp_path: Path) -> None:
-    other = {'role': 'user', 'parts': [{'type': 'text', 'content': 'And in Rome?'}]}
-    spans = [chat(1, [USER], [CALLS]), chat(2, [other], [ANSWER]), chat(3, [USER, CALLS, RESULT], [ANSWER])]
+    spans = [chat(1, [USER], [CALLS]), chat(2, [ROME], [ANSWER]), chat(3, [USER, CALLS, RESULT], [ANSWER])]
     first, second = read(tmp_path, spans).conversations
     check(first)
     assert (second.query, second.place) == ('And in Rome?', f'otlp.jsonl, trace {TRACE}, conversation 2')
