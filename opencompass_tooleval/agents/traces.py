@@ -84,8 +84,11 @@ def task_id(task: Task) -> str:
 def recorded_runs(conversations: Iterable[Conversation]) -> list[RecordedRun]:
     """Returns each conversation as a run of a task."""
     runs, seen = [], Counter[tuple[str, str]]()
+    names: dict[str, str] = {}  # name for files -> the model's: 'a/b' and 'a_b' are two models
     for conversation in conversations:
         tools, model = conversation.tools, model_name(conversation.model)
+        if names.setdefault(model, conversation.model) != conversation.model:
+            model = f'{model}-{answer_digest(conversation.model)[:6]}'
         subset = OPEN_SUBSET if tools is None else SUBSET
         query, system = (bounded_text(text, MAX_CHARS) for text in (conversation.query, conversation.system))
         task = Task('', subset, query, tools or (), system=system)

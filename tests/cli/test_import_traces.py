@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.records import load_data
-from opencompass_tooleval.agents.traces import NO_RESULT, model_name
+from opencompass_tooleval.agents.traces import NO_RESULT, model_name, recorded_runs
 from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.environments.bank import Bank
+from opencompass_tooleval.traces.conversation import Conversation
 from tests.cli.conftest import Command, read_lines
 from tests.conftest import ROOT, start_server
 from tests.forked import run_opencompass
@@ -214,6 +216,14 @@ def test_the_older_command_keeps_working(tooleval: Command, tmp_path: Path) -> N
     for number, words in enumerate((('import',), ('import', 'predictions'))):
         done = tooleval(*words, tmp_path / 'in', tmp_path / f'out{number}')
         assert done.code == 0 and done.out.startswith('1 predictions of 1 models')
+
+
+def test_models_with_similar_names_stay_two() -> None:
+    names = ('a/b', 'a_b', 'a/b')
+    messages = (Message('user', 'What?'), Message('assistant', 'That.'))
+    runs = recorded_runs(Conversation('here', messages, (), name) for name in names)
+    assert [run.model for run in runs] == ['a_b', runs[1].model, 'a_b'] and runs[1].model.startswith('a_b-')
+    assert [run.is_repeat for run in runs] == [False, False, True]
 
 
 def test_names_of_models_can_be_names_of_files() -> None:
