@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -258,13 +258,30 @@ class DialogueRunner:
         return {dialogue.key: dialogue.outcome for dialogue in everyone}
 
     def _each(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
-        """Does something with each item, in threads if there are several; raises the first fault at the end."""
+        """Does something with each item, in threads if there are several; raises the first fault at the end.
+
+        The threads are daemons: a process that is interrupted waits for no tool. Those of an executor are joined.
+        """
         if self.threads == 1 or len(items) < 2:
             for item in items:
                 work(item)
             return
-        with ThreadPoolExecutor(min(self.threads, len(items))) as pool:
-            list(pool.map(work, items))
+        left, faults = iter(items), list[BaseException]()
+
+        def work_on() -> None:
+            try:
+                for item in left:
+                    work(item)
+            except BaseException as error:  # raised by the thread that waits
+                faults.append(error)
+
+        workers = [threading.Thread(target=work_on, daemon=True) for _ in items[: self.threads]]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        if faults:
+            raise faults[0]
 
     @property
     def other_calls(self) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -196,3 +198,24 @@ def test_a_fault_in_a_thread_is_raised() -> None:
 
     with pytest.raises(RuntimeError, match='broken'):
         DialogueRunner(Echo(), None, 10, threads=2).run({'a': fails(), 'b': fails()})
+
+
+def test_an_interrupt_waits_for_no_tool() -> None:
+    """As Ctrl-C while every dialogue waits for a server; the test ends only if the runner does not wait for them."""
+    answered, waiting = threading.Event(), threading.Semaphore(0)
+
+    def waits() -> Dialogue[str]:
+        waiting.release()
+        answered.wait()
+        yield ModelRequest((Message('user', 'a'),))
+        return ''
+
+    def interrupt() -> None:
+        for _ in range(2):
+            waiting.acquire()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        DialogueRunner(Echo(), None, 10, threads=2).run({'a': waits(), 'b': waits()})
+    answered.set()
