@@ -95,9 +95,9 @@ SUBSETS: tuple[dict[str, object], ...] = (
 )
 
 _TRACES: dict[str, object] = {
-    **_TEVAL,
     'name': 'traces',
     'format': 'traces',
+    'language': 'EN',
     'folder': '',
     'file': 'tasks.jsonl',
     'bank': None,

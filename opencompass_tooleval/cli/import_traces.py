@@ -93,17 +93,17 @@ def import_traces(
         raise DataError(out, 'there is something already: give --out a new folder')
     traces = read_traces(files)
     unknown = sum(one.tools is None for one in traces.conversations)
-    given = _given_tools(source, tools) if tools else None
-    conversations = [replace(one, tools=given) if one.tools is None else one for one in traces.conversations]
+    documented = _documented_tools(source, tools) if tools else None
+    conversations = [replace(one, tools=documented) if one.tools is None else one for one in traces.conversations]
     runs = recorded_runs(conversations)
-    for line in (*_summary(traces, runs), *_known(runs, unknown, given is not None)):
+    for line in (*_summary(traces, runs), *_unknown_parts(runs, unknown, documented is not None)):
         print(line)
     out.mkdir(parents=True, exist_ok=True)
     for line in _write(out, runs, recorded_sets(runs)):
         print(line)
 
 
-def _given_tools(kind: str, source: str) -> tuple[ToolSchema, ...]:
+def _documented_tools(kind: str, source: str) -> tuple[ToolSchema, ...]:
     from opencompass_tooleval.making.tool_source import documented_tools
     from opencompass_tooleval.tool_docs.sources import load_docs
 
@@ -124,7 +124,7 @@ def _summary(traces: Traces, runs: Sequence[RecordedRun]) -> Iterator[str]:
             yield f'  and {len(traces.left_out) - _MOST_NAMED} more'
 
 
-def _known(runs: Sequence[RecordedRun], unknown: int, are_given: bool) -> Iterator[str]:
+def _unknown_parts(runs: Sequence[RecordedRun], unknown: int, are_given: bool) -> Iterator[str]:
     calls = [result for run in runs for step in run.conversation.all_steps for _, result in step.calls]
     if unknown:
         unused = 'stay unknown, so these are no tasks for agents: give --tools FILE'
@@ -142,9 +142,9 @@ def _known(runs: Sequence[RecordedRun], unknown: int, are_given: bool) -> Iterat
 
 
 def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) -> Iterator[str]:
-    known = {run.task.id: run.task for run in runs if run.task.subset == SUBSET and not run.is_repeat}
-    if known:
-        _write_lines(out / TASKS, task_rows(known.values()))
+    tasks = {run.task.id: run.task for run in runs if run.task.subset == SUBSET and not run.is_repeat}
+    if tasks:
+        _write_lines(out / TASKS, task_rows(tasks.values()))
     for one in sets:
         folder = out / 'recorded' / one.name
         folder.mkdir(parents=True)
@@ -156,10 +156,10 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
         _write_lines(out / 'scores.jsonl', scores)
         yield f'{out / "scores.jsonl"}: the scores in the logs'
     yield from _write_bank(out, runs)
-    if known:
+    if tasks:
         about = 'Requests of recorded conversations with their tools, for other models'
         write_whole(out / CONFIG, _datasets(out, out, SUBSET, about, 'traces-agent-fc'))
-        yield f'{out / CONFIG}: {len(known)} tasks for agents'
+        yield f'{out / CONFIG}: {len(tasks)} tasks for agents'
     done = import_predictions(out, out / RUNS)
     yield f'{done.run.path}: {done.predictions} recorded runs of {done.models} models on {done.datasets} data sets'
     for one in sets:

@@ -35,7 +35,7 @@ class Answer:
         finish_reason: ``stop``, :data:`CUT`, or another value of the server; None if unknown.
         recorded_shape: Published shape of a recorded answer's row (``gpt``, ``open``), or None.
         calls: Native calls of offered tools.
-        usage: Tokens, seconds and tries; None if unknown.
+        usage: Tokens, seconds and requests; None if unknown.
         has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
             count as a thought; False if the content is null.
     """

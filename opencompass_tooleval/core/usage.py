@@ -1,4 +1,4 @@
-"""Usage of an answer: tokens, seconds and tries."""
+"""Usage of an answer: tokens, seconds and requests."""
 
 from __future__ import annotations
 

@@ -180,12 +180,12 @@ def tool_schemas(value: Any) -> tuple[ToolSchema, ...] | None:
 def _object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Returns a schema whose ``properties`` are an object of objects, and whose ``required`` is a list of names."""
     properties, required = schema.get('properties'), schema.get('required')
-    known = properties if isinstance(properties, dict) else {}
+    schemas = properties if isinstance(properties, dict) else {}
     names = required if isinstance(required, list) else []
     return {
         **schema,
         'type': 'object',
-        'properties': {name: value for name, value in known.items() if isinstance(value, dict)},
+        'properties': {name: value for name, value in schemas.items() if isinstance(value, dict)},
         'required': [name for name in names if isinstance(name, str)],
     }
 

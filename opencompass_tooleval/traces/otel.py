@@ -229,10 +229,10 @@ def _add_calls(chains: list[_Chain], executed: list[_Span], are_several: bool) -
     Returns:
         The number of calls of no agent.
     """
-    known = {call.id for chain in chains for message in chain.messages for call in message.calls if call.id}
+    told_ids = {call.id for chain in chains for message in chain.messages for call in message.calls if call.id}
     of_agent: dict[str, list[_Span]] = {}
     for span in executed:
-        if span.call_id not in known:
+        if span.call_id not in told_ids:
             of_agent.setdefault(span.parent if are_several else '', []).append(span)
     for chain in chains:
         agents = [span.id for span in chain.spans] if are_several else ['']
@@ -265,8 +265,8 @@ def _chains(requests: list[tuple[_Span, list[Message], list[Message]]]) -> list[
 
 
 def _conversation(chain: _Chain, made: Mapping[str, Mapping[str, Any]], place: str) -> Conversation:
-    offered = [_json(span.attributes.get('gen_ai.tool.definitions')) for span in chain.spans]
-    known = [tools for tools in offered if isinstance(tools, list)]
+    definitions = [_json(span.attributes.get('gen_ai.tool.definitions')) for span in chain.spans]
+    tool_lists = [tools for tools in definitions if isinstance(tools, list)]
     last = chain.spans[-1].attributes
     model = next((last[name] for name in ('gen_ai.response.model', 'gen_ai.request.model') if last.get(name)), '')
     executed = [call.id for message in chain.messages for call in message.calls if call.id in made]
@@ -274,7 +274,7 @@ def _conversation(chain: _Chain, made: Mapping[str, Mapping[str, Any]], place: s
     return Conversation(
         place,
         tuple(_with_results(chain.messages, made)),
-        tool_schemas([tool for tools in known for tool in tools]) if known else None,
+        tool_schemas([tool for tools in tool_lists for tool in tools]) if tool_lists else None,
         model if isinstance(model, str) else '',
         total_usage(span.usage for span in chain.spans),
         {call: error for call, error in errors.items() if error} if executed else None,

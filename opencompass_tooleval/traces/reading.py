@@ -52,23 +52,23 @@ def read_traces(paths: Sequence[Path]) -> Traces:
     """
     traces = Traces()
     for file in _files(paths):
-        found: list[tuple[str, Conversation]] = []
+        readable: list[tuple[str, Conversation]] = []
         left_out = []
         for format_, value in _read(file):
             if isinstance(value, Conversation) and not value.fault:
-                found.append((format_, value))
+                readable.append((format_, value))
             else:
                 fault = value if isinstance(value, str) else f'{value.place}: {value.fault}'
                 left_out.append(shorten(''.join(char if char.isprintable() else ' ' for char in fault)))
-            if len(found) + len(left_out) > MAX_CONVERSATIONS:
+            if len(readable) + len(left_out) > MAX_CONVERSATIONS:
                 raise DataError(file, f'it has more than {MAX_CONVERSATIONS} conversations')
-        if not found:
+        if not readable:
             raise DataError(file, f'{_EXPECTED}{f"; {left_out[0]}" if left_out else ""}')
-        kept, beginnings = without_beginnings([conversation for _, conversation in found])
+        kept, beginnings = without_beginnings([conversation for _, conversation in readable])
         traces.conversations += kept
         traces.left_out += left_out
         traces.beginnings += beginnings
-        format_ = found[0][0]
+        format_ = readable[0][0]
         traces.formats[format_] = traces.formats.get(format_, 0) + len(kept)
     return traces
 

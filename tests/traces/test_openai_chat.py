@@ -114,8 +114,12 @@ def test_items_of_responses(tmp_path: Path) -> None:
         {'type': 'function_call_output', 'call_id': 'c2', 'output': 'rain'},
         {'type': 'function_call_output', 'call_id': 'c1', 'output': 'sun'},
     ]
-    said = {'type': 'message', 'role': 'assistant', 'content': [{'type': 'output_text', 'text': 'Sun and rain.'}]}
-    row = {'model': 'gpt-5', 'instructions': 'Be brief.', 'input': items, 'output': [said]}
+    answer_item = {
+        'type': 'message',
+        'role': 'assistant',
+        'content': [{'type': 'output_text', 'text': 'Sun and rain.'}],
+    }
+    row = {'model': 'gpt-5', 'instructions': 'Be brief.', 'input': items, 'output': [answer_item]}
     (one,) = read(tmp_path, {**row, 'tools': [{'type': 'web_search'}, {**WEATHER['function'], 'name': 'w'}]})  # type: ignore[dict-item]
     assert (one.system, one.query, one.final_answer) == ('Be brief.', 'Weather in Boston?', 'Sun and rain.')
     assert [(call.arguments, result) for call, result in one.steps[0].calls] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.caveats import as_note, caveats_note
@@ -24,17 +25,6 @@ MAIN = {
 JSON_TASKS = tuple(MAIN)[1:]
 FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
 """Published models shown beside the measured ones: those of the paper's Figure 5."""
-DIMENSIONS = {
-    'planning': (
-        'accuracy',
-        'completeness',
-        'executability',
-        'syntactic_soundness',
-        'structural_rationality',
-        'efficiency',
-    ),
-    'tool_creation': ('format_compliance', 'accuracy', 'content_reasonableness', 'executability', 'richness'),
-}
 
 
 def figures(boards: Sequence[Board], material: Material) -> Iterator[Figure]:
@@ -73,7 +63,8 @@ def _nine(board: Board) -> Figure:
 
 def _dimensions(language: str, material: Material) -> Iterator[Figure]:
     scored = material.by_pair()
-    for task, dimensions in DIMENSIONS.items():
+    for task, labels in LABELS.items():
+        dimensions = tuple(name for name in labels if name != 'overall')
         dataset = f'tooleval-ultratool-{task}_{language}'
         series = [
             Series(model, tuple(scored[model, dataset].number(dimension) for dimension in dimensions))
