@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -82,6 +83,15 @@ LONGEST = (
     'mcp_servers/test_connection.py',
 )
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keeps the garbage collector from walking, again and again, through the modules and tests that stay to the end."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -141,7 +141,7 @@ def workflow() -> dict[str, Any]:
     return loaded
 
 
-@pytest.fixture(scope='module', params=['released', 'regressed'])
+@pytest.fixture(scope='module', params=[pytest.param('released', marks=pytest.mark.long), 'regressed'])
 def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
     started = start_server('--script', f'{SCRIPT}:{request.param}', '--key', 'right')
     started.kind = request.param  # type: ignore[attr-defined]
