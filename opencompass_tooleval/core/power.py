@@ -107,8 +107,8 @@ def detectable_drop(
     """Computes the smallest drop that is found with a chance of ``power``; None if no drop up to 100 points is.
 
     The solution of ``points - max_drop = multiple * sqrt((noise + points * (100 - points)) / records)``; the multiple
-    is the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest variance
-    that a drop adds: some records lose everything, and the others nothing.
+    is the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest
+    variance that a drop adds: some records lose everything, and the others nothing.
 
     Args:
         records: Number of records.

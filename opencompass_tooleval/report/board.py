@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import are_agents, made_it
+from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.labels import Words
 from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics, words_of_metric
@@ -244,7 +244,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
             # An agent has a dozen metrics: each data set is a table.
             is_table = are_agents(family)
             name = entry.dataset if is_table else family
-            column = metric if is_table else f'{entry.dataset} {metric}'.removeprefix('tooleval-')
+            column = metric if is_table else f'{entry.dataset} {metric}'.removeprefix(OUR_PREFIX)
             alone.setdefault(name, {})[column] = {(entry.dataset, metric): 1.0}
     overview = _overview(groups, alone, material)
     tables = [_board(name, title_of(name), group, material) for name, group in groups.items()]
