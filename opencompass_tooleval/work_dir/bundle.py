@@ -12,14 +12,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, is_private
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.jsonable import bounded_text, map_texts, to_jsonable, without_folder
 from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, published_columns, without_samples
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
@@ -182,15 +182,11 @@ def _finite(value: float | None) -> float | None:
 
 def _published(value: Any, redact: Callable[[str], str]) -> Any:
     """Removes keys and folders of this machine from all texts, and cuts them."""
-    if isinstance(value, dict):
-        return {bounded_text(redact(str(key)), MAX_NAME): _published(item, redact) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_published(item, redact) for item in value]
-    if not isinstance(value, str):
-        return to_jsonable(value)
-    is_path = PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute() or value.startswith('~')
-    # The name on both systems: PurePosixPath keeps 'C:\\Users\\me\\model' whole.
-    return bounded_text(redact(PureWindowsPath(value).name if is_path else value), MAX_TEXT)
+    return map_texts(
+        to_jsonable(value),
+        lambda text: bounded_text(redact(without_folder(text)), MAX_TEXT),
+        lambda key: bounded_text(redact(key), MAX_NAME),
+    )
 
 
 def _settings(work: WorkDir, models: set[str], redact: Callable[[str], str]) -> dict[str, dict[str, Any]]:
