@@ -188,12 +188,16 @@ def test_no_key_and_no_folder_of_the_machine_but_predictions_as_they_are(
     monkeypatch.setenv('MY_API_KEY', 'k-of-the-environment')
     keys = ('k-of-the-environment', 'k-of-the-config')
     (run / 'configs' / 'run.py').write_text(f"models = [dict(abbr='m1', key='{keys[1]}')]\n")
-    about = {'judgements': '/home/somebody/judged.jsonl', 'bank': 'C:\\Users\\me\\b.bank', 'judge': f'a {keys[0]}'}
+    about = {'judgements': '/home/somebody/judged.jsonl', 'bank': 'C:\\Users\\me\\b.bank', 'judge': ' '.join(keys)}
     detail = {'id': 'r0', 'values': {'f1': 0.5}, 'reason': 'ok', 'parsed': ['/movie/1', f'{keys[0]} {keys[1]}']}
     write(run, 'results', 'm1', 'whole', {'f1': 50.0, 'provenance': about, 'details': [detail]})
     write(run, 'predictions', 'm1', 'whole', answers([f'say {keys[0]}', keys[1]]))
-    done = tooleval('export', run, '--out', tmp_path / 'x', '--dataset', 'whole', '--format', format_)
+    bundle = tmp_path / 'x.bundle'
+    done = tooleval(
+        'export', run, '--bundle', bundle, '--out', tmp_path / 'x', '--dataset', 'whole', '--format', format_
+    )
     assert done.code == 0, done.err
+    assert '"judge":"[key] [key]"' in bundle.read_text('ascii')
     if format_ == 'parquet':
         (row,) = parquet.read_table(tmp_path / 'x' / 'results.parquet').to_pylist()
         (told,) = parquet.read_table(tmp_path / 'x' / 'details.parquet').to_pylist()
@@ -201,7 +205,7 @@ def test_no_key_and_no_folder_of_the_machine_but_predictions_as_they_are(
     else:
         (row,), (told,) = (read_lines(tmp_path / 'x' / f'{name}.jsonl') for name in ('results', 'details'))
         provenance, shown = row['provenance'], told['details']
-    assert provenance == {'judgements': 'judged.jsonl', 'bank': 'b.bank', 'judge': 'a [key]'}
+    assert provenance == {'judgements': 'judged.jsonl', 'bank': 'b.bank', 'judge': '[key] [key]'}
     assert shown == {**detail, 'parsed': ['/movie/1', '[key] [key]']}, 'paths in answers are data'
     assert tooleval('import', tmp_path / 'x', tmp_path / 'in').code == 0
     before, after = (WorkDir.find(work).prediction_rows('m1', 'whole') for work in (run, tmp_path / 'in'))
