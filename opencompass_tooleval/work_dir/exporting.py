@@ -129,7 +129,7 @@ def _number_or_none(value: Any) -> bool:
 
 
 def _result_row(model: str, dataset: str, result: Row) -> Row:
-    row = {'model': model, 'dataset': dataset, 'metrics': {k: v for k, v in result.items() if _number_or_none(v)}}
+    row: Row = {'model': model, 'dataset': dataset, 'metrics': {k: v for k, v in result.items() if _number_or_none(v)}}
     row = {column: row.get(column, result.get(column)) for column in COLUMNS['results']}
     return {**row, 'provenance': map_texts(row['provenance'], without_folder, str)}
 
