@@ -14,7 +14,7 @@ from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.core.redaction import redact
 from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
-from opencompass_tooleval.exports.writing import write_export
+from opencompass_tooleval.exports.writing import remember_keys_of, write_export
 from opencompass_tooleval.report.read import begun_pairs
 from opencompass_tooleval.work_dir.bundle import write_bundle
 from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
@@ -90,6 +90,7 @@ def export_run(
     if out is None and bundle is None:
         raise ValueError('tooleval export needs --out DIR, --bundle FILE, or both')
     work, show = WorkDir.find(work_dir), partial(progress, 'exporting')
+    remember_keys_of(work)
     if bundle is not None:
         digest, rows = write_bundle(work, bundle, chosen_pairs(work, models or ('*',), datasets or ('*',)), redact)
         print(f'{bundle}: {rows} results, sha256 {digest}')

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
-from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDirArgument
+from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.metrics import lower_is_better
@@ -144,7 +144,7 @@ def run_gate(
     baseline: Annotated[
         Path | None, typer.Option(metavar='RUN|FILE', help='An earlier working directory, or a file of --save.')
     ] = None,
-    max_drop: Annotated[float, typer.Option(min=0, max=100, metavar='POINTS', help='Drop that is allowed.')] = 0.0,
+    max_drop: MaxDropOption = 0.0,
     metrics: Annotated[
         list[str] | None,
         typer.Option('--metric', help="Pattern such as overall; several. By default each data set's main metrics."),

@@ -151,7 +151,7 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
         _write_lines(folder / TASKS, task_rows(one.tasks.values()))
     rows = (prediction_row(run, _abbr(one)) for one in sets for of_model in one.runs.values() for run in of_model)
     _write_lines(out / 'predictions.jsonl', rows)
-    scores = [{'record_id': run.task.id, 'model': run.model, **run.conversation.scores} for run in runs]
+    scores = [{'record_id': run.task.id, 'model': run.model, 'scores': run.conversation.scores} for run in runs]
     if any(run.conversation.scores for run in runs):
         _write_lines(out / 'scores.jsonl', scores)
         yield f'{out / "scores.jsonl"}: the scores in the logs'

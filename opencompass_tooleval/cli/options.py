@@ -68,3 +68,7 @@ AllowOption = Annotated[
 EnvOption = Annotated[
     list[str] | None, typer.Option('--env', metavar='NAME=VALUE', help='Variables of the server; several.')
 ]
+
+MaxDropOption = Annotated[
+    float, typer.Option('--max-drop', min=0, max=100, metavar='POINTS', help='Drop that a gate allows.')
+]

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import JsonOption, MaxDropOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
 from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
 from opencompass_tooleval.work_dir.baseline import find_results
@@ -50,7 +50,7 @@ def _print(plan: Plan) -> None:
         console.print(f'FAULT {fault}', markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_detectable(rows: Sequence[Detectable], detect: float | None) -> None:
+def _print_detectable(rows: Sequence[Detectable], detect: float | None, max_drop: float) -> None:
     wanted = ['records\nneeded', 'or trials\nneeded'] if detect else []
     table = numbers_table(
         'smallest drop that a gate finds', 'score', 'records', 'trials', 'points', *wanted, plain=True
@@ -65,7 +65,8 @@ def _print_detectable(rows: Sequence[Detectable], detect: float | None) -> None:
         table.add_row(escape(f'{row.dataset} {row.metric}'), f'{row.records:,}', str(row.trials), drop, *needed)
     console = Console()
     console.print(table)
-    text = f'found with a chance of 80%, in a gate of {len(rows)} scores per model; <=: by one trial, an upper bound'
+    gate = f'a gate of {len(rows)} scores per model{f" with --max-drop {max_drop:g}" if max_drop else ""}'
+    text = f'found with a chance of 80%, in {gate}; <=: by one trial, an upper bound'
     console.print(f'{text}; needed: for a drop of {detect:g} points' if detect else text, markup=False, soft_wrap=True)
 
 
@@ -82,6 +83,7 @@ def show_plan(
         float | None,
         typer.Option(min=0.01, max=100, metavar='POINTS', help='Print what a gate needs to find that drop.'),
     ] = None,
+    max_drop: MaxDropOption = 0.0,
     json_out: JsonOption = None,
 ) -> int:
     """Prints the plan; returns 1 if something would stop the sweep, such as a missing key, judge or GPU, else 0.
@@ -96,12 +98,12 @@ def show_plan(
     rows = []
     if earlier or detect:
         runs = [find_results(path) for path in earlier or filter(None, [work_dir])]
-        rows = detectable(runs, plan.sizes, len(plan.models), detect)
+        rows = detectable(runs, plan.sizes, len(plan.models), detect, max_drop)
         if not rows:
             raise ValueError('no earlier run has a result of these data sets with samples; name one by --earlier RUN')
     write_outputs({**asdict(plan), 'detectable': [asdict(row) for row in rows]}, (), json_out, None)
     if json_out != STDOUT:
         _print(plan)
         if rows:
-            _print_detectable(rows, detect)
+            _print_detectable(rows, detect, max_drop)
     return int(bool(plan.faults))

@@ -32,7 +32,7 @@ VARIANTS: dict[str, str] = {}
 """Name -> place of a kind of variants, with which benchmarks are compared. The package fills it too."""
 
 
-_PUBLISHED = 'tooleval-'
+OUR_PREFIX = 'tooleval-'
 """Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
 
 
@@ -208,7 +208,7 @@ def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
         provenance: The provenance of the result, without a benchmark for data sets of other packages.
     """
     benchmark = provenance.get('benchmark')
-    return bool(benchmark) and (str(benchmark) in USERS or not dataset.startswith(_PUBLISHED))
+    return bool(benchmark) and (str(benchmark) in USERS or not dataset.startswith(OUR_PREFIX))
 
 
 def find_variant(name: str) -> VariantKind:

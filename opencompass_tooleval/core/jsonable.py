@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from unicodedata import category
 
@@ -50,6 +52,28 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_jsonable(item, depth + 1) for item in value]
     return clean_text(repr(value))
+
+
+def map_texts(value: Any, text: Callable[[str], str], key: Callable[[str], str] | None = None) -> Any:
+    """Applies a function to all texts of a JSON value, and to the keys of its objects.
+
+    Args:
+        value: A JSON value.
+        text: The function.
+        key: Another one for keys; by default the same.
+    """
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, dict):
+        return {(key or text)(name): map_texts(item, text, key) for name, item in value.items()}
+    return [map_texts(item, text, key) for item in value] if isinstance(value, list) else value
+
+
+def without_folder(text: str) -> str:
+    """Returns the last part of an absolute path of any system; another text as it is."""
+    is_path = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute() or text.startswith('~')
+    # The name on both systems: PurePosixPath keeps 'C:\\Users\\me\\model' whole.
+    return PureWindowsPath(text).name if is_path else text
 
 
 def bounded_text(value: Any, most: int = 4_000) -> str:

@@ -84,7 +84,7 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def power_of(points: float, records: int, noise: float, tests: int = 1) -> float:
+def power_of(points: float, records: int, noise: float, tests: int = 1, max_drop: float = 0.0) -> float:
     """Computes the chance that a drop is found, 0-1.
 
     Args:
@@ -93,43 +93,51 @@ def power_of(points: float, records: int, noise: float, tests: int = 1) -> float
         noise: Variance of a record's difference without a drop, from :meth:`Noise.of_difference`.
         tests: Number of scores that are tested together. Each is taken to need Bonferroni's level, so that the chance
             of the scores together is at least this.
+        max_drop: The drop that is allowed, 0-100.
     """
     error = math.sqrt((noise + points * (100 - points)) / records)
-    return t_chance(points / error - _quantile(1 - ALPHA / tests, records - 1), records - 1) if error else 0.0
+    return (
+        t_chance((points - max_drop) / error - _quantile(1 - ALPHA / tests, records - 1), records - 1) if error else 0.0
+    )
 
 
-def detectable_drop(records: int, noise: float, tests: int = 1, power: float = POWER) -> float | None:
-    """Computes the smallest drop that is found with a chance of ``power``; None if there are too few records.
+def detectable_drop(
+    records: int, noise: float, tests: int = 1, power: float = POWER, max_drop: float = 0.0
+) -> float | None:
+    """Computes the smallest drop that is found with a chance of ``power``; None if no drop up to 100 points is.
 
-    The solution of ``points = multiple * sqrt((noise + points * (100 - points)) / records)``, where the multiple is
-    the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest variance
-    that a drop adds: some records lose everything, and the others nothing.
+    The solution of ``points - max_drop = multiple * sqrt((noise + points * (100 - points)) / records)``; the multiple
+    is the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest
+    variance that a drop adds: some records lose everything, and the others nothing.
 
     Args:
         records: Number of records.
         noise: As in :func:`power_of`.
         tests: As in :func:`power_of`.
         power: The wanted chance, above 0.5.
+        max_drop: As in :func:`power_of`.
     """
     if 0.5**records > ALPHA / tests:  # the smallest p-value of drop_test
         return None
     multiple = _quantile(1 - ALPHA / tests, records - 1) + _quantile(power, records - 1)
     share = multiple**2 / records
-    return (50 * share + math.sqrt((50 * share) ** 2 + (1 + share) * share * noise)) / (1 + share)
+    middle = max_drop + 50 * share
+    drop = (middle + math.sqrt(middle**2 - (1 + share) * (max_drop**2 - share * noise))) / (1 + share)
+    return drop if drop <= 100 else None
 
 
-def needed_records(points: float, noise: float, tests: int = 1, power: float = POWER) -> int | None:
+def needed_records(points: float, noise: float, tests: int = 1, max_drop: float = 0.0) -> int | None:
     """Computes the smallest number of records with which a drop of ``points`` is found; None above a billion."""
-    return _smallest(lambda records: _is_found(points, records, noise, tests, power))
+    return _smallest(lambda records: _is_found(points, records, noise, tests, max_drop))
 
 
-def needed_trials(points: float, records: int, noise: Noise, tests: int = 1, power: float = POWER) -> int | None:
+def needed_trials(points: float, records: int, noise: Noise, tests: int = 1, max_drop: float = 0.0) -> int | None:
     """Computes the smallest number of trials of both runs with which a drop is found; None if no number is enough."""
-    return _smallest(lambda trials: _is_found(points, records, noise.of_difference(trials, trials), tests, power))
+    return _smallest(lambda trials: _is_found(points, records, noise.of_difference(trials, trials), tests, max_drop))
 
 
-def _is_found(points: float, records: int, noise: float, tests: int, power: float) -> bool:
-    drop = detectable_drop(records, noise, tests, power)
+def _is_found(points: float, records: int, noise: float, tests: int, max_drop: float) -> bool:
+    drop = detectable_drop(records, noise, tests, max_drop=max_drop)
     return drop is not None and drop <= points
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Interval, intervals_of
 from opencompass_tooleval.core.paired import Result, metrics_of, over_shared, pairs_of
 from opencompass_tooleval.core.usage_summary import PromptTokens
@@ -105,7 +106,7 @@ class VariantKind:
 
     def is_variant(self, name: str) -> bool:
         """Tests by its name if a data set or a table is a variant of this kind."""
-        if not name.endswith(self.suffix) or name.removeprefix('tooleval-').startswith(self.methods_of):
+        if not name.endswith(self.suffix) or name.removeprefix(OUR_PREFIX).startswith(self.methods_of):
             return False
         return not name.endswith(self.methods) or name.endswith(tuple(end for end, _ in self.partners))
 

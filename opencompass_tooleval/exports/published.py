@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.jsonable import bounded_text, map_texts, to_jsonable, without_folder
 from opencompass_tooleval.core.redaction import redact, remember_headers, remember_keys
 
 _SETTING = 2_000
@@ -24,11 +24,7 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
 def published(value: Any) -> Any:
     """Replaces known keys in all texts of a JSON value, and nothing in its numbers."""
-    if isinstance(value, str):
-        return _redacted(value)
-    if isinstance(value, dict):
-        return {_redacted(key): published(item) for key, item in value.items()}
-    return [published(item) for item in value] if isinstance(value, list) else value
+    return map_texts(value, _redacted)
 
 
 # A sample's texts are in a row for each of its metrics.
@@ -39,17 +35,12 @@ def _redacted(text: str) -> str:
 
 def as_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Converts settings to texts, without the folders of this machine; None is left out."""
-    rows = [(str(name), _without_folders(to_jsonable(value))) for name, value in settings.items() if value is not None]
+    rows = [
+        (str(name), map_texts(to_jsonable(value), without_folder, str))
+        for name, value in settings.items()
+        if value is not None
+    ]
     return {bounded_text(name, 200): bounded_text(value, _SETTING) for name, value in rows[:_MOST_SETTINGS]}
-
-
-def _without_folders(value: Any) -> Any:
-    """Replaces absolute paths by their last parts."""
-    if isinstance(value, dict):
-        return {key: _without_folders(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_folders(item) for item in value]
-    return value.rstrip('/').rpartition('/')[2] if isinstance(value, str) and value.startswith('/') else value
 
 
 def remember_literal_keys(cfg: Any, depth: int = 0) -> None:

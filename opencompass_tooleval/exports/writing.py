@@ -48,6 +48,12 @@ class Written:
     notes: list[str] = field(default_factory=list)
 
 
+def remember_keys_of(work: WorkDir) -> None:
+    """Records the keys that stand in a run's config, so that no file shows them."""
+    with suppress(DataError):  # a run that was imported keeps no config
+        remember_literal_keys(read_dumped(work.config()))
+
+
 def write_export(
     work: WorkDir,
     pairs: Sequence[tuple[str, str]],
@@ -69,10 +75,6 @@ def write_export(
     Raises:
         DataError: A file of the run is damaged, or the format has a place for none of the results.
     """
-    config = {}
-    with suppress(DataError):  # a run that was imported keeps none
-        config = read_dumped(work.config())
-    remember_literal_keys(config)
     written = Written()
     for model, dataset in progress(pairs):
         evaluation = evaluation_of(work, model, dataset)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import are_agents, made_it
+from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.labels import Words
 from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics, words_of_metric
@@ -244,7 +245,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
             # An agent has a dozen metrics: each data set is a table.
             is_table = are_agents(family)
             name = entry.dataset if is_table else family
-            column = metric if is_table else f'{entry.dataset} {metric}'.removeprefix('tooleval-')
+            column = metric if is_table else f'{entry.dataset} {metric}'.removeprefix(OUR_PREFIX)
             alone.setdefault(name, {})[column] = {(entry.dataset, metric): 1.0}
     overview = _overview(groups, alone, material)
     tables = [_board(name, title_of(name), group, material) for name, group in groups.items()]
@@ -287,8 +288,12 @@ def _overview(
         for shares in columns.values():
             ((dataset, metric),) = shares
             scores.setdefault(dataset, {})[metric] = shares
+    # Those of each model: a judge's score that one model has must not hide the other models' scores.
+    found: dict[str, Counter[str]] = {}
+    for entry in material.scored:
+        found.setdefault(entry.dataset, Counter()).update(main_metrics(metrics_of(entry.result)))
     for dataset, by_metric in scores.items():
-        main, family = main_metrics(list(by_metric)), family_of(dataset)
+        main, family = [metric for metric, _ in found[dataset].most_common()], family_of(dataset)
         for metric in main:
             is_named = are_agents(family) or len(main) > 1
             ending = f', {words_of_metric(metric).name}{_unjudged(metric)}' if is_named else ''

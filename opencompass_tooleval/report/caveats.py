@@ -141,7 +141,7 @@ def _of_reference(breakdown: Mapping[str, Any]) -> Iterator[str]:
     counts = won if isinstance(won, Mapping) else {}
     numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
     lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
-    if lacking and any(tasks):
+    if lacking > 0 and sum(tasks) > 0:
         yield f'{lacking / sum(tasks):.0%} of the tasks count as won since the reference has no answer'
 
 

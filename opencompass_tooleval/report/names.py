@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, VARIANTS, are_agents, find_description, find_variant
+from opencompass_tooleval.core.benchmark import (
+    BENCHMARKS,
+    OUR_PREFIX,
+    USERS,
+    VARIANTS,
+    are_agents,
+    find_description,
+    find_variant,
+)
 from opencompass_tooleval.core.variants import VariantKind
 
 OTHERS = 'others'
@@ -32,7 +40,7 @@ _WORDS = {
 
 def family_of(name: str) -> str:
     """Returns the benchmark of a table or a data set; :data:`OTHERS` for none."""
-    text = name.removeprefix('tooleval-')
+    text = name.removeprefix(OUR_PREFIX)
     family = text.replace('_', '-').partition('-')[0]
     if _AGENT in f'{text}-' and not are_agents(family):
         return _AGENTS
@@ -54,7 +62,7 @@ def title_of(name: str) -> str:
     family = family_of(name)
     if family == OTHERS:
         return FAMILIES.get(name, name)
-    text = name.removeprefix('tooleval-').removeprefix(family).replace(_AGENT, '-')
+    text = name.removeprefix(OUR_PREFIX).removeprefix(family).replace(_AGENT, '-')
     kind = _kind_of(name)
     is_loop = are_agents(family) and text.endswith('-fc')
     ending = f', {kind.title}' if kind and not is_loop else ''

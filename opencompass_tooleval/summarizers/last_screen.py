@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from opencompass_tooleval.core.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_metrics
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
@@ -18,7 +19,6 @@ _FEW_MODELS = 4
 _MOST_REASON = 300
 _NARROW = 9
 """Minimum width of a name, even if the row becomes wider than the screen."""
-OUR_PREFIX = 'tooleval-'
 NONE = '-'
 """Stands for a missing score."""
 PART = '*'

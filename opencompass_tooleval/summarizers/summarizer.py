@@ -15,7 +15,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.benchmark import are_agents, made_it, part_of
+from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.json_object import load_json
@@ -34,7 +34,6 @@ from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.summarizers.last_screen import (
     NONE,
-    OUR_PREFIX,
     PART,
     Headline,
     Missing,

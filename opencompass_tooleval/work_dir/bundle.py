@@ -12,14 +12,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.core.benchmark import is_private
+from opencompass_tooleval.core.benchmark import OUR_PREFIX, is_private
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.jsonable import bounded_text, map_texts, to_jsonable, without_folder
 from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, published_columns, without_samples
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
@@ -36,6 +36,8 @@ MAX_NAME = 200
 """Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""
 MAX_METRICS = 60
 MAX_NUMBER = 1e15
+_MOST_SCORE = 100.01
+"""Maximum score of a data set of this package, since cosines in single precision may exceed 1."""
 
 _MARK = 'tooleval-bundle 1'
 _MOST_OF_HEAD = 100
@@ -180,15 +182,11 @@ def _finite(value: float | None) -> float | None:
 
 def _published(value: Any, redact: Callable[[str], str]) -> Any:
     """Removes keys and folders of this machine from all texts, and cuts them."""
-    if isinstance(value, dict):
-        return {bounded_text(redact(str(key)), MAX_NAME): _published(item, redact) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_published(item, redact) for item in value]
-    if not isinstance(value, str):
-        return to_jsonable(value)
-    is_path = PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute() or value.startswith('~')
-    # The name on both systems: PurePosixPath keeps 'C:\\Users\\me\\model' whole.
-    return bounded_text(redact(PureWindowsPath(value).name if is_path else value), MAX_TEXT)
+    return map_texts(
+        to_jsonable(value),
+        lambda text: bounded_text(redact(without_folder(text)), MAX_TEXT),
+        lambda key: bounded_text(redact(key), MAX_NAME),
+    )
 
 
 def _settings(work: WorkDir, models: set[str], redact: Callable[[str], str]) -> dict[str, dict[str, Any]]:
@@ -284,8 +282,8 @@ def _checked(file: Path, content: bytes) -> Bundle:
 def _result(row: Any) -> BundleResult:
     row = _object(row, 'a result')
     parts = {name: row.get(name) or {} for name in _PARTS}
-    _numbers(parts['standard_errors'], 'standard_errors')
-    _numbers(parts['samples'], 'samples', optional=False)
+    _numbers(parts['standard_errors'], 'standard_errors', least=0)
+    _numbers(parts['samples'], 'samples', optional=False, least=0)
     provenance = _object(parts['provenance'], 'provenance')
     benchmark = provenance.get('benchmark', '')
     _text(benchmark, 'benchmark')
@@ -293,10 +291,12 @@ def _result(row: Any) -> BundleResult:
     correlations = {}
     for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
         first, second, value = _list(entry, 'a correlation', 3, least=3)
-        _numbers({'correlation': value}, CORRELATIONS, optional=False)
+        _numbers({'correlation': value}, CORRELATIONS, optional=False, least=-1, most=1)
         correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
-    result = {**_numbers(row.get('metrics'), 'metrics'), **parts, 'runs': runs, CORRELATIONS: correlations}
     dataset = _name(row.get('dataset'))
+    bounds = (0, _MOST_SCORE) if benchmark or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)
+    metrics = _numbers(row.get('metrics'), 'metrics', True, *bounds)
+    result = {**metrics, **parts, 'runs': runs, CORRELATIONS: correlations}
     is_own = bool(row.get('private')) or is_private(dataset, provenance)
     return BundleResult(_name(row.get('model')), dataset, result, is_own)
 
@@ -332,10 +332,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _numbers(value: Any, what: str, optional: bool = True) -> dict[str, Any]:
+def _numbers(
+    value: Any, what: str, optional: bool = True, least: float = -MAX_NUMBER, most: float = MAX_NUMBER
+) -> dict[str, Any]:
     numbers = _object(value, what)
     if len(numbers) > MAX_METRICS or not all(_is_number(n) or (optional and n is None) for n in numbers.values()):
         raise Fault(f'{what} holds something that is no number, or more than {MAX_METRICS}')
+    if any(n is not None and not least <= n <= most for n in numbers.values()):
+        raise Fault(f'{what} holds a number below {least:g} or above {most:g}')
     return numbers
 
 

@@ -42,7 +42,11 @@ class Detectable:
 
 
 def detectable(
-    earlier: Sequence[Results], sizes: Mapping[str, Size], models: int, detect: float | None = None
+    earlier: Sequence[Results],
+    sizes: Mapping[str, Size],
+    models: int,
+    detect: float | None = None,
+    max_drop: float = 0.0,
 ) -> list[Detectable]:
     """Computes the smallest drops of a planned sweep against the last of some earlier runs.
 
@@ -54,6 +58,7 @@ def detectable(
         sizes: Planned data set -> its size.
         models: Number of models that are gated at once.
         detect: A drop to find, in points above 0.
+        max_drop: Points that the gate allows a score to drop.
 
     Raises:
         DataError: A result is damaged.
@@ -73,7 +78,7 @@ def detectable(
         for metric in dict.fromkeys(metric for metric, _ in noises):
             key = max((key for key in noises if key[0] == metric), key=lambda key: _rank(noises[key]))
             found.append((dataset, metric, noises[key], last[key], len(trials[key][-1])))
-    return [_row(*one, sizes[one[0]], len(found) * models, detect) for one in found]
+    return [_row(*one, sizes[one[0]], len(found) * models, detect, max_drop) for one in found]
 
 
 def _rank(noise: Noise) -> tuple[bool, float]:
@@ -81,7 +86,15 @@ def _rank(noise: Noise) -> tuple[bool, float]:
 
 
 def _row(
-    dataset: str, metric: str, noise: Noise, before: int, known: int, size: Size, tests: int, detect: float | None
+    dataset: str,
+    metric: str,
+    noise: Noise,
+    before: int,
+    known: int,
+    size: Size,
+    tests: int,
+    detect: float | None,
+    max_drop: float,
 ) -> Detectable:
     records, trials = max(2, size[0] or known), size[1]
     variance = noise.of_difference(before, trials)
@@ -91,8 +104,8 @@ def _row(
         records,
         trials,
         before,
-        detectable_drop(records, variance, tests),
+        detectable_drop(records, variance, tests, max_drop=max_drop),
         noise.is_measured,
-        needed_records(detect, variance, tests) if detect else None,
-        needed_trials(detect, records, noise, tests) if detect else None,
+        needed_records(detect, variance, tests, max_drop) if detect else None,
+        needed_trials(detect, records, noise, tests, max_drop) if detect else None,
     )

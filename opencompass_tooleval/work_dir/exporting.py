@@ -11,6 +11,8 @@ from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.core.answer import CALLS, USAGE
 from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.jsonable import map_texts, without_folder
+from opencompass_tooleval.core.redaction import redact
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.core.usage_summary import OTHERS
@@ -127,8 +129,16 @@ def _number_or_none(value: Any) -> bool:
 
 
 def _result_row(model: str, dataset: str, result: Row) -> Row:
-    row = {'model': model, 'dataset': dataset, 'metrics': {k: v for k, v in result.items() if _number_or_none(v)}}
-    return {column: row.get(column, result.get(column)) for column in COLUMNS['results']}
+    row: Row = {'model': model, 'dataset': dataset, 'metrics': {k: v for k, v in result.items() if _number_or_none(v)}}
+    row = {column: row.get(column, result.get(column)) for column in COLUMNS['results']}
+    return {**row, 'provenance': map_texts(row['provenance'], without_folder, str)}
+
+
+def _without_keys(row: Row) -> Row:
+    """Replaces known keys in the texts of a row, and nothing in its numbers."""
+    line = json.dumps(row)
+    # In the whole line at once: a search in each of its texts would take a hundred times as long.
+    return row if redact(line) == line else map_texts(row, redact)
 
 
 def _text_of(row: Any, key: str) -> str | None:
@@ -196,6 +206,9 @@ def chosen_pairs(
 class Exporter:
     """Writes a run, or parts of it, to a folder. The same run gives the same bytes.
 
+    Known keys are replaced in results and details, and folders of this machine removed from the provenance. Predictions
+    are written as they are, so that they get the same scores when they are imported.
+
     Attributes:
         pairs: Models and data sets, sorted.
 
@@ -252,7 +265,7 @@ class Exporter:
     def _rows(self, model: str, dataset: str, prompts: bool) -> Iterator[tuple[str, Row]]:
         result = self._work.result(model, dataset)
         if result is not None and 'error' not in result:
-            yield 'results', _result_row(model, dataset, result)
-            yield from (('details', row) for row in _detail_rows(model, dataset, result))
+            yield 'results', _without_keys(_result_row(model, dataset, result))
+            yield from (('details', _without_keys(row)) for row in _detail_rows(model, dataset, result))
         del result
         yield from (('predictions', row) for row in _prediction_rows(self._work, model, dataset, prompts))

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.drop_test import ALPHA, drop_p_value, effect_of, 
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.paired import Result
+from opencompass_tooleval.core.paired import Result, metrics_of
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.work_dir.comparing import Comparer, Results, Row, Side, compare
 
@@ -154,9 +154,10 @@ def decide(
     gate = Gate()
     found: list[tuple[str, Comparer, Row]] = []
     for before, model in models:
-        comparer = _compare(gate, Side.find(old, before, rules.datasets), new, model, rules, progress)
+        main: dict[str, Sequence[str]] = {}
+        comparer = _compare(gate, Side.find(old, before, rules.datasets), new, model, rules, main, progress)
         if comparer:
-            found += [(model, comparer, row) for row in _chosen(comparer, rules.metrics)]
+            found += [(model, comparer, row) for row in _chosen(comparer, rules.metrics, main)]
     if not found and not gate.refusals:
         raise DataError(old.path, f'no score matches {first_of(list(rules.metrics), 5)}', fix='tooleval compare')
     paired = [one for one in found if one[2].low is not None]
@@ -177,9 +178,18 @@ def decide(
 
 
 def _compare(
-    gate: Gate, old: Side, new: Results, model: str, rules: Rules, progress: Callable[[Sequence[str]], Iterable[str]]
+    gate: Gate,
+    old: Side,
+    new: Results,
+    model: str,
+    rules: Rules,
+    main: dict[str, Sequence[str]],
+    progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> Comparer | None:
-    """Compares one model, and adds what does not compare to the gate; None if no data set is in both."""
+    """Compares one model, and adds what does not compare to the gate; None if no data set is in both.
+
+    Adds the main metrics of the baseline's data sets to ``main``: those of the run may be others, where it lacks one.
+    """
     there = {dataset for name, dataset in new.pairs() if name == model and fnmatchcase(dataset, rules.datasets)}
     refuse = partial(Refusal, model or old.model)
     gate.refusals += [refuse(dataset, MISSING, 'the run has no result') for dataset in sorted(old.datasets - there)]
@@ -197,6 +207,11 @@ def _compare(
         reasons = [refuse(dataset, FAILED, f'the result of the {name} is an error') for name in failed]
         if first is not None and second is not None:
             reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
+            main[dataset] = main_metrics(metrics_of(first))
+            if not reasons:
+                wanted = [metric for metric in metrics_of(first) if _is_wanted(metric, rules.metrics, main[dataset])]
+                lost = [metric for metric in wanted if metric not in metrics_of(second)]
+                gate.refusals += [refuse(dataset, MISSING, f'{metric}: the run has no such score') for metric in lost]
         gate.refusals.extend(reasons)
         return not reasons
 
@@ -205,17 +220,15 @@ def _compare(
     return comparer
 
 
-def _chosen(comparer: Comparer, metrics: Sequence[str]) -> Iterator[Row]:
+def _is_wanted(metric: str, patterns: Sequence[str], main: Sequence[str]) -> bool:
+    return any(fnmatchcase(metric, pattern) for pattern in patterns) if patterns else metric in main
+
+
+def _chosen(comparer: Comparer, patterns: Sequence[str], main: Mapping[str, Sequence[str]]) -> Iterator[Row]:
     """Yields the rows that a gate tests."""
-    rows = comparer.comparison.datasets
-    if metrics:
-        for row in (*comparer.comparison.tables, *rows):
-            if any(fnmatchcase(row.metric, pattern) for pattern in metrics):
-                yield row
-        return
-    for dataset in dict.fromkeys(row.name for row in rows):
-        main = main_metrics([row.metric for row in rows if row.name == dataset])
-        yield from (row for row in rows if row.name == dataset and row.metric in main)
+    for row in (*(comparer.comparison.tables if patterns else ()), *comparer.comparison.datasets):
+        if _is_wanted(row.metric, patterns, main.get(row.name, ())):
+            yield row
 
 
 def _p_value(comparer: Comparer, row: Row, max_drop: float) -> float:

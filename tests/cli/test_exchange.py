@@ -181,6 +181,37 @@ def test_rows(tooleval: Command, run: Path, tmp_path: Path) -> None:
     assert details[0]['details']['parsed'] == 'x\\ud83d'
 
 
+@pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
+def test_no_key_and_no_folder_of_the_machine_but_predictions_as_they_are(
+    tooleval: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.setenv('MY_API_KEY', 'k-of-the-environment')
+    keys = ('k-of-the-environment', 'k-of-the-config')
+    (run / 'configs' / 'run.py').write_text(f"models = [dict(abbr='m1', key='{keys[1]}')]\n")
+    about = {'judgements': '/home/somebody/judged.jsonl', 'bank': 'C:\\Users\\me\\b.bank', 'judge': ' '.join(keys)}
+    detail = {'id': 'r0', 'values': {'f1': 0.5}, 'reason': 'ok', 'parsed': ['/movie/1', f'{keys[0]} {keys[1]}']}
+    write(run, 'results', 'm1', 'whole', {'f1': 50.0, 'provenance': about, 'details': [detail]})
+    write(run, 'predictions', 'm1', 'whole', answers([f'say {keys[0]}', keys[1]]))
+    bundle = tmp_path / 'x.bundle'
+    done = tooleval(
+        'export', run, '--bundle', bundle, '--out', tmp_path / 'x', '--dataset', 'whole', '--format', format_
+    )
+    assert done.code == 0, done.err
+    assert '"judge":"[key] [key]"' in bundle.read_text('ascii')
+    if format_ == 'parquet':
+        (row,) = parquet.read_table(tmp_path / 'x' / 'results.parquet').to_pylist()
+        (told,) = parquet.read_table(tmp_path / 'x' / 'details.parquet').to_pylist()
+        provenance, shown = json.loads(row['provenance']), json.loads(told['details'])
+    else:
+        (row,), (told,) = (read_lines(tmp_path / 'x' / f'{name}.jsonl') for name in ('results', 'details'))
+        provenance, shown = row['provenance'], told['details']
+    assert provenance == {'judgements': 'judged.jsonl', 'bank': 'b.bank', 'judge': '[key] [key]'}
+    assert shown == {**detail, 'parsed': ['/movie/1', '[key] [key]']}, 'paths in answers are data'
+    assert tooleval('import', tmp_path / 'x', tmp_path / 'in').code == 0
+    before, after = (WorkDir.find(work).prediction_rows('m1', 'whole') for work in (run, tmp_path / 'in'))
+    assert [row['prediction'] for row in before] == [row['prediction'] for row in after]
+
+
 def test_rows_say_their_run(tooleval: Command, run: Path, tmp_path: Path) -> None:
     details = [{'id': name, 'values': {}, 'reason': 'ok'} for name in ('r0', 'r1')] * 3
     rows = [row for _ in range(3) for row in answers(['a', 'b']).values()]

@@ -172,6 +172,19 @@ def test_a_data_set_that_is_missing_is_not_passed_over(tooleval: Command, place:
     assert tooleval('gate', worse, '--baseline', old).code == 1, 'a drop is a drop, whatever else is missing'
 
 
+def test_a_main_score_that_the_run_lacks_is_not_replaced_by_another(tooleval: Command, place: Place) -> None:
+    def of(overall: float | None) -> dict[str, Any]:
+        values = {'overall': overall, 'parse_rate': 1.0}
+        return result([SampleScore(f'r{i}', values, 'ok', 'x', 'json', 'g') for i in range(9)], **PROVENANCE)
+
+    old, new = place('old', of(1.0)), place('new', of(None))
+    done = tooleval('gate', new, '--baseline', old)
+    assert done.code == 2 and 'missing: overall: the run has no such score' in done.out, done.out
+    assert tooleval('gate', new, '--baseline', old, '--metric', 'overall').code == 2
+    assert tooleval('gate', new, '--baseline', old, '--metric', 'parse_rate').code == 0
+    assert tooleval('gate', old, '--baseline', new).code == 0, 'a score that the baseline lacks is not promised'
+
+
 def test_which_models_are_paired(tooleval: Command, place: Place) -> None:
     old, new = place('old', scored(90)), place('new', scored(70), 'm2')
     assert tooleval('gate', new, '--baseline', old).code == 1, 'the only ones of both'

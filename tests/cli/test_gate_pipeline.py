@@ -123,6 +123,8 @@ def test_what_a_plan_promises_by_an_earlier_run(
     row = rows[TEVAL[0]]
     assert (row['records'], row['trials'], row['baseline_trials'], row['is_measured']) == (13, 1, 1, True)
     assert row['drop'] > 30 and row['records_needed'] > 500 and row['trials_needed'] is None
+    (allowing, *_) = json.loads(tooleval(*plan, '--max-drop', 3, '--json', '-').out)['detectable']
+    assert allowing['drop'] > row['drop'] + 1 and allowing['records_needed'] > 2 * row['records_needed']
     printed = tooleval(*plan).out
     assert 'smallest drop that a gate finds' in printed and 'needed: for a drop of 5 points' in printed
     once = json.loads(tooleval('plan', 'old.py', '--earlier', runs / 'worse', '--json', '-').out)['detectable']

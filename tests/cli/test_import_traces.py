@@ -177,12 +177,23 @@ def test_a_log_of_inspect_with_its_scores(tooleval: Command, tmp_path: Path) -> 
     (tmp_path / 'logs' / LOG.name).write_bytes(LOG.read_bytes())
     done = tooleval('import', 'traces', tmp_path / 'logs', '--out', tmp_path / 'out')
     assert done.code == 0, done.err
-    scores = {row['includes'] for row in read_lines(tmp_path / 'out' / 'scores.jsonl')}
+    scores = {row['scores']['includes'] for row in read_lines(tmp_path / 'out' / 'scores.jsonl')}
     assert scores == {'C', 'I'}
     rows = read_lines(tmp_path / 'out' / 'predictions.jsonl')
     assert [row['usage']['prompt'] for row in rows] == [201, 309]
     errors = [[call.error for call in parse_trajectory(row['prediction']).calls] for row in rows]
     assert errors == [[''], ['tool_error', 'wrong_arguments']]
+
+
+def test_a_scorer_may_have_any_name(tooleval: Command, tmp_path: Path) -> None:
+    messages = [{'role': 'user', 'content': '2 + 3?'}, {'role': 'assistant', 'content': '5'}]
+    values = {'model': 'C', 'record_id': 0.5}
+    sample = {'messages': messages, 'scores': {name: {'value': value} for name, value in values.items()}}
+    (tmp_path / 'log.json').write_text(json.dumps({'version': 2, 'eval': {'model': 'gpt'}, 'samples': [sample]}))
+    done = tooleval('import', 'traces', tmp_path / 'log.json', '--out', tmp_path / 'out')
+    assert done.code == 0, done.err
+    (row,), (run,) = (read_lines(tmp_path / 'out' / f'{name}.jsonl') for name in ('scores', 'predictions'))
+    assert row == {'record_id': run['record_id'], 'model': 'gpt', 'scores': values}
 
 
 def test_faults_are_one_line(tooleval: Command, tmp_path: Path) -> None:

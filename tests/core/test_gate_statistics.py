@@ -89,6 +89,13 @@ def test_the_smallest_drop_has_the_power_that_was_asked_for() -> None:
         drop = detectable_drop(records, noise, tests)
         assert drop is not None and power_of(drop, records, noise, tests) == pytest.approx(POWER, abs=0.005)
         assert power_of(drop / 2, records, noise, tests) < 0.5 < power_of(1.2 * drop, records, noise, tests)
+    for allowed in (2.0, 15.0):
+        drop = detectable_drop(550, 900.0, 8, max_drop=allowed)
+        assert drop is not None and drop > allowed + 5
+        assert power_of(drop, 550, 900.0, 8, allowed) == pytest.approx(POWER, abs=0.005)
+    alone, allowing = needed_records(5.0, 900.0, 8), needed_records(5.0, 900.0, 8, 2.0)
+    assert alone and allowing and allowing > 2 * alone
+    assert needed_records(5.0, 900.0, 8, 5.0) is None and detectable_drop(9, 2_500.0, max_drop=90.0) is None
     assert detectable_drop(5, 0.0) is None and detectable_drop(6, 0.0) is not None
     assert detectable_drop(100, 0.0) == pytest.approx(7.5, abs=0.3), 'seven or eight of 100, without any noise'
 

@@ -97,6 +97,34 @@ def test_what_differs_in_data_version_or_judge_is_apart_with_the_reason(tmp_path
     assert not groups
 
 
+def test_a_part_of_the_records_is_apart_whatever_its_digest(tmp_path: Path) -> None:
+    whole = put(tmp_path, '20260101', a=score(30), b=score(20))
+    few = put(tmp_path, '20260102', c={**score(40), 'samples': {'all': 2, 'infra': 0}})
+    groups = ranked(board_of([whole, few]))
+    assert groups == [(['a', 'b'], ''), (['c'], 'records is 2, not 40 (T-Eval review text v2)')]
+
+
+def test_counts_of_anybody_end_no_build(tmp_path: Path) -> None:
+    counts = {'no_reference': 1, 'win': -1, 'tie': 1, 'loss': 0}
+    file = put(tmp_path, '20260101', a={**score(30), 'breakdown': {'judged': {'win': counts}}})
+    assert ranked(board_of([file])) == [(['a'], '')]
+
+
+def test_a_score_that_one_model_has_hides_no_others(tmp_path: Path) -> None:
+    """A judge's score comes before F1, and a bundle of anybody may have a score of any name."""
+    agent = 'tooleval-toolbench_g1-agent-react'
+
+    def calls(right: int, **more: float) -> dict[str, Any]:
+        rows = [detail(f'r{i}', values={'call_f1': float(i < right), **more}) for i in range(40)]
+        return {agent: result_of(rows, provenance={**ABOUT, 'benchmark': 'agents'})}
+
+    files = [put(tmp_path, '20260101', a=calls(20), b=calls(30)), put(tmp_path, '20260102', c=calls(10, solved=1.0))]
+    (section,) = board_of(files).sections()
+    (ranking,) = section.rankings
+    assert [column.rpartition(', ')[2] for column in ranking.board.columns] == ['F1 (not judged)', 'Solved']
+    assert [[cell.value for cell in row.cells] for row in ranking.board.rows] == [[75, None], [50, None], [25, 100]]
+
+
 def test_rows_of_one_table_compare_pair_by_pair(tmp_path: Path) -> None:
     """Each of two rows may agree with a third, which lacks their data set, and not with each other."""
     other = 'tooleval-teval-instruct_v2'
