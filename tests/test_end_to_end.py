@@ -53,7 +53,7 @@ with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 by_name = {d['name']: d for d in [*tooleval_teval_en_v1_datasets, *tooleval_teval_en_v2_datasets]}
-tiny = dict(max_out_len=32, max_seq_len=8192, run_cfg=dict(num_gpus=0))
+tiny = dict(max_out_len=12, max_seq_len=8192, run_cfg=dict(num_gpus=0))
 api = dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', temperature=0, backoff=0.01, retry=1,
            max_workers=4, query_per_second=1000, **tiny)
 """
@@ -229,7 +229,7 @@ def run_command_line(bench: Bench) -> Run:
     run.program = 'opencompass'
     datasets = '--datasets tooleval_teval_gen/tooleval_teval_en_v2_datasets'
     arguments = f'{datasets} --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
-    model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '32', '-w', 'out')
+    model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '12', '-w', 'out')
     command = ('--config-dir', told.stdout.strip(), *arguments.split(), *model)
     assert run.go(*command, '-m', 'infer').status == 0, run.said[-3000:]
     return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set

@@ -35,7 +35,7 @@ with read_base():
 
 datasets = [row for row in tooleval_funcqa_datasets if row['abbr'] not in LEFT_OUT]
 for row in datasets:
-    row['infer_cfg']['inferencer']['max_out_len'] = 24
+    row['infer_cfg']['inferencer']['max_out_len'] = 8
     row['infer_cfg']['inferencer']['dialogues']['max_requests'] = 2
 settings = dict(max_seq_len=8192, run_cfg=dict(num_gpus=0))
 api = dict(type=ToolEvalOpenAI, path='tiny', key='none', temperature=0, backoff=0.01, max_workers=16,
