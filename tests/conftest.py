@@ -94,6 +94,11 @@ def pytest_collection() -> Iterator[None]:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Shows everything to the collector again, of whom Hypothesis asks who refers to a random generator."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest first; ``--no-loadscope-reorder`` keeps the order."""
     assert all((ROOT / 'tests' / name).is_file() for name in LONGEST)
