@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -86,6 +87,33 @@ def test_the_digest_of_a_folder(fixture: Path) -> None:
     assert state_differences(state, folder_state(fixture)).keys() == {'notes.txt'}
     assert state_differences({'a': ''}, {}) == {'a': ('', '')}, 'there, and not there'
     assert list(folder_state(fixture, ['*.txt', 'l*'])) == ['empty', 'old.log']
+
+
+def test_files_beyond_the_bounds_are_a_failure_of_the_server(fixture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = 'opencompass_tooleval.environments.fixture.MAX_'
+    with LiveTools(SERVER, fixture, allow=['add_note']) as live:
+        session = Environment(live=live, probes=[FolderProbe()]).begin('a')
+        session.call('add_note', {'text': 'x' * 1_000})
+        assert session.changes()
+        monkeypatch.setattr(f'{bounds}BYTES', 1_000)
+        with pytest.raises(ServerError, match=r'the server left cannot be read: notes has .* 1,000 bytes'):
+            session.changes()
+        session.close()
+    monkeypatch.setattr(f'{bounds}FILES', 3)
+    with LiveTools(SERVER, fixture) as live, pytest.raises(ValueError, match='notes has more than 3 files'):
+        live.begin('a').call('read_notes', {})
+
+
+def test_folders_nested_deeper_than_python_recurses(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir('d', dir_fd=here)
+        deeper = os.open('d', os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    assert [len(name) for name in folder_state(tmp_path)] == [2_399]
+    subprocess.run(['rm', '-r', tmp_path / 'd'], check=True)  # pytest's clean-up recurses
 
 
 @pytest.fixture(scope='module')
