@@ -112,8 +112,10 @@ def test_folders_nested_deeper_than_python_recurses(tmp_path: Path) -> None:
         os.close(here)
         here = deeper
     os.close(here)
-    assert [len(name) for name in folder_state(tmp_path)] == [2_399]
-    subprocess.run(['rm', '-r', tmp_path / 'd'], check=True)  # pytest's clean-up recurses
+    try:
+        assert [len(name) for name in folder_state(tmp_path)] == [2_399]
+    finally:
+        subprocess.run(['rm', '-r', tmp_path / 'd'], check=True)  # pytest's clean-up recurses
 
 
 @pytest.fixture(scope='module')
