@@ -100,16 +100,12 @@ class ResetCheck:
 
     Attributes:
         state: State at the start, without volatile parts.
-        volatile: Calls with two different answers within one start, with the first answer.
+        volatile: Calls with two different answers within one start, with the first answer: leave out their tools, or
+            :meth:`freeze` them.
     """
 
     state: State
     volatile: tuple[RecordedCall, ...]
-
-    @property
-    def volatile_tools(self) -> tuple[str, ...]:
-        """Tools of the volatile calls: leave them out, or freeze them with :meth:`freeze`."""
-        return tuple(dict.fromkeys(call.name for call in self.volatile))
 
     def freeze(self, file: Path) -> Built | None:
         """Writes a bank of the first volatile answers; an environment with it never asks the server for these tools.

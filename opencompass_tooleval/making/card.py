@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.environments.observation import SIMULATED
-from opencompass_tooleval.making.gold_path import gold_path, has_one_path, known_steps
 from opencompass_tooleval.making.made_set import MadeSet
+from opencompass_tooleval.making.made_task import gold_path, has_one_path, known_steps
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_markdown
 

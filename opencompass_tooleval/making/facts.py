@@ -77,14 +77,8 @@ def _of_one(text: str) -> Iterator[str]:
     if read.ok:
         yield from _leaves(read.value)
         return
-    yield from _of_lines(text)
+    yield from text.splitlines()  # not all of them as one text: a right answer may make a list of it
     yield from _tokens(text)
-
-
-def _of_lines(text: str) -> Iterator[str]:
-    """Yields the lines, not a text of several lines: a right answer may make a list of it."""
-    for line in text.splitlines():
-        yield line.strip()
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -102,7 +96,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 def _of_text(text: str) -> Iterator[str]:
     """Yields the lines of a text inside JSON; of a long text also its tokens."""
-    yield from _of_lines(text)
+    yield from text.splitlines()
     if len(text) > MAX_FACT:
         yield from _tokens(text)
 

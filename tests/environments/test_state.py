@@ -43,7 +43,7 @@ def test_what_resets_and_what_is_volatile(fixture: Path, tmp_path: Path) -> None
         assert checked.state.keys() == {'read_notes()', 'fail()', 'file notes.txt', 'file link', 'file empty'}
         assert checked.state['read_notes()'] == 'first' and checked.state['file link'] == 'link to notes.txt'
         assert checked.state['fail()'] == 'tool_error: there is no such note'
-        assert checked.volatile_tools == ('clock',)
+        assert [call.name for call in checked.volatile] == ['clock']
         built = checked.freeze(tmp_path / 'frozen.bank')
         assert built is not None and built.calls == 1
         environment = Environment(Bank(tmp_path / 'frozen.bank'), live=live)
@@ -153,7 +153,7 @@ def test_a_published_clock_is_volatile(servers: Path, tmp_path: Path) -> None:
     now = CallProbe('get_current_time', {'timezone': 'Europe/Berlin'})
     noon = CallProbe('convert_time', {'source_timezone': 'UTC', 'time': '12:00', 'target_timezone': 'Asia/Tokyo'})
     with LiveTools(parse_server(str(installed('time', servers)))) as live:
-        assert check_reset(live, [now, noon]).volatile_tools == ('get_current_time',)
+        assert [call.name for call in check_reset(live, [now, noon]).volatile] == ['get_current_time']
 
 
 @pytest.mark.long
