@@ -491,7 +491,6 @@ READERS: Mapping[str, Reader] = {
             read_new_description(f'{{"description": "{text}', _doc('A map.')),
             read_verdict(f'{{"accept": true, "why": "{text}'),
         ],
-        ('making/leaks.py',),
     ),
     'agents, prompt of the judge': Reader(
         lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),

@@ -37,7 +37,8 @@ class RunningServer:
 
         Raises:
             ServerError: It cannot be started or reached.
-            OSError: The fixture cannot be copied.
+            ValueError: The fixture is too large.
+            OSError: It cannot be copied.
         """
         # The SDK requires that one task enters and leaves a connection.
         self._holder = asyncio.create_task(self._hold(server, fixture))

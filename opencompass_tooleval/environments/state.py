@@ -68,12 +68,17 @@ def read_state(trial: LiveTrial, probes: Sequence[Probe]) -> State:
         probes: The probes, in this order.
 
     Raises:
-        ServerError: The server fails at a probe, or the probe's tool is not allowed.
+        ServerError: The server fails at a probe, the probe's tool is not allowed, or the files cannot be read, such as
+            those of a server that wrote too many.
     """
     state: State = {}
     for probe in probes:
         if isinstance(probe, FolderProbe):
-            state |= {f'file {path}': digest for path, digest in folder_state(trial.folder, probe.leave_out).items()}
+            try:
+                files = folder_state(trial.folder, probe.leave_out)
+            except (OSError, ValueError) as error:
+                raise ServerError(f'the files that the server left cannot be read: {error}') from error
+            state |= {f'file {path}': digest for path, digest in files.items()}
             continue
         answer = trial.call(probe.name, probe.arguments)
         if answer.error in SERVER_ERRORS:
@@ -95,16 +100,12 @@ class ResetCheck:
 
     Attributes:
         state: State at the start, without volatile parts.
-        volatile: Calls with two different answers within one start, with the first answer.
+        volatile: Calls with two different answers within one start, with the first answer: leave out their tools, or
+            :meth:`freeze` them.
     """
 
     state: State
     volatile: tuple[RecordedCall, ...]
-
-    @property
-    def volatile_tools(self) -> tuple[str, ...]:
-        """Tools of the volatile calls: leave them out, or freeze them with :meth:`freeze`."""
-        return tuple(dict.fromkeys(call.name for call in self.volatile))
 
     def freeze(self, file: Path) -> Built | None:
         """Writes a bank of the first volatile answers; an environment with it never asks the server for these tools.
@@ -115,17 +116,20 @@ class ResetCheck:
         return write_bank(self.volatile, file) if self.volatile else None
 
 
-def check_reset(live: LiveTools, probes: Sequence[Probe], pause: float = PAUSE) -> ResetCheck:
+def check_reset(
+    live: LiveTools, probes: Sequence[Probe], pause: float = PAUSE, may_be_volatile: bool = True
+) -> ResetCheck:
     """Starts a server twice from its fixture, reads the state twice after each start, and compares.
 
     Args:
         live: The server.
         probes: The probes that define its state.
         pause: Seconds between two readings of one start.
+        may_be_volatile: Whether probes may answer differently within one start.
 
     Raises:
-        ServerError: Two starts differ in state that is not volatile, a reading changes files, or the server fails; the
-            message names the difference.
+        ServerError: Two starts differ in state that is not volatile, a reading changes files, a probe is volatile that
+            may not be, or the server fails; the message names the difference.
     """
     with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
         first, second = read_state(one, probes), read_state(other, probes)
@@ -136,6 +140,10 @@ def check_reset(live: LiveTools, probes: Sequence[Probe], pause: float = PAUSE) 
     files = {name: pair for name, pair in changed.items() if name not in named}
     if files:
         raise ServerError(f'{live.name}: reading its state changes it: {_shown(files)}')
+    if changed and not may_be_volatile:
+        raise ServerError(
+            f'{live.name}: a probe of the state answers differently when it is called twice: {_shown(changed)}'
+        )
     volatile = tuple(_recorded(named[name], first[name]) for name in changed)
     stable = {name: value for name, value in first.items() if name not in changed}
     differing = state_differences(stable, {name: value for name, value in second.items() if name not in changed})

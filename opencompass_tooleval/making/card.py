@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.environments.observation import SIMULATED
-from opencompass_tooleval.making.gold_path import gold_path, has_one_path, known_steps
-from opencompass_tooleval.making.instruction_file import FILE as INSTRUCTIONS
-from opencompass_tooleval.making.instruction_file import TOOLS_FILE
 from opencompass_tooleval.making.made_set import MadeSet
+from opencompass_tooleval.making.made_task import gold_path, has_one_path, known_steps
+from opencompass_tooleval.report.figure import Table
+from opencompass_tooleval.report.files import to_markdown
+
+CARD_FILE = 'README.md'
+INSTRUCTIONS_FILE = 'easytool/instructions.json'
+TOOLS_FILE = 'easytool/tools.json'
 
 _MOST_SHOWN = 300
 
@@ -93,7 +97,7 @@ def write_card(made: MadeSet, files: Mapping[str, int], instructions: int) -> st
     )
     listed = [f'- `{name}`: {rows} rows' for name, rows in files.items()]
     listed += [
-        f'- `{INSTRUCTIONS}`: instructions for {instructions} tools, made by rule. `tooleval easytool generate '
+        f'- `{INSTRUCTIONS_FILE}`: instructions for {instructions} tools, made by rule. `tooleval easytool generate '
         f'--source function_schema --input {TOOLS_FILE}` makes others by a model'
     ]
     return _CARD.format(
@@ -156,18 +160,17 @@ def _table(title: str, values: Iterable[object]) -> str:
     values = list(values)
     counts = Counter(values)
     names = list(counts) if all(isinstance(value, int) for value in values) else [n for n, _ in counts.most_common()]
-    return _markdown((title, 'tasks'), ((_shown(name), counts[name]) for name in names))
+    return _markdown((title, 'tasks'), ((_shown(name), str(counts[name])) for name in names))
 
 
 def _dropped(made: MadeSet) -> str:
     counts = Counter((one.stage, one.reason) for one in made.dropped)
-    rows = ((stage, reason, count) for (stage, reason), count in sorted(counts.items()))
+    rows = ((stage, reason, str(count)) for (stage, reason), count in sorted(counts.items()))
     return _markdown(('stage', 'reason', 'drafts'), rows) if counts else 'No draft was dropped.'
 
 
-def _markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [columns, ['---'] * len(columns), *rows]
-    return '\n'.join(f'| {" | ".join(map(str, line))} |' for line in lines)
+def _markdown(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return to_markdown(Table('', '', columns, tuple(rows))).rstrip()
 
 
 def _gaps(made: MadeSet) -> str:
@@ -186,4 +189,4 @@ def _counts(counts: Counter[str]) -> str:
 
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)
-    return ' '.join(bounded_text(text, _MOST_SHOWN).replace('|', r'\|').split())
+    return ' '.join(bounded_text(text, _MOST_SHOWN).split())

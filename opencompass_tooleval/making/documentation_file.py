@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import clean_text, printable, to_jsonable
+from opencompass_tooleval.core.jsonable import clean_text, printable
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.making.decisions import set_digest
 from opencompass_tooleval.making.improve import INSTRUCTIONS, Improvement
@@ -21,7 +19,7 @@ from opencompass_tooleval.making.outputs import write_outputs
 from opencompass_tooleval.making.rewriting import Change, losses_by_tool, shown_changes, tools_of, with_changes
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.work_dir.data_files import read_json
-from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.whole_file import write_json, write_whole
 
 RESULT_FILE = 'improve.json'
 DIFF_FILE = 'descriptions.diff'
@@ -47,12 +45,8 @@ def write_improvement(done: Improvement, folder: Path) -> None:
     write_whole(folder / DIFF_FILE, printable(clean_text(''.join(diff))))
     rows = {name: {'old': old[name][0].description, 'new': new[name][0].description, 'take': True} for name in names}
     head = {'tooleval_descriptions': FORMAT, 'how': done.options.how, 'rewriter': model_name(done.options.rewriter)}
-    _write_json(folder / DESCRIPTIONS_FILE, {**head, 'tools': rows})
-    _write_json(folder / RESULT_FILE, done.to_row())
-
-
-def _write_json(file: Path, value: Mapping[str, Any]) -> None:
-    write_whole(file, f'{json.dumps(to_jsonable(dict(value)), ensure_ascii=False, indent=2)}\n')
+    write_json(folder / DESCRIPTIONS_FILE, {**head, 'tools': rows})
+    write_json(folder / RESULT_FILE, done.to_row())
 
 
 def take_descriptions(made: MadeSet, file: Path, out: Path) -> MadeSet:

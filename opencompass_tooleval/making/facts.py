@@ -1,4 +1,4 @@
-"""Facts of an answer: texts that the tools returned and that the answer repeats."""
+"""Facts of an answer, which the tools returned and the answer repeats; facts and names that a query gives away."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
 from opencompass_tooleval.core.reading import parse_literal, unread
+from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.making.made_task import Solution
 
 MAX_FACT = 80
@@ -20,6 +21,10 @@ _TOKEN = re.compile(r'[^\s,;()\[\]{}<>"\'`|]+')
 _NUMBERING = re.compile(r'^[ \t]{0,20}\d{1,2}[.)]\s', re.MULTILINE)
 _EDGES = '.:!?*=#-_/'
 _WORDLESS = {'true', 'false', 'null', 'none', ''}
+_TECHNICAL = re.compile(r'[A-Za-z0-9]+[_.][A-Za-z0-9]|[a-z][A-Z]')
+"""A name that nobody uses in a sentence by chance: ``file_path``, ``checkIn``, ``Tool.function``; not ``date``."""
+
+_SERVICE = re.compile(r'^(?:GET|POST|PUT|DELETE|PATCH|HEAD|OPTIONS) /', re.IGNORECASE)
 
 
 def find_facts(solution: Solution, query: str) -> tuple[str, ...]:
@@ -72,14 +77,8 @@ def _of_one(text: str) -> Iterator[str]:
     if read.ok:
         yield from _leaves(read.value)
         return
-    yield from _of_lines(text)
+    yield from text.splitlines()  # not all of them as one text: a right answer may make a list of it
     yield from _tokens(text)
-
-
-def _of_lines(text: str) -> Iterator[str]:
-    """Yields the lines, not a text of several lines: a right answer may make a list of it."""
-    for line in text.splitlines():
-        yield line.strip()
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -97,7 +96,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 def _of_text(text: str) -> Iterator[str]:
     """Yields the lines of a text inside JSON; of a long text also its tokens."""
-    yield from _of_lines(text)
+    yield from text.splitlines()
     if len(text) > MAX_FACT:
         yield from _tokens(text)
 
@@ -113,3 +112,22 @@ def _is_telling(token: str) -> bool:
         return False
     has_sign = any(not letter.isalnum() for letter in token[1:-1])
     return has_sign or any(letter.isdigit() or letter.isupper() for letter in token)
+
+
+def leaked_names(query: str, tools: Iterable[ToolSchema]) -> tuple[str, ...]:
+    """Returns the technical names of tools and parameters that a query contains."""
+    text = plain_text(query)
+    return tuple(dict.fromkeys(name for name in _names(tools) if holds_fact(text, name)))
+
+
+def leaked_facts(query: str, facts: Iterable[str]) -> tuple[str, ...]:
+    """Returns the facts that a query contains."""
+    text = plain_text(query)
+    return tuple(fact for fact in facts if holds_fact(text, fact))
+
+
+def _names(tools: Iterable[ToolSchema]) -> Iterator[str]:
+    for tool in tools:
+        for name in (tool.name, tool.name.rpartition('.')[2], *tool.parameters.get('properties', {})):
+            if _TECHNICAL.search(name) or _SERVICE.match(name):
+                yield name

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.function_calling import call_fault
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.usage_summary import numbers_of
-from opencompass_tooleval.making.leaks import leaked_facts, leaked_names
+from opencompass_tooleval.making.facts import leaked_facts, leaked_names
 from opencompass_tooleval.making.made_task import MadeTask
 
 DUPLICATE = 0.9

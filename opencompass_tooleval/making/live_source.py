@@ -12,7 +12,7 @@ from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.fixture import folder_state
+from opencompass_tooleval.environments.fixture import copy_fixture, folder_state
 from opencompass_tooleval.environments.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset
@@ -41,31 +41,24 @@ def place_fixture(fixture: Path, folder: Path, has_begun: bool = False) -> str:
         Its path there, relative to ``folder``.
 
     Raises:
-        ValueError: The set's folder is in the fixture, or the set was begun with another fixture.
+        ValueError: The set's folder is in the fixture, the fixture is too large, or the set was begun with another.
         OSError: The fixture is missing or cannot be copied.
     """
     if folder.resolve().is_relative_to(fixture.resolve()):
         raise ValueError(f'the fixture {fixture} holds the folder of the set: give another --out, outside of it')
     name = FIXTURE_FOLDER if fixture.is_dir() else f'{FIXTURE_FOLDER}/{fixture.name}'
     place = folder / name
-    if place.exists() and _content(place) != _content(fixture):
+    if place.exists() and folder_state(place) != folder_state(fixture):
         if has_begun:
             raise ValueError(f'{folder} was begun with another fixture: remove it, or give another --out')
         shutil.rmtree(folder / FIXTURE_FOLDER)
     if not place.exists():
         partial = folder / f'{FIXTURE_FOLDER}.partial'
         shutil.rmtree(partial, ignore_errors=True)
-        if fixture.is_dir():
-            shutil.copytree(fixture, partial, symlinks=True)
-        else:
-            partial.mkdir(parents=True)
-            shutil.copy2(fixture, partial / fixture.name)
-        partial.rename(folder / FIXTURE_FOLDER)
+        partial.mkdir(parents=True)
+        copy_fixture(fixture, partial).folder.rename(folder / FIXTURE_FOLDER)
+        shutil.rmtree(partial, ignore_errors=True)
     return name
-
-
-def _content(fixture: Path) -> Any:
-    return folder_state(fixture) if fixture.is_dir() else fixture.read_bytes()
 
 
 def open_live_source(
@@ -81,7 +74,8 @@ def open_live_source(
         documents: Texts of the user.
 
     Raises:
-        ServerError: The server cannot be started, fails at a probe, or its state does not reset; says what differs.
+        ServerError: The server cannot be started, fails at a probe, its state does not reset, or a probe answers
+            differently when it is called twice; says what differs.
         ValueError: None of its tools is allowed, or a probe is none.
     """
     fixture = live_settings.get('fixture')
@@ -92,7 +86,7 @@ def open_live_source(
         tools = live_tools(live)
         if not tools:
             raise ValueError(f'{live.name}: it marks none of its tools as reading only; name tools with --allow')
-        state = check_reset(live, parsed).state if parsed else {}
+        state = check_reset(live, parsed, may_be_volatile=False).state if parsed else {}
         held, first, volatile = _read_twice(live, parsed)
     except BaseException:
         live.close()

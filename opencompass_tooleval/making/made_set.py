@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.making import VERSION
 from opencompass_tooleval.making.made_task import TASKS_FILE, MadeTask, read_lines, read_tasks, write_lines
 from opencompass_tooleval.work_dir.data_files import read_json
-from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.whole_file import write_json
 
 SET_FILE = 'set.json'
 FIXTURE_FOLDER = 'fixture'
@@ -89,7 +87,7 @@ class MadeSet:
         self.write_dropped()
         write_lines((task.to_row() for task in self.tasks), self.folder / TASKS_FILE)
         head = {'tooleval_made_set': self.version, **{name: kind(getattr(self, name)) for name, kind in _HEAD.items()}}
-        write_whole(self.folder / SET_FILE, f'{json.dumps(to_jsonable(head), ensure_ascii=False, indent=2)}\n')
+        write_json(self.folder / SET_FILE, head)
 
     def write_dropped(self) -> None:
         """Writes ``dropped.jsonl`` alone, as where no task was made."""

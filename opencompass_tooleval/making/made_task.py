@@ -1,14 +1,15 @@
-"""A made task: the task for agents, the solutions that its goal is made of, and what is known of its making."""
+"""A made task: the task for agents, the solutions that its goal is made of, its gold path, and its files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from opencompass_tooleval.agents.goal import Goal
+from opencompass_tooleval.agents.goal import ORDINARY, SIBLINGS, Goal
+from opencompass_tooleval.agents.matching import call_key
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
@@ -130,6 +131,58 @@ def parse_made_task(raw: Mapping[str, Any]) -> MadeTask:
 def _solution(raw: Mapping[str, Any]) -> Solution:
     calls = tuple(SolvedCall(**call) for call in raw['calls'])
     return Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
+
+
+@dataclass(frozen=True)
+class PathCall:
+    """A gold call.
+
+    Attributes:
+        name: The tool.
+        arguments: JSON values.
+        solved: The call of the solution; None where it has no such call, as after an edit of the gold.
+        purpose: Why the call is made: the model's thought, or the planner's step; ``''`` where neither says it.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    solved: SolvedCall | None
+    purpose: str
+
+
+def has_one_path(made: MadeTask) -> bool:
+    """Tests if a task can go into step files: one possible path, of at least one call, all of tools that it offers."""
+    goal, names = made.goal, {call.name for call in made.task.gold or ()}
+    is_offered = bool(names) and names <= {tool.name for tool in made.task.tools}
+    return goal.is_single_path and goal.kind in (ORDINARY, SIBLINGS) and is_offered
+
+
+def gold_path(made: MadeTask) -> tuple[PathCall, ...]:
+    """Returns the gold calls in order.
+
+    A planner's step counts as the purpose only where the plan has as many steps as there are calls.
+    """
+    gold = made.task.gold or ()
+    first = made.solutions[0] if made.solutions else None
+    left = [call for call in first.calls if not call.error] if first else []
+    planned = first.plan if first and len(first.plan) == len(gold) else ('',) * len(gold)
+    path = []
+    for call, step in zip(gold, planned, strict=True):
+        key = call_key(call.name, call.arguments)
+        place = next((place for place, one in enumerate(left) if call_key(one.name, one.arguments) == key), None)
+        solved = None if place is None else left[place]
+        left = left if place is None else left[place + 1 :]
+        purpose = (solved.thought.strip() if solved else '') or step.strip()
+        path.append(PathCall(call.name, call.arguments, solved, purpose))
+    return tuple(path)
+
+
+def known_steps(path: Sequence[PathCall]) -> Sequence[PathCall]:
+    """Returns the calls from the first on that have a purpose, and the observations of all calls before them."""
+    for place, call in enumerate(path):
+        if not call.purpose or (place and path[place - 1].solved is None):
+            return path[:place]
+    return path
 
 
 def write_lines(rows: Iterable[Mapping[str, Any]], file: Path) -> None:

@@ -37,6 +37,7 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.work_dir.journal import Journal
 
 MAX_ROUNDS = 5
+"""Rounds at most; each draws as many drafts as tasks are missing, and some more."""
 _SURPLUS = 1.4
 """Drafts of a round for each task that is still missing."""
 
@@ -60,7 +61,6 @@ class Options:
         seed: Seed of the drafts.
         loop: Loop of the executor, one of :data:`~opencompass_tooleval.agents.loops.LOOPS`.
         quotas: How tasks are distributed.
-        rounds: Rounds at most; each draws as many drafts as tasks are missing, and some more.
     """
 
     name: str
@@ -70,7 +70,6 @@ class Options:
     seed: int = 0
     loop: str = 'function_calling'
     quotas: Quotas = field(default_factory=Quotas)
-    rounds: int = MAX_ROUNDS
 
 
 @dataclass
@@ -149,7 +148,7 @@ class Making:
         Returns:
             The set, not yet written. It has fewer tasks than wanted where the rounds did not give more.
         """
-        for _ in range(self._options.rounds):
+        for _ in range(MAX_ROUNDS):
             missing = self._missing()
             if not missing or self.failed:
                 break

@@ -31,11 +31,6 @@ class Written:
     detail: str = ''
 
 
-def kind_text(draft: Draft) -> str:
-    """Says what the query of a draft has to be like."""
-    return prompts.KINDS[draft.kind].format(needed=', '.join(draft.needed), other=draft.other, missing=draft.missing)
-
-
 def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -> Dialogue[Written]:
     """Has the query of a draft written; two requests, three with an operation.
 
@@ -49,7 +44,9 @@ def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -
         'tools': tool_text(schemas),
         'resources': resources or '(nothing is known)',
         'language': prompts.LANGUAGES[draft.language],
-        'kind': kind_text(draft),
+        'kind': prompts.KINDS[draft.kind].format(
+            needed=', '.join(draft.needed), other=draft.other, missing=draft.missing
+        ),
     }
     read = partial(read_query, tools=schemas)
     written = yield from ask_until_usable(_prompt(prompts.WRITE, **shown), read, prompts.QUERY_FORM, Limit())

@@ -17,7 +17,7 @@ from opencompass_tooleval.instructions.reply import EMPTY, NOT_TEXT
 from opencompass_tooleval.instructions.reply import TOO_LONG as LONG_DESCRIPTION
 from opencompass_tooleval.instructions.validate import Fault
 from opencompass_tooleval.instructions.validate_description import check_description
-from opencompass_tooleval.making.leaks import leaked_names
+from opencompass_tooleval.making.facts import leaked_names
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 MAX_QUERY = 2_000

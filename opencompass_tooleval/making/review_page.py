@@ -18,7 +18,7 @@ from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.labels import FAULTS, SOURCES
 from opencompass_tooleval.environments.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.making.decisions import MAX_COMMENT, set_digest, task_digest
-from opencompass_tooleval.making.leaks import leaked_facts, leaked_names
+from opencompass_tooleval.making.facts import leaked_facts, leaked_names
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
 from opencompass_tooleval.report.script import to_data

@@ -25,8 +25,7 @@ from opencompass_tooleval.benchmarks.teval.step_rows import (
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.environments.observation import INJECTED, UNANSWERED, UNKNOWN_TOOL, WRONG_ARGUMENTS
 from opencompass_tooleval.environments.recordings_teval import ERROR_OF_CHOICE
-from opencompass_tooleval.making.gold_path import gold_path, has_one_path, known_steps
-from opencompass_tooleval.making.made_task import MadeTask, SolvedCall
+from opencompass_tooleval.making.made_task import MadeTask, SolvedCall, gold_path, has_one_path, known_steps
 from opencompass_tooleval.tool_docs.other_formats import teval_tool
 from opencompass_tooleval.work_dir.whole_file import write_whole
 

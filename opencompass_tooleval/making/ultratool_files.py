@@ -11,8 +11,7 @@ from opencompass_tooleval.benchmarks.ultratool.build import CREATION_TOOLS, TASK
 from opencompass_tooleval.benchmarks.ultratool.build_read import properties, read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, write_call
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES
-from opencompass_tooleval.making.gold_path import gold_path, has_one_path
-from opencompass_tooleval.making.made_task import MadeTask, write_lines
+from opencompass_tooleval.making.made_task import MadeTask, gold_path, has_one_path, write_lines
 from opencompass_tooleval.tool_docs.other_formats import ultratool_tool
 
 FOLDER = 'ultratool'

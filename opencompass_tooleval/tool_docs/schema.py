@@ -92,7 +92,7 @@ class Resolver:
         """
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise ValueError(f'its references unfold to more than {MAX_NODES} values')
+            raise ValueError(f'its schema has more than {MAX_NODES:,} values, those of references included')
         if isinstance(value, list):
             return [self.resolve(item, path) for item in value]
         if not isinstance(value, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -13,7 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.work_dir.lock import probe
 
 _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
@@ -62,6 +65,15 @@ def write_whole(path: Path, text: str, encoding: str = 'utf-8', errors: str = 's
     """
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding=encoding, errors=errors)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a value as indented JSON, atomically; :func:`~opencompass_tooleval.core.jsonable.to_jsonable` converts it.
+
+    Raises:
+        OSError: The file cannot be written; the error names ``path``.
+    """
+    write_whole(path, f'{json.dumps(to_jsonable(value), ensure_ascii=False, indent=2)}\n')
 
 
 @contextmanager

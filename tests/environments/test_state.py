@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_what_resets_and_what_is_volatile(fixture: Path, tmp_path: Path) -> None
         assert checked.state.keys() == {'read_notes()', 'fail()', 'file notes.txt', 'file link', 'file empty'}
         assert checked.state['read_notes()'] == 'first' and checked.state['file link'] == 'link to notes.txt'
         assert checked.state['fail()'] == 'tool_error: there is no such note'
-        assert checked.volatile_tools == ('clock',)
+        assert [call.name for call in checked.volatile] == ['clock']
         built = checked.freeze(tmp_path / 'frozen.bank')
         assert built is not None and built.calls == 1
         environment = Environment(Bank(tmp_path / 'frozen.bank'), live=live)
@@ -88,6 +89,35 @@ def test_the_digest_of_a_folder(fixture: Path) -> None:
     assert list(folder_state(fixture, ['*.txt', 'l*'])) == ['empty', 'old.log']
 
 
+def test_files_beyond_the_bounds_are_a_failure_of_the_server(fixture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = 'opencompass_tooleval.environments.fixture.MAX_'
+    with LiveTools(SERVER, fixture, allow=['add_note']) as live:
+        session = Environment(live=live, probes=[FolderProbe()]).begin('a')
+        session.call('add_note', {'text': 'x' * 1_000})
+        assert session.changes()
+        monkeypatch.setattr(f'{bounds}BYTES', 1_000)
+        with pytest.raises(ServerError, match=r'the server left cannot be read: notes has .* 1,000 bytes'):
+            session.changes()
+        session.close()
+    monkeypatch.setattr(f'{bounds}FILES', 3)
+    with LiveTools(SERVER, fixture) as live, pytest.raises(ValueError, match='notes has more than 3 files'):
+        live.begin('a').call('read_notes', {})
+
+
+def test_folders_nested_deeper_than_python_recurses(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir('d', dir_fd=here)
+        deeper = os.open('d', os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    try:
+        assert [len(name) for name in folder_state(tmp_path)] == [2_399]
+    finally:
+        subprocess.run(['rm', '-r', tmp_path / 'd'], check=True)  # pytest's clean-up recurses
+
+
 @pytest.fixture(scope='module')
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of environments of published servers."""
@@ -123,7 +153,7 @@ def test_a_published_clock_is_volatile(servers: Path, tmp_path: Path) -> None:
     now = CallProbe('get_current_time', {'timezone': 'Europe/Berlin'})
     noon = CallProbe('convert_time', {'source_timezone': 'UTC', 'time': '12:00', 'target_timezone': 'Asia/Tokyo'})
     with LiveTools(parse_server(str(installed('time', servers)))) as live:
-        assert check_reset(live, [now, noon]).volatile_tools == ('get_current_time',)
+        assert [call.name for call in check_reset(live, [now, noon]).volatile] == ['get_current_time']
 
 
 @pytest.mark.long

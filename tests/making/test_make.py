@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from opencompass_tooleval.cli.make_tasks import make_tasks
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.state import check_reset
 from opencompass_tooleval.making.live_source import open_live_source, place_fixture
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.mcp_servers.server import ServerError
@@ -279,6 +281,12 @@ def test_reads_that_fail_are_no_resources(tmp_path: Path) -> None:
         assert source.settings['bank'] == 'frozen.bank'
 
 
+def test_a_volatile_probe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.making.live_source.check_reset', partial(check_reset, pause=0))
+    with pytest.raises(ServerError, match=r"answers differently when it is called twice: clock\(\): '\d+' and"):
+        open_live_source(tmp_path, {'server': NOTES}, [{'tool': 'read_notes'}, {'tool': 'clock'}], [])
+
+
 def test_what_cannot_be_made_is_said_before_anything_is_asked(tmp_path: Path, teval: dict[str, Any]) -> None:
     model = tmp_path / 'model.py'
     model.write_text("models = [dict(type='x', path='y')]\n")
@@ -295,7 +303,7 @@ def test_what_cannot_be_made_is_said_before_anything_is_asked(tmp_path: Path, te
             run(tmp_path / folder, model, 4, **options)
 
 
-def test_a_fixture_is_copied_until_models_have_answered(tmp_path: Path) -> None:
+def test_a_fixture_is_copied_until_models_have_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fixture, folder = tmp_path / 'notes', tmp_path / 'office'
     fixture.mkdir()
     folder.mkdir()
@@ -311,6 +319,9 @@ def test_a_fixture_is_copied_until_models_have_answered(tmp_path: Path) -> None:
     assert place_fixture(fixture / 'notes.txt', tmp_path / 'other') == 'fixture/notes.txt'
     with pytest.raises(ValueError, match='holds the folder of the set'):
         place_fixture(tmp_path, folder)
+    monkeypatch.setattr('opencompass_tooleval.environments.fixture.MAX_FILES', 1)
+    with pytest.raises(ValueError, match='notes has more than 1 files'):
+        place_fixture(fixture, tmp_path / 'third')
 
 
 def test_a_dry_run_asks_nothing(

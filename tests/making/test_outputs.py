@@ -38,9 +38,8 @@ from opencompass_tooleval.benchmarks.ultratool.records import load_records
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.making.config_file import as_code
-from opencompass_tooleval.making.gold_path import gold_path, has_one_path
 from opencompass_tooleval.making.made_set import MadeSet, load_set
-from opencompass_tooleval.making.made_task import MadeTask, Solution, SolvedCall
+from opencompass_tooleval.making.made_task import MadeTask, Solution, SolvedCall, gold_path, has_one_path
 from opencompass_tooleval.making.outputs import write_outputs
 from opencompass_tooleval.making.teval_files import write_teval
 from opencompass_tooleval.making.ultratool_files import sample_row, write_ultratool

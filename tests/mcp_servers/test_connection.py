@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -28,6 +30,7 @@ from opencompass_tooleval.mcp_servers.server import (
     ServerError,
     parse_server,
 )
+from opencompass_tooleval.mcp_servers.stdio import ServerState, bounded_stdio
 from tests.mcp_servers.servers import NOTES, NOTES_SERVER
 
 T = TypeVar('T')
@@ -139,6 +142,31 @@ def test_memory_and_files_of_a_server_are_bounded(tmp_path: Path) -> None:
     assert (tmp_path / 'huge').stat().st_size <= 4 << 20
     free = replace(limits, memory_bytes=None, file_bytes=None)
     assert not any(answer.error for answer in with_server(replace(notes(tmp_path), limits=free), work))
+
+
+def test_a_server_that_ignores_the_end_of_its_input_ends_with_a_killed_client(tmp_path: Path) -> None:
+    fifo = tmp_path / 'alive'
+    os.mkfifo(fifo)
+
+    async def hold() -> None:
+        command = ('sh', '-c', 'exec > alive; echo server; sleep 60 & wait')
+        async with bounded_stdio(Server(command, folder=tmp_path), ServerState()):
+            with fifo.open('w') as alive:
+                print('client', file=alive, flush=True)
+                await asyncio.sleep(60)
+
+    client = os.fork()
+    if not client:
+        try:
+            asyncio.run(hold())
+        finally:
+            os._exit(1)
+    with fifo.open() as alive:
+        assert {alive.readline(), alive.readline()} == {'client\n', 'server\n'}
+        os.kill(client, signal.SIGKILL)
+        os.waitpid(client, 0)
+        ready, _, _ = select.select([alive], [], [], 30)
+        assert ready and not alive.read()
 
 
 def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_openapi(tmp_path: Path) -> None:
     assert operation['responses'] == {'200': {'$ref': '#/nowhere'}}
 
 
-def test_openapi_that_unfolds_without_end(tmp_path: Path) -> None:
+def test_openapi_that_unfolds_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schemas = {f's{i}': {'properties': {str(j): {'$ref': f'#/schemas/s{i + 1}'} for j in range(10)}} for i in range(20)}
     parameter = {'name': 'x', 'in': 'query', 'schema': {'$ref': '#/schemas/s0'}}
     document = {
@@ -267,6 +267,10 @@ def test_openapi_that_unfolds_without_end(tmp_path: Path) -> None:
         'paths': {'/x': {'get': {'parameters': [parameter]}}},
     }
     with pytest.raises(DataError, match=r'GET /x.*more than'):
+        load_docs('openapi', write(tmp_path, document))
+    monkeypatch.setattr('opencompass_tooleval.tool_docs.schema.MAX_NODES', 10)
+    document['schemas']['s0'] = {'enum': [*range(20)]}  # type: ignore[index]
+    with pytest.raises(DataError, match=r'GET /x.*: its schema has more than 10 values, those of'):
         load_docs('openapi', write(tmp_path, document))
 
 
