@@ -1,7 +1,7 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
 The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks.
-Those of the first, which starts with the command itself, are programs that import for themselves. All runs that the
+The demo, and the inference without a config file, are programs that import for themselves. All runs that the
 selected tests need are started together, two at a time, and each test waits for its own.
 """
 
@@ -232,6 +232,7 @@ def run_command_line(bench: Bench) -> Run:
     model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '12', '-w', 'out')
     command = ('--config-dir', told.stdout.strip(), *arguments.split(), *model)
     assert run.go(*command, '-m', 'infer').status == 0, run.said[-3000:]
+    run.program = ''
     return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set
 
 
