@@ -92,7 +92,6 @@ def pytest_collection() -> Iterator[None]:
     yield
     gc.enable()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 50)  # 6% of the time of tests without processes
 
 
 def pytest_sessionfinish() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,14 +24,13 @@ from opencompass_tooleval.agents.traces import (
 from opencompass_tooleval.cli.options import SourceOption
 from opencompass_tooleval.cli.output import counts_line
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.traces.reading import Traces, read_traces
 from opencompass_tooleval.work_dir.importing import import_predictions
-from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.whole_file import write_lines, write_whole
 
 TASKS, CALLS, BANK, RUNS = 'tasks.jsonl', 'calls.jsonl', 'responses.bank', 'runs'
 CONFIG = 'traces_gen.py'
@@ -144,16 +142,16 @@ def _unknown_parts(runs: Sequence[RecordedRun], unknown: int, are_given: bool) -
 def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) -> Iterator[str]:
     tasks = {run.task.id: run.task for run in runs if run.task.subset == SUBSET and not run.is_repeat}
     if tasks:
-        _write_lines(out / TASKS, task_rows(tasks.values()))
+        write_lines(out / TASKS, task_rows(tasks.values()))
     for one in sets:
         folder = out / 'recorded' / one.name
         folder.mkdir(parents=True)
-        _write_lines(folder / TASKS, task_rows(one.tasks.values()))
+        write_lines(folder / TASKS, task_rows(one.tasks.values()))
     rows = (prediction_row(run, _abbr(one)) for one in sets for of_model in one.runs.values() for run in of_model)
-    _write_lines(out / 'predictions.jsonl', rows)
+    write_lines(out / 'predictions.jsonl', rows)
     scores = [{'record_id': run.task.id, 'model': run.model, 'scores': run.conversation.scores} for run in runs]
     if any(run.conversation.scores for run in runs):
-        _write_lines(out / 'scores.jsonl', scores)
+        write_lines(out / 'scores.jsonl', scores)
         yield f'{out / "scores.jsonl"}: the scores in the logs'
     yield from _write_bank(out, runs)
     if tasks:
@@ -172,10 +170,6 @@ def _write(out: Path, runs: Sequence[RecordedRun], sets: Sequence[RecordedSet]) 
 
 def _abbr(one: RecordedSet) -> str:
     return f'{one.name}-recorded'
-
-
-def _write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    write_whole(file, ''.join(f'{json.dumps(to_jsonable(row))}\n' for row in rows))
 
 
 def _write_bank(out: Path, runs: Sequence[RecordedRun]) -> Iterator[str]:

@@ -46,19 +46,19 @@ def place_fixture(fixture: Path, folder: Path, has_begun: bool = False) -> str:
     """
     if folder.resolve().is_relative_to(fixture.resolve()):
         raise ValueError(f'the fixture {fixture} holds the folder of the set: give another --out, outside of it')
-    name = FIXTURE_FOLDER if fixture.is_dir() else f'{FIXTURE_FOLDER}/{fixture.name}'
-    place = folder / name
-    if place.exists() and folder_state(place) != folder_state(fixture):
+    is_folder, place = fixture.is_dir(), folder / FIXTURE_FOLDER
+    state = folder_state(fixture.resolve())  # links in a folder stay links, a linked file is copied
+    if place.exists() and folder_state(place) != (state if is_folder else {fixture.name: state['.']}):
         if has_begun:
             raise ValueError(f'{folder} was begun with another fixture: remove it, or give another --out')
-        shutil.rmtree(folder / FIXTURE_FOLDER)
+        shutil.rmtree(place)
     if not place.exists():
         partial = folder / f'{FIXTURE_FOLDER}.partial'
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        copy_fixture(fixture, partial).folder.rename(folder / FIXTURE_FOLDER)
+        copy_fixture(fixture, partial).folder.rename(place)
         shutil.rmtree(partial, ignore_errors=True)
-    return name
+    return FIXTURE_FOLDER if is_folder else f'{FIXTURE_FOLDER}/{fixture.name}'
 
 
 def open_live_source(

@@ -10,9 +10,9 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.making import VERSION
-from opencompass_tooleval.making.made_task import TASKS_FILE, MadeTask, read_lines, read_tasks, write_lines
+from opencompass_tooleval.making.made_task import TASKS_FILE, MadeTask, read_lines, read_tasks
 from opencompass_tooleval.work_dir.data_files import read_json
-from opencompass_tooleval.work_dir.whole_file import write_json
+from opencompass_tooleval.work_dir.whole_file import write_json, write_lines
 
 SET_FILE = 'set.json'
 FIXTURE_FOLDER = 'fixture'
@@ -85,13 +85,13 @@ class MadeSet:
         self.folder.mkdir(parents=True, exist_ok=True)
         # First: a task that a person dropped is in one of the two files, also after a kill between them.
         self.write_dropped()
-        write_lines((task.to_row() for task in self.tasks), self.folder / TASKS_FILE)
+        write_lines(self.folder / TASKS_FILE, (task.to_row() for task in self.tasks))
         head = {'tooleval_made_set': self.version, **{name: kind(getattr(self, name)) for name, kind in _HEAD.items()}}
         write_json(self.folder / SET_FILE, head)
 
     def write_dropped(self) -> None:
         """Writes ``dropped.jsonl`` alone, as where no task was made."""
-        write_lines(map(asdict, self.dropped), self.folder / DROPPED_FILE)
+        write_lines(self.folder / DROPPED_FILE, map(asdict, self.dropped))
 
 
 def load_set(folder: Path) -> MadeSet:

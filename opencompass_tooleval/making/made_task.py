@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,6 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.work_dir.data_files import read_text
-from opencompass_tooleval.work_dir.whole_file import write_whole
 
 T = TypeVar('T')
 
@@ -183,11 +182,6 @@ def known_steps(path: Sequence[PathCall]) -> Sequence[PathCall]:
         if not call.purpose or (place and path[place - 1].solved is None):
             return path[:place]
     return path
-
-
-def write_lines(rows: Iterable[Mapping[str, Any]], file: Path) -> None:
-    """Writes JSON lines, atomically."""
-    write_whole(file, ''.join(f'{json.dumps(to_jsonable(row), ensure_ascii=False)}\n' for row in rows))
 
 
 def read_lines(file: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:

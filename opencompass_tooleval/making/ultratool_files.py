@@ -11,8 +11,9 @@ from opencompass_tooleval.benchmarks.ultratool.build import CREATION_TOOLS, TASK
 from opencompass_tooleval.benchmarks.ultratool.build_read import properties, read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, write_call
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES
-from opencompass_tooleval.making.made_task import MadeTask, gold_path, has_one_path, write_lines
+from opencompass_tooleval.making.made_task import MadeTask, gold_path, has_one_path
 from opencompass_tooleval.tool_docs.other_formats import ultratool_tool
+from opencompass_tooleval.work_dir.whole_file import write_lines
 
 FOLDER = 'ultratool'
 SAMPLES_FILE = 'test.json'
@@ -90,5 +91,5 @@ def _built(samples_file: Path, seed: int) -> dict[str, list[Row]]:
 
 def _write(file: Path, rows: Sequence[Row]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_lines(rows, file)
+    write_lines(file, rows)
     return len(rows)

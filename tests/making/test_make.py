@@ -316,7 +316,12 @@ def test_a_fixture_is_copied_until_models_have_answered(tmp_path: Path, monkeypa
     (fixture / 'more.txt').write_text('')
     with pytest.raises(ValueError, match='begun with another fixture'):
         place_fixture(fixture, folder, has_begun=True)
-    assert place_fixture(fixture / 'notes.txt', tmp_path / 'other') == 'fixture/notes.txt'
+    for name in ('other', 'office', 'office'):  # a file now, in place of a folder that holds it
+        assert place_fixture(fixture / 'notes.txt', tmp_path / name) == 'fixture/notes.txt'
+        assert [file.name for file in (tmp_path / name / 'fixture').iterdir()] == ['notes.txt']
+    (tmp_path / 'link.txt').symlink_to(fixture / 'notes.txt')
+    for has_begun in (False, True):
+        assert place_fixture(tmp_path / 'link.txt', tmp_path / 'linked', has_begun) == 'fixture/link.txt'
     with pytest.raises(ValueError, match='holds the folder of the set'):
         place_fixture(tmp_path, folder)
     monkeypatch.setattr('opencompass_tooleval.environments.fixture.MAX_FILES', 1)
