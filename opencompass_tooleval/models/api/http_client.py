@@ -29,6 +29,8 @@ MAX_REPLY_BYTES = 32 << 20
 
 _SECONDS_TO_CONNECT = 60.0
 _SECONDS_TO_CLOSE = 5.0
+_SECONDS_IDLE = 3.0
+"""Maximum age of an idle connection. After 5 s uvicorn, and so vLLM, closes it; a request sent just then is lost."""
 _SECONDS_A_NAME_IS_KNOWN = 300
 _MAX_HEADER_BYTES = 1 << 16
 _SETTINGS = ('headers', 'verify', 'trust_env', 'proxy', 'proxies')
@@ -170,7 +172,9 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             self._loop = loop
-            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=_SECONDS_A_NAME_IS_KNOWN)
+            connector = aiohttp.TCPConnector(
+                limit=0, ttl_dns_cache=_SECONDS_A_NAME_IS_KNOWN, keepalive_timeout=_SECONDS_IDLE
+            )
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 headers=self._headers,

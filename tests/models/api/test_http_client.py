@@ -9,12 +9,15 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import uvicorn
 
+from opencompass_tooleval.models.api import http_client
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
@@ -152,6 +155,19 @@ def test_connections_are_used_again(get: Callable[..., HttpReply]) -> None:
         for _ in range(5):
             assert get(server.url, client).status == 200
         assert server.connections == 1
+
+
+def test_a_connection_that_its_server_may_be_closing_is_not_used_again(
+    get: Callable[..., HttpReply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert uvicorn.Config('an app').timeout_keep_alive > http_client._SECONDS_IDLE
+    monkeypatch.setattr(http_client, '_SECONDS_IDLE', 0.01)
+    client = HttpClient()
+    with serving(stays_open=True) as server:
+        for _ in range(2):
+            assert get(server.url, client).status == 200
+            time.sleep(0.1)
+        assert server.connections == 2
 
 
 def test_a_host_that_was_never_found_ends_the_task(get: Callable[..., HttpReply]) -> None:
