@@ -1,8 +1,8 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
 The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks.
-The demo is a program that imports for itself. All runs that the selected tests need are started together, two at a
-time, and each test waits for its own.
+The demo, and the inference without a config file, are programs that import for themselves. All runs that the
+selected tests need are started together, two at a time, and each test waits for its own.
 """
 
 from __future__ import annotations
@@ -226,11 +226,13 @@ def run_command_line(bench: Bench) -> Run:
     shutil.copytree(DEMO / 'EN', cache / 'data' / 'teval' / 'EN')
     told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cache)
     run = bench.new('command_line', COMPASS_DATA_CACHE=str(cache), TOOLEVAL_ENCODER='offline')
+    run.program = 'opencompass'
     datasets = '--datasets tooleval_teval_gen/tooleval_teval_en_v2_datasets'
     arguments = f'{datasets} --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
     model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '12', '-w', 'out')
     command = ('--config-dir', told.stdout.strip(), *arguments.split(), *model)
     assert run.go(*command, '-m', 'infer').status == 0, run.said[-3000:]
+    run.program = ''
     return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set
 
 
