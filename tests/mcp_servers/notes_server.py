@@ -6,6 +6,7 @@ tests start some hundreds of it, and the SDK takes 900 ms to import. The publish
 """
 
 import json
+import mmap
 import os
 import sys
 import threading
@@ -95,7 +96,8 @@ def call_tool(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         print('the disk is full', file=sys.stderr, flush=True)
         os._exit(3)
     if name == 'hoard':
-        return _says(str(len(bytearray(1 << 30))))
+        with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as reserved:
+            return _says(str(len(reserved)))
     if name == 'fill':
         with Path('huge').open('wb') as file:
             file.write(bytes(8 << 20))
