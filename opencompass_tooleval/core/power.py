@@ -96,9 +96,9 @@ def power_of(points: float, records: int, noise: float, tests: int = 1, max_drop
         max_drop: The drop that is allowed, 0-100.
     """
     error = math.sqrt((noise + points * (100 - points)) / records)
-    return (
-        t_chance((points - max_drop) / error - _quantile(1 - ALPHA / tests, records - 1), records - 1) if error else 0.0
-    )
+    if not error:
+        return 0.0
+    return t_chance((points - max_drop) / error - _quantile(1 - ALPHA / tests, records - 1), records - 1)
 
 
 def detectable_drop(

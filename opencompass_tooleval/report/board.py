@@ -289,11 +289,12 @@ def _overview(
             ((dataset, metric),) = shares
             scores.setdefault(dataset, {})[metric] = shares
     # Those of each model: a judge's score that one model has must not hide the other models' scores.
-    found: dict[str, Counter[str]] = {}
+    main_metric_counts: dict[str, Counter[str]] = {}
     for entry in material.scored:
-        found.setdefault(entry.dataset, Counter()).update(main_metrics(metrics_of(entry.result)))
+        counts = main_metric_counts.setdefault(entry.dataset, Counter())
+        counts.update(main_metrics(metrics_of(entry.result)))
     for dataset, by_metric in scores.items():
-        main, family = [metric for metric, _ in found[dataset].most_common()], family_of(dataset)
+        main, family = [metric for metric, _ in main_metric_counts[dataset].most_common()], family_of(dataset)
         for metric in main:
             is_named = are_agents(family) or len(main) > 1
             ending = f', {words_of_metric(metric).name}{_unjudged(metric)}' if is_named else ''

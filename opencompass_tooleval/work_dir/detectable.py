@@ -63,7 +63,7 @@ def detectable(
     Raises:
         DataError: A result is damaged.
     """
-    found: list[tuple[str, str, Noise, int, int]] = []
+    scores: list[tuple[str, str, Noise, int, int]] = []
     for dataset in sizes:
         trials: dict[tuple[str, str], list[RecordValues]] = {}
         last: dict[tuple[str, str], int] = {}
@@ -77,8 +77,8 @@ def detectable(
         noises = {key: noise for key, values in trials.items() if (noise := noise_of(values))}
         for metric in dict.fromkeys(metric for metric, _ in noises):
             key = max((key for key in noises if key[0] == metric), key=lambda key: _rank(noises[key]))
-            found.append((dataset, metric, noises[key], last[key], len(trials[key][-1])))
-    return [_row(*one, sizes[one[0]], len(found) * models, detect, max_drop) for one in found]
+            scores.append((dataset, metric, noises[key], last[key], len(trials[key][-1])))
+    return [_row(*score, sizes[score[0]], len(scores) * models, detect, max_drop) for score in scores]
 
 
 def _rank(noise: Noise) -> tuple[bool, float]:
@@ -89,21 +89,21 @@ def _row(
     dataset: str,
     metric: str,
     noise: Noise,
-    before: int,
-    known: int,
+    baseline_trials: int,
+    earlier_records: int,
     size: Size,
     tests: int,
     detect: float | None,
     max_drop: float,
 ) -> Detectable:
-    records, trials = max(2, size[0] or known), size[1]
-    variance = noise.of_difference(before, trials)
+    records, trials = max(2, size[0] or earlier_records), size[1]
+    variance = noise.of_difference(baseline_trials, trials)
     return Detectable(
         dataset,
         metric,
         records,
         trials,
-        before,
+        baseline_trials,
         detectable_drop(records, variance, tests, max_drop=max_drop),
         noise.is_measured,
         needed_records(detect, variance, tests, max_drop) if detect else None,

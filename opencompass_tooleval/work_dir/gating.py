@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -97,6 +97,10 @@ class Gate:
     status: int = 0
 
 
+_Tested = tuple[str, Comparer, Row]
+"""Model of the run, its comparison, and one score of it that the gate tests."""
+
+
 def pair_models(new: Results, old: Results, model: str | None, baseline_model: str | None) -> list[tuple[str, str]]:
     """Pairs models of a baseline with those of a run: by name, or the only ones of both.
 
@@ -106,17 +110,17 @@ def pair_models(new: Results, old: Results, model: str | None, baseline_model: s
     Raises:
         DataError: It is unclear which belong together.
     """
-    there, before = (sorted({name for name, _ in results.pairs()}) for results in (new, old))
-    for results, name, names in ((new, model, there), (old, baseline_model, before)):
+    in_run, in_baseline = (sorted({name for name, _ in results.pairs()}) for results in (new, old))
+    for results, name, names in ((new, model, in_run), (old, baseline_model, in_baseline)):
         if name is not None and name not in names:
             what = f'there is no result of a model {name!r}; the models here: {nearest_first(name, names)}'
             raise DataError(results.path, what)
-    if model is None and baseline_model is None and set(there) & set(before):
-        return [(name, name if name in there else '') for name in before]
-    one, other = _one_of(there, model, baseline_model), _one_of(before, baseline_model, model)
+    if model is None and baseline_model is None and set(in_run) & set(in_baseline):
+        return [(name, name if name in in_run else '') for name in in_baseline]
+    one, other = _one_of(in_run, model, baseline_model), _one_of(in_baseline, baseline_model, model)
     if one and other:
         return [(other, one)]
-    what = f'the models of the run are {first_of(there, 5)}, those of the baseline {first_of(before, 5)}'
+    what = f'the models of the run are {first_of(in_run, 5)}, those of the baseline {first_of(in_baseline, 5)}'
     raise DataError(new.path, what, fix='--model NAME --baseline-model NAME')
 
 
@@ -152,16 +156,13 @@ def decide(
         DataError: No score matches the patterns, or a result is damaged.
     """
     gate = Gate()
-    found: list[tuple[str, Comparer, Row]] = []
-    for before, model in models:
-        main: dict[str, Sequence[str]] = {}
-        comparer = _compare(gate, Side.find(old, before, rules.datasets), new, model, rules, main, progress)
-        if comparer:
-            found += [(model, comparer, row) for row in _chosen(comparer, rules.metrics, main)]
-    if not found and not gate.refusals:
+    tested: list[_Tested] = []
+    for baseline_model, model in models:
+        tested += _compare(gate, Side.find(old, baseline_model, rules.datasets), new, model, rules, progress)
+    if not tested and not gate.refusals:
         raise DataError(old.path, f'no score matches {first_of(list(rules.metrics), 5)}', fix='tooleval compare')
-    paired = [one for one in found if one[2].low is not None]
-    for model, comparer, row in found:
+    paired = [one for one in tested if one[2].low is not None]
+    for model, comparer, row in tested:
         if row.low is None:
             why = comparer.unpaired.get((row.name, row.metric), 'it has no interval')
             gate.refusals.append(Refusal(model, row.name, SAMPLES, f'{row.metric}: {why}'))
@@ -183,52 +184,45 @@ def _compare(
     new: Results,
     model: str,
     rules: Rules,
-    main: dict[str, Sequence[str]],
     progress: Callable[[Sequence[str]], Iterable[str]],
-) -> Comparer | None:
-    """Compares one model, and adds what does not compare to the gate; None if no data set is in both.
-
-    Adds the main metrics of the baseline's data sets to ``main``: those of the run may be others, where it lacks one.
-    """
+) -> list[_Tested]:
+    """Compares one model, returns the scores to test, and adds what does not compare to the gate."""
     there = {dataset for name, dataset in new.pairs() if name == model and fnmatchcase(dataset, rules.datasets)}
     refuse = partial(Refusal, model or old.model)
     gate.refusals += [refuse(dataset, MISSING, 'the run has no result') for dataset in sorted(old.datasets - there)]
     gate.notes += [f'{dataset}: only the run has a result of {model}' for dataset in sorted(there - old.datasets)]
     both = old.datasets & there
     if not both:
-        return None
+        return []
     sides = (
         replace(old, datasets=both, name=f'{old.model} (baseline)'),
         Side(new, model, both, f'{model} (run)'),
     )
+
+    main_of: dict[str, Sequence[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
+
+    def is_tested(name: str, metric: str) -> bool:
+        if rules.metrics:
+            return any(fnmatchcase(metric, pattern) for pattern in rules.metrics)
+        return metric in main_of.get(name, ())
 
     def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
         failed = [name for name, result in (('baseline', first), ('run', second)) if result is None]
         reasons = [refuse(dataset, FAILED, f'the result of the {name} is an error') for name in failed]
         if first is not None and second is not None:
             reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
-            main[dataset] = main_metrics(metrics_of(first))
+            scores, run_scores = metrics_of(first), metrics_of(second)
+            main_of[dataset] = main_metrics(scores)
             if not reasons:
-                wanted = [metric for metric in metrics_of(first) if _is_wanted(metric, rules.metrics, main[dataset])]
-                lost = [metric for metric in wanted if metric not in metrics_of(second)]
-                gate.refusals += [refuse(dataset, MISSING, f'{metric}: the run has no such score') for metric in lost]
+                missing = [metric for metric in scores if is_tested(dataset, metric) and metric not in run_scores]
+                gate.refusals += [refuse(dataset, MISSING, f'{name}: the run has no such score') for name in missing]
         gate.refusals.extend(reasons)
         return not reasons
 
     comparer = compare(sides, samples=RESAMPLES, seed=SEED, sink=lambda *_: None, progress=progress, accept=accept)
     gate.notes += comparer.comparison.notes
-    return comparer
-
-
-def _is_wanted(metric: str, patterns: Sequence[str], main: Sequence[str]) -> bool:
-    return any(fnmatchcase(metric, pattern) for pattern in patterns) if patterns else metric in main
-
-
-def _chosen(comparer: Comparer, patterns: Sequence[str], main: Mapping[str, Sequence[str]]) -> Iterator[Row]:
-    """Yields the rows that a gate tests."""
-    for row in (*(comparer.comparison.tables if patterns else ()), *comparer.comparison.datasets):
-        if _is_wanted(row.metric, patterns, main.get(row.name, ())):
-            yield row
+    rows = (*(comparer.comparison.tables if rules.metrics else ()), *comparer.comparison.datasets)
+    return [(model, comparer, row) for row in rows if is_tested(row.name, row.metric)]
 
 
 def _p_value(comparer: Comparer, row: Row, max_drop: float) -> float:
