@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from opencompass_tooleval.environments.fixture import FixtureCopy, copy_fixture
+from opencompass_tooleval.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.mcp_servers.connection import Connection, connect, documentation
 from opencompass_tooleval.mcp_servers.server import Server
 
@@ -46,16 +50,16 @@ class RunningServer:
         return self
 
     async def _hold(self, server: Server, fixture: Path | None) -> None:
-        folder = Path(mkdtemp(prefix='tooleval-live-'))
         try:
-            self.copy = await asyncio.to_thread(copy_fixture, fixture, folder)
-            command = tuple(self.copy.fill(part) for part in server.command)
-            env = {name: self.copy.fill(value) for name, value in server.env.items()}
-            async with connect(replace(server, command=command, env=env, folder=self.copy.folder)) as connection:
-                self.connection = connection
-                self.tools = [documentation(tool) for tool in await connection.tools()]
-                self._ready.set_result(None)
-                await self._stop.wait()
+            async with _own_folder() as folder:
+                self.copy = await asyncio.to_thread(copy_fixture, fixture, folder)
+                command = tuple(self.copy.fill(part) for part in server.command)
+                env = {name: self.copy.fill(value) for name, value in server.env.items()}
+                async with connect(replace(server, command=command, env=env, folder=self.copy.folder)) as connection:
+                    self.connection = connection
+                    self.tools = [documentation(tool) for tool in await connection.tools()]
+                    self._ready.set_result(None)
+                    await self._stop.wait()
         except Exception as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
@@ -63,7 +67,6 @@ class RunningServer:
         finally:
             if not self._ready.done():
                 self._ready.cancel()
-            await _remove(folder)
 
     async def stop(self) -> None:
         """Stops the server, and removes the copy."""
@@ -72,8 +75,22 @@ class RunningServer:
             await asyncio.gather(self._holder, return_exceptions=True)
 
 
-async def _remove(folder: Path) -> None:
+@asynccontextmanager
+async def _own_folder() -> AsyncIterator[Path]:
+    """Makes a temporary folder, which is removed at the end, also if this process is killed."""
+    folder = Path(mkdtemp(prefix='tooleval-live-'))
+    with after_kill('sleep 1; rm -rf -- "$0"', str(folder)):  # a second, in which the server is killed, too
+        try:
+            yield folder
+        finally:
+            try:
+                await asyncio.to_thread(_remove, folder)
+            except RuntimeError:  # at the end of the program there are no more threads
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
     try:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    except RuntimeError:  # at the end of the program there are no more threads
         shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # a server can nest folders deeper than Python can recurse
+        subprocess.run(('rm', '-rf', '--', folder), check=False)

@@ -6,9 +6,8 @@ import asyncio
 import os
 import resource
 import signal
-import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -18,13 +17,11 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from opencompass_tooleval.core.redaction import redact
+from opencompass_tooleval.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.mcp_servers.server import Limits, Server
 
 _PATIENCE = 2.0
 """Seconds for a server to exit after its input is closed, and again after SIGTERM."""
-
-_GUARD = 'read -r _ || kill -s KILL -- "-$0"'
-"""Shell command that kills a process group when its input ends, which the kernel closes when this process is killed."""
 
 _MAX_STDERR = 4_000
 _READ_BYTES = 1 << 16
@@ -90,33 +87,19 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
         asyncio.create_task(_write(process, outgoing, incoming)),
         asyncio.create_task(_read_errors(process, state)),
     ]
-    guard = None
-    try:
-        guard = _start_guard(process.pid)
-        yield received, sent
-    finally:
-        with anyio.CancelScope(shield=True):
-            await _stop(process, 0.0 if state.is_too_large else _PATIENCE)
-            if guard:
-                with guard:
-                    guard.kill()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for stream in (incoming, received, sent, outgoing):
-                stream.close()
-
-
-def _start_guard(group: int) -> subprocess.Popen[bytes]:
-    """Starts a process that outlives this one: a server that ignores the end of its input would else do so too."""
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(
-        ['sh', '-c', _GUARD, str(group)],
-        stdin=subprocess.PIPE,
-        stdout=nothing,
-        stderr=nothing,
-        start_new_session=True,
-    )
+    with ExitStack() as guard:
+        try:
+            # A server that ignores the end of its input would outlive this process.
+            guard.enter_context(after_kill('kill -s KILL -- "-$0"', str(process.pid)))
+            yield received, sent
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _stop(process, 0.0 if state.is_too_large else _PATIENCE)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for stream in (incoming, received, sent, outgoing):
+                    stream.close()
 
 
 def _set_limits(pid: int, limits: Limits) -> None:

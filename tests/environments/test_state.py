@@ -104,18 +104,19 @@ def test_files_beyond_the_bounds_are_a_failure_of_the_server(fixture: Path, monk
         live.begin('a').call('read_notes', {})
 
 
-def test_folders_nested_deeper_than_python_recurses(tmp_path: Path) -> None:
-    here = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(1_200):
-        os.mkdir('d', dir_fd=here)
-        deeper = os.open('d', os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = deeper
-    os.close(here)
-    try:
-        assert [len(name) for name in folder_state(tmp_path)] == [2_399]
-    finally:
-        subprocess.run(['rm', '-r', tmp_path / 'd'], check=True)  # pytest's clean-up recurses
+def test_folders_nested_deeper_than_python_recurses(fixture: Path) -> None:
+    with LiveTools(SERVER, fixture) as live:
+        with live.begin('a') as trial:
+            place = trial.folder
+            here = os.open(place, os.O_RDONLY)
+            for _ in range(1_200):
+                os.mkdir('d', dir_fd=here)
+                deeper = os.open('d', os.O_RDONLY, dir_fd=here)
+                os.close(here)
+                here = deeper
+            os.close(here)
+            assert 2_399 in [len(name) for name in folder_state(place)]
+        assert not place.exists() and not place.parent.exists()
 
 
 @pytest.fixture(scope='module')

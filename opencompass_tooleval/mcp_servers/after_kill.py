@@ -1,0 +1,34 @@
+"""What is left to do if this process is killed, done by a shell that outlives it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def after_kill(command: str, argument: str) -> Iterator[None]:
+    """Runs a shell command if this process is killed within the block, also by SIGKILL.
+
+    A shell waits for the end of its input, which the kernel closes when this process ends.
+
+    Args:
+        command: The command; the argument is its ``$0``.
+        argument: The argument.
+
+    Raises:
+        OSError: There is no shell.
+    """
+    shell = subprocess.Popen(
+        ['sh', '-c', f'read -r _ || {{ {command}; }}', argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    with shell:
+        try:
+            yield
+        finally:
+            shell.kill()
