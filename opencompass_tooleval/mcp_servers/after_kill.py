@@ -1,4 +1,4 @@
-"""What is left to do if this process is killed, done by a shell that outlives it."""
+"""Runs a shell command if this process is killed: stops servers, removes copies."""
 
 from __future__ import annotations
 
