@@ -93,6 +93,17 @@ def test_remove(journal: Journal) -> None:
     assert journal.restore() == {}
 
 
+def test_rows_are_in_the_file_at_once_and_synced_ten_times_a_second(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr('os.fsync', lambda file: synced.append(len([*journal.rows()])))
+    for now in (0.0, 0.05, 0.09, 0.15, 0.2, 0.26):
+        monkeypatch.setattr('time.monotonic', lambda now=now: now)
+        journal.append(rows(0))
+    assert synced == [1, 4, 6] and len([*journal.rows()]) == 6
+
+
 def test_write_json(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
     path.write_text('old')
