@@ -22,6 +22,9 @@ MISSING_CALLS = 'goal:calls'
 
 _QUESTION_MARKS = ('?', '\N{FULLWIDTH QUESTION MARK}')
 _THOUSANDS = re.compile(r'(?<=\d),(?=\d{3}(?!\d))')
+_WHOLE = re.compile(r'(?<![\w.])(\d+)\.0+(?!\w|\.\d)')
+"""A whole number with decimals, such as ``3.0``; not a version or an address, such as ``v3.0`` or ``10.0.0.1``."""
+
 _SPACE = re.compile(r'\s+')
 
 
@@ -50,8 +53,12 @@ class GoalResult:
 
 
 def plain_text(text: str) -> str:
-    """Prepares a text for the search of facts: case, compatibility forms, spaces and thousands separators are equal."""
-    return _THOUSANDS.sub('', _SPACE.sub(' ', unicodedata.normalize('NFKC', text).casefold())).strip()
+    """Prepares a text for the search of facts.
+
+    Case, compatibility forms, spaces, minus signs and thousands separators are made equal; ``3.0`` becomes ``3``.
+    """
+    plain = _SPACE.sub(' ', unicodedata.normalize('NFKC', text).casefold()).replace('\N{MINUS SIGN}', '-')
+    return _WHOLE.sub(r'\1', _THOUSANDS.sub('', plain)).strip()
 
 
 def holds_fact(text: str, fact: str) -> bool:
@@ -73,12 +80,13 @@ def holds_fact(text: str, fact: str) -> bool:
 def _edge(letter: str, outside: str) -> str:
     """Returns the pattern of a fact's edge: neither a word nor a number goes on there.
 
-    '12' is not in '3.12', '12.5' or 'a12', but it is in 'it is 12.' Chinese has no spaces between words.
+    '12' is not in '3.12', '12.5', 'a12' or '-12', but it is in 'it is 12.' and '10-12'. Chinese has no spaces between
+    words.
     """
     if not (letter.isascii() and letter.isalnum()):
         return ''
-    number = (r'\d[.,]' if '<' in outside else r'[.,]\d') if letter.isdigit() else ''
-    return outside.format('[a-z0-9_]') + (outside.format(number) if number else '')
+    of_numbers = ((r'\d[.,]', r'\W-', '^-') if '<' in outside else (r'[.,]\d',)) if letter.isdigit() else ()
+    return ''.join(outside.format(pattern) for pattern in ('[a-z0-9_]', *of_numbers))
 
 
 def asks_back(answer: str) -> bool:
