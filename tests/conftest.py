@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core import redaction
 from tests.forked import Fork, start_python
 
 # Before torch is imported, and for every process that a test starts: two processes with a thread per core each, on few
@@ -109,6 +110,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     assert all((ROOT / 'tests' / name).is_file() for name in LONGEST)
     order = {ROOT / 'tests' / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
+
+
+@pytest.fixture(autouse=True)
+def keys_of_one_test() -> Iterator[None]:
+    """Forgets the keys that a test used: ``wrong`` would be removed from the texts of all later tests."""
+    before = set(redaction._keys)
+    yield
+    redaction._keys.clear()
+    redaction._keys.update(before)
 
 
 def load_tool(name: str) -> ModuleType:
