@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core import redaction
-from tests.forked import Fork, start_python
+from tests.forked import Fork, share_server, start_python
 
 # Before torch is imported, and for every process that a test starts: two processes with a thread per core each, on few
 # cores, wait for one another and take forty times as long.
@@ -98,6 +98,12 @@ def pytest_collection() -> Iterator[None]:
     yield
     gc.enable()
     gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lets the workers of pytest-xdist share the process that they fork."""
+    if config.getoption('numprocesses', None):  # not in a worker
+        share_server()
 
 
 def pytest_sessionfinish() -> None:

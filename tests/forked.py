@@ -6,7 +6,8 @@ killed like one, and runs its tasks in processes of their own, those of OpenComp
 run in ``test_end_to_end.py``, ``test_local_runner.py``, ``test_sweep.py`` and ``test_tasks.py``, and on Slurm, where
 every task is one.
 
-This module is also the process that is forked: ``python -m tests.forked``. A line of JSON asks, a line answers.
+This module is also the process that is forked: ``python -m tests.forked SOCKET``. A line of JSON asks, a line answers.
+The workers of pytest-xdist share it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import atexit
 import json
 import os
 import runpy
+import select
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,10 +29,12 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 1500.0
+SOCKET = 'SOCKET_OF_FORKED_TESTS'
+"""Variable of the environment: this checkout, and the path of the socket."""
 TASKS = ('openicl_infer.py', 'openicl_eval.py')
 GPUS = 'CUDA_VISIBLE_DEVICES='
 """Scripts that OpenCompass's own runner starts, and what stands in front of them where there are no GPUs."""
@@ -112,56 +117,102 @@ run_opencompass = partial(run_python, '-m', 'opencompass.cli.main')
 _asking = threading.Lock()
 
 
-@cache
-def _server() -> subprocess.Popen[str]:
-    """The process that is forked; it ends with this one."""
+def share_server() -> None:
+    """Lets all workers of pytest-xdist ask one process, which starts when the first of them does."""
+    listening = _listen()
+
+    def start() -> None:
+        select.select([listening], [], [])
+        _start_server(listening)
+
+    threading.Thread(target=start, daemon=True).start()
+
+
+def _listen() -> socket.socket:
+    """Opens the socket of the process that is forked, and names it in the environment for workers."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f'{folder.name}/socket')
+    listening.listen()
+    os.environ[SOCKET] = f'{ROOT}:{folder.name}/socket'
+    return listening
+
+
+def _start_server(listening: socket.socket) -> None:
+    """Starts the process that is forked; it ends with this one, which closes its input."""
     home = tempfile.TemporaryDirectory()  # with no models in it
     env = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | {'HOME': home.name}
-    command = [sys.executable, '-m', 'tests.forked']
-    process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, '-m', 'tests.forked', str(listening.fileno())]
+    streams = {'stdin': subprocess.PIPE, 'stdout': subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=ROOT, env=env, pass_fds=[listening.fileno()], **streams)
+    listening.close()
 
     def end() -> None:
+        process.kill()
         process.communicate()
         home.cleanup()
 
     atexit.register(end)
-    return process
+
+
+@cache
+def _connection() -> IO[str]:
+    """This process's connection to the one that is forked."""
+    root, _, path = os.environ.get(SOCKET, '').rpartition(':')
+    if root != str(ROOT):  # that of another copy of this package, whose tests run these
+        _start_server(_listen())
+        path = os.environ[SOCKET].rpartition(':')[2]
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    return connection.makefile('rw')
 
 
 def _ask(**question: Any) -> Any:
     with _asking:
-        process = _server()
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps(question) + '\n')
-        process.stdin.flush()
-        answer = process.stdout.readline()
-    assert answer, f'the process that is forked has ended with status {process.wait()}'
+        connection = _connection()
+        connection.write(json.dumps(question) + '\n')
+        connection.flush()
+        answer = connection.readline()
+    assert answer, 'the process that is forked has ended'
     return json.loads(answer)
 
 
 # --- the process that is forked ---------------------------------------------------------------------------------------
 
 
-def _serve() -> None:
-    answers = os.fdopen(os.dup(1), 'w')
-    os.dup2(2, 1)  # nothing that is imported may answer
+def _serve(listening: socket.socket) -> None:
     import yapf.yapflib.yapf_api
 
     import opencompass_tooleval.tasks.preload  # noqa: F401
 
     # Up to a second for the line breaks of each task's config, which nobody reads. Real programs do it.
     yapf.yapflib.yapf_api.FormatCode = lambda text, **_: (text, True)
-    for line in sys.stdin:
-        question = json.loads(line)
-        if 'start' in question:
-            answer: int | None = os.fork()
-            if not answer:
-                answers.close()
-                _run(*question['start'])
-        else:
-            pid, status = os.waitpid(question['status'], os.WNOHANG)
-            answer = os.waitstatus_to_exitcode(status) if pid else None
-        print(json.dumps(answer), file=answers, flush=True)
+    connections: dict[socket.socket, IO[str]] = {}
+    while True:
+        readable, _, _ = select.select([sys.stdin, listening, *connections], [], [])
+        if sys.stdin in readable:  # its end
+            return
+        for one in readable:
+            if one is listening:
+                connection = listening.accept()[0]
+                connections[connection] = connection.makefile('rw')
+            elif line := connections[one].readline():
+                question = json.loads(line)
+                if 'start' in question:
+                    answer: int | None = os.fork()
+                    if not answer:
+                        for opened in (listening, *connections, *connections.values()):
+                            opened.close()
+                        _run(*question['start'])
+                else:
+                    pid, status = os.waitpid(question['status'], os.WNOHANG)
+                    answer = os.waitstatus_to_exitcode(status) if pid else None
+                connections[one].write(json.dumps(answer) + '\n')
+                connections[one].flush()
+            else:
+                connections.pop(one).close()
+                one.close()
 
 
 def _run(words: list[str], cwd: str, env: dict[str, str], output: str, errors: str) -> NoReturn:
@@ -262,4 +313,4 @@ def _end_with(work: Any) -> NoReturn:
 
 
 if __name__ == '__main__':
-    _serve()
+    _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -15,6 +15,7 @@ from tests.forked import run_python
 LIMITED = """
 import resource, sys
 from pathlib import Path
+sys.dont_write_bytecode = True  # Python would write half a file, and could not read it the next time
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))  # a file that would grow beyond it cannot be written
 folder = Path(sys.argv[1])
 """
