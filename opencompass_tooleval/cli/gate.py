@@ -14,7 +14,7 @@ from rich.console import Console
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
-from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.work_dir.baseline import find_results, save_baseline
 from opencompass_tooleval.work_dir.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
@@ -183,8 +183,9 @@ def run_gate(
         if baseline is not None:
             status = _gate(work_dir, baseline, (model, baseline_model), rules, json_out, markdown, junit)
         if save:
-            count = save_baseline(WorkDir.find(work_dir), save)
-            typer.echo(f'{save}: {count} results', err=json_out == STDOUT)
+            count, failed = save_baseline(WorkDir.find(work_dir), save)
+            left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''
+            typer.echo(f'{save}: {count} results{left_out}', err=json_out == STDOUT)
     except (ValueError, OSError) as error:
         typer.echo(shorten(f'tooleval: {error}'), err=True)
         return NOT_COMPARABLE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +83,16 @@ class Pairs:
         sides = (self.a, self.weights_a), (self.b, self.weights_b)
         first, second = (math.fsum(map(float.__mul__, *side)) / math.fsum(side[1]) for side in sides)
         return first, second
+
+    def without(self, records: Collection[str]) -> Pairs | None:
+        """Returns the pairs of all other records; None if fewer than two are left."""
+        kept = [i for i, record in enumerate(self.ids) if record not in records]
+        if len(kept) < 2:
+            return None
+        a, b, weights_a, weights_b = (
+            tuple(part[i] for i in kept) for part in (self.a, self.b, self.weights_a, self.weights_b)
+        )
+        return Pairs(tuple(self.ids[i] for i in kept), a, b, weights_a, weights_b)
 
     def values_of(self, side: int) -> dict[str, tuple[float, float]]:
         """Record -> value and weight, of the first (0) or of the second (1)."""

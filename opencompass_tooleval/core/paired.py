@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.intervals import Pairs
+from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.runs import with_runs
 
 Result = Mapping[str, Any]
@@ -47,6 +48,11 @@ def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
 
 
 _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
+
+
+def unanswered_records(result: Result) -> set[str]:
+    """Returns the records that an infrastructure failure left without an answer, in at least one trial."""
+    return {str(row['id']) for row in details_of(result) if str(row.get('reason')).startswith(INFRA)}
 
 
 RecordValues = dict[str, tuple[float, float]]

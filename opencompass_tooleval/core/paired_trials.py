@@ -54,6 +54,19 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
                     yield PairedEstimate(f'{name} {kind}', values, errors, pairs)
 
 
+def estimate_names(result: Result) -> list[str]:
+    """Returns the names of the estimates that :func:`paired_estimates` can pair; none with a single trial."""
+    side = trials_of_result(result)
+    if side is None:
+        return []
+    return [
+        f'{name} {kind}'
+        for name, estimates in side.estimates.items()
+        for kind, estimate in estimates.items()
+        if len(estimates) > 1 and estimate.value is not None and _is_told(name, kind, side)
+    ]
+
+
 def _is_told(name: str, kind: str, side: TrialsOfResult) -> bool:
     """Tests if an estimate differs from the score by more than its name."""
     is_first = kind.endswith(('@1', '^1'))

@@ -67,22 +67,28 @@ def find_results(path: Path) -> Results:
     return Baseline(path, results)
 
 
-def save_baseline(work: Results, file: Path) -> int:
-    """Writes all results of a run to a file of ASCII JSON lines, always the same bytes, and returns their number.
+def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
+    """Writes the results of a run to a file of ASCII JSON lines, always the same bytes.
+
+    Returns:
+        Number of results in the file, and ``model: data set`` of each result that is an error and therefore left out.
 
     Raises:
         DataError: A result is damaged, or there is none.
         OSError: The file cannot be written.
     """
     rows: list[dict[str, Any]] = []
+    failed = []
     for model, dataset in work.pairs():
         result = work.result(model, dataset)
-        if result is not None and 'error' not in result:
+        if result is None or 'error' in result:
+            failed.append(f'{model}: {dataset}')
+        else:
             rows.append({'model': model, 'dataset': dataset, 'result': _reduced(result)})
     if not rows:
         raise DataError(work.path, 'there is no result to save')
     write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in (_FORMAT, *rows)))
-    return len(rows)
+    return len(rows), failed
 
 
 def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -11,14 +11,15 @@ from typing import Any
 from opencompass_tooleval.core.comparable import SAMPLES, why_not_comparable
 from opencompass_tooleval.core.drop_test import ALPHA, drop_p_value, effect_of, holm
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.intervals import RESAMPLES, SEED
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Score
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.paired import Result, metrics_of
+from opencompass_tooleval.core.paired import Result, metrics_of, unanswered_records
+from opencompass_tooleval.core.paired_trials import estimate_names
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.work_dir.comparing import Comparer, Results, Row, Side, compare
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
-MISSING, FAILED = 'missing', 'failed'
+MISSING, FAILED, UNANSWERED = 'missing', 'failed', 'unanswered'
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class Refusal:
     Attributes:
         model: The model of the run.
         dataset: The data set.
-        kind: :data:`MISSING`, :data:`FAILED`, or a kind of :mod:`~opencompass_tooleval.core.comparable`.
+        kind: :data:`MISSING`, :data:`FAILED`, :data:`UNANSWERED`, or a kind of
+            :mod:`~opencompass_tooleval.core.comparable`.
         why: The reason in words.
     """
 
@@ -97,8 +99,43 @@ class Gate:
     status: int = 0
 
 
-_Tested = tuple[str, Comparer, Row]
-"""Model of the run, its comparison, and one score of it that the gate tests."""
+@dataclass(frozen=True)
+class _Tested:
+    """A score that the gate tests.
+
+    Attributes:
+        model: The model of the run.
+        comparer: Its comparison.
+        row: The score in it.
+        unanswered: Data set -> records without an answer on either side.
+    """
+
+    model: str
+    comparer: Comparer
+    row: Row
+    unanswered: Mapping[str, Collection[str]]
+
+    @property
+    def column(self) -> Mapping[Score, float]:
+        """Data set and metric -> share of it in the score."""
+        score = self.row.name, self.row.metric
+        return self.comparer.columns.get(score, {score: 1.0})
+
+    @property
+    def unanswered_count(self) -> int:
+        """Number of records of the score without an answer."""
+        return sum(len(self.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
+
+    def p_value(self, max_drop: float, answered_only: bool = False) -> float:
+        """Computes the p-value of its drop, over all records or over those with an answer on both sides."""
+        pairs = dict(self.comparer.pairs)
+        if answered_only:
+            for dataset, metric in self.column:
+                answered = pairs[dataset, metric].without(self.unanswered[dataset])
+                if answered is None:
+                    return 1.0
+                pairs[dataset, metric] = answered
+        return drop_p_value(effect_of(self.column, pairs), max_drop, lower_is_better(self.row.metric))
 
 
 def pair_models(new: Results, old: Results, model: str | None, baseline_model: str | None) -> list[tuple[str, str]]:
@@ -144,6 +181,8 @@ def decide(
     A score dropped if its 95% interval, which is that of :func:`~opencompass_tooleval.work_dir.comparing.compare`,
     lies below ``-max_drop`` as a whole, and its p-value, adjusted by Holm's method for all scores of the gate, is at
     most :data:`~opencompass_tooleval.core.drop_test.ALPHA`. With metrics where less is better it is the same of a rise.
+    Records without an answer, through no fault of the model, count as wrong. A drop whose p-value is larger without
+    them is refused instead: it says nothing of the model.
 
     Args:
         new: The run.
@@ -161,16 +200,23 @@ def decide(
         tested += _compare(gate, Side.find(old, baseline_model, rules.datasets), new, model, rules, progress)
     if not tested and not gate.refusals:
         raise DataError(old.path, f'no score matches {first_of(list(rules.metrics), 5)}', fix='tooleval compare')
-    paired = [one for one in tested if one[2].low is not None]
-    for model, comparer, row in tested:
-        if row.low is None:
-            why = comparer.unpaired.get((row.name, row.metric), 'it has no interval')
-            gate.refusals.append(Refusal(model, row.name, SAMPLES, f'{row.metric}: {why}'))
-    p_values = holm([_p_value(comparer, row, rules.max_drop) for _, comparer, row in paired])
-    gate.verdicts = sorted(
-        (_verdict(*one, p_value, rules) for one, p_value in zip(paired, p_values, strict=True)),
-        key=lambda verdict: (DROPPED, INCONCLUSIVE, HELD).index(verdict.outcome),
-    )
+    paired = [one for one in tested if one.row.low is not None]
+    for one in tested:
+        if one.row.low is None:
+            why = one.comparer.unpaired.get((one.row.name, one.row.metric), 'it has no interval')
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, f'{one.row.metric}: {why}'))
+    p_values = holm([one.p_value(rules.max_drop) for one in paired])
+    answered = holm([one.p_value(rules.max_drop, bool(one.unanswered_count)) for one in paired])
+    for one, p_value, of_answered in zip(paired, p_values, answered, strict=True):
+        verdict = _verdict(one, p_value, rules)
+        if verdict.outcome == DROPPED and of_answered > ALPHA:
+            why = (
+                f'{one.unanswered_count} records have no answer, and the others are no proof of a drop; tooleval retry'
+            )
+            gate.refusals.append(Refusal(one.model, one.row.name, UNANSWERED, f'{one.row.metric}: {why}'))
+        else:
+            gate.verdicts.append(verdict)
+    gate.verdicts.sort(key=lambda verdict: (DROPPED, INCONCLUSIVE, HELD).index(verdict.outcome))
     if any(verdict.outcome != HELD for verdict in gate.verdicts):
         gate.status = 1
     elif gate.refusals and not (rules.partial and gate.verdicts):
@@ -199,6 +245,7 @@ def _compare(
         Side(new, model, both, f'{model} (run)'),
     )
 
+    unanswered: dict[str, set[str]] = {}
     main_of: dict[str, Sequence[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
 
     def is_tested(name: str, metric: str) -> bool:
@@ -211,8 +258,9 @@ def _compare(
         reasons = [refuse(dataset, FAILED, f'the result of the {name} is an error') for name in failed]
         if first is not None and second is not None:
             reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
-            scores, run_scores = metrics_of(first), metrics_of(second)
-            main_of[dataset] = main_metrics(scores)
+            scores, run_scores = ([*metrics_of(one), *estimate_names(one)] for one in (first, second))
+            main_of[dataset] = main_metrics(metrics_of(first))
+            unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
             if not reasons:
                 missing = [metric for metric in scores if is_tested(dataset, metric) and metric not in run_scores]
                 gate.refusals += [refuse(dataset, MISSING, f'{name}: the run has no such score') for name in missing]
@@ -222,20 +270,15 @@ def _compare(
     comparer = compare(sides, samples=RESAMPLES, seed=SEED, sink=lambda *_: None, progress=progress, accept=accept)
     gate.notes += comparer.comparison.notes
     rows = (*(comparer.comparison.tables if rules.metrics else ()), *comparer.comparison.datasets)
-    return [(model, comparer, row) for row in rows if is_tested(row.name, row.metric)]
+    return [_Tested(model, comparer, row, unanswered) for row in rows if is_tested(row.name, row.metric)]
 
 
-def _p_value(comparer: Comparer, row: Row, max_drop: float) -> float:
-    score = row.name, row.metric
-    column = comparer.columns.get(score, {score: 1.0})
-    return drop_p_value(effect_of(column, comparer.pairs), max_drop, lower_is_better(row.metric))
-
-
-def _verdict(model: str, comparer: Comparer, row: Row, p_value: float, rules: Rules) -> Verdict:
+def _verdict(tested: _Tested, p_value: float, rules: Rules) -> Verdict:
+    row = tested.row
     low, high = row.low or 0.0, row.high or 0.0
     least, worst = (low, high) if lower_is_better(row.metric) else (-high, -low)
     outcome = INCONCLUSIVE if rules.strict and worst > rules.max_drop else HELD
     if least > rules.max_drop and p_value <= ALPHA:
         outcome = DROPPED
-    differing = comparer.comparison.differing.get(row.name, ()) if outcome == DROPPED else ()
-    return Verdict(model, row, worst + 0.0, p_value, outcome, differing)
+    differing = tested.comparer.comparison.differing.get(row.name, ()) if outcome == DROPPED else ()
+    return Verdict(tested.model, row, worst + 0.0, p_value, outcome, differing)

@@ -185,6 +185,41 @@ def test_a_main_score_that_the_run_lacks_is_not_replaced_by_another(tooleval: Co
     assert tooleval('gate', old, '--baseline', new).code == 0, 'a score that the baseline lacks is not promised'
 
 
+def test_missing_answers_are_no_drop_of_the_model(tooleval: Command, place: Place) -> None:
+    def run(name: str, right: int, unanswered: int) -> Path:
+        content = scored(right)
+        for detail in content['details'][-unanswered:] if unanswered else ():
+            assert detail['values'] == {'accuracy': 0.0}
+            detail['reason'] = 'infra:timeout'
+        return place(name, {**content, 'samples': {'infra': unanswered}})
+
+    old = run('old', 100, 0)
+    done = tooleval('gate', run('down', 80, 20), '--baseline', old)
+    assert done.code == 2 and done.out.splitlines()[-1].startswith('not comparable: 0 of 0 scores dropped')
+    assert f'NOT COMPARABLE {DATASET}, m: unanswered: accuracy: 20 records have no answer' in done.out
+    assert tooleval('gate', run('worse', 60, 20), '--baseline', old).code == 1, 'the others dropped too'
+    assert tooleval('gate', run('down', 80, 0), '--baseline', old).code == 1, 'wrong answers are answers'
+    assert tooleval('gate', run('lost', 0, 99), '--baseline', old).code == 2, 'one answer is no proof'
+    before = run('before', 80, 20)
+    assert tooleval('gate', run('now', 60, 20), '--baseline', before).code == 1
+
+
+def test_an_estimate_that_the_run_lacks_is_named(tooleval: Command, place: Place) -> None:
+    four = result_of_trials(**{f'r{i}': '1110' for i in range(30)})
+    two = result_of_trials(**{f'r{i}': '11' for i in range(30)})
+    old, new = place('old', four), place('new', two)
+    done = tooleval('gate', new, '--baseline', old, '--metric', 'accuracy pass^4', '--metric', 'accuracy')
+    assert done.code == 2 and 'missing: accuracy pass^4: the run has no such score' in done.out
+    assert tooleval('gate', old, '--baseline', old, '--metric', 'accuracy pass^4').code == 0
+    assert tooleval('gate', new, '--baseline', old, '--metric', 'accuracy pass^2').code == 0
+
+
+def test_a_saved_baseline_names_failed_results(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    place('run', scored(90))
+    done = tooleval('gate', place('run', {'error': 'no'}, dataset='broken'), '--save', tmp_path / 'base.jsonl')
+    assert done.out.endswith('base.jsonl: 1 results; left out, since they are errors: m: broken\n')
+
+
 def test_which_models_are_paired(tooleval: Command, place: Place) -> None:
     old, new = place('old', scored(90)), place('new', scored(70), 'm2')
     assert tooleval('gate', new, '--baseline', old).code == 1, 'the only ones of both'
