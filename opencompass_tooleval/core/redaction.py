@@ -15,17 +15,15 @@ _HIDDEN = '[key]'
 # At the end of the name: KEYBOARD_LAYOUT holds no key.
 _SECRET_NAME = re.compile(r'(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTHORIZATION)S?$', re.IGNORECASE)
 _PASSWORD_IN_URL = re.compile(r'(?<=://)[^/@\s]{1,200}@')
-_PLACEHOLDERS = {'ENV', 'EMPTY', 'NONE', 'NULL', 'DUMMY'}
-# A key of one letter would be removed from every word.
-_SHORTEST_KEY = 4
-_SHORTEST_OF_ENVIRONMENT = 8
+# Shorter ones are no secrets: 'EMPTY' and 'test', which local servers take, are words of answers, too.
+_SHORTEST_KEY = 8
 
 _keys: set[str] = set()
 
 
 def remember_keys(keys: Iterable[str]) -> None:
     """Records keys that configs name; those of the environment are known."""
-    _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY and key.upper() not in _PLACEHOLDERS)
+    _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY)
 
 
 def remember_headers(headers: Mapping[str, object]) -> None:
@@ -38,7 +36,7 @@ def remember_headers(headers: Mapping[str, object]) -> None:
 def _known_keys() -> set[str]:
     of_environment = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
     parts = (part.strip() for value in of_environment for part in value.split(','))
-    return _keys | {part for part in parts if len(part) >= _SHORTEST_OF_ENVIRONMENT}
+    return _keys | {part for part in parts if len(part) >= _SHORTEST_KEY}
 
 
 @lru_cache(maxsize=256)

@@ -17,13 +17,13 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_of_configs_and_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    remember_keys(['sk-test-one', 'EMPTY', 'abc'])
+    remember_keys(['sk-test-one', 'EMPTY', 'test'])
     remember_headers({'X-Api-Key': 'header-key', 'Authorization': 'Bearer bearer-key', 'X-Title': 'no secret'})
     monkeypatch.setenv('VENDOR_API_KEY', 'first-of-two, second-of-two')
     monkeypatch.setenv('VENDOR_TOKEN', 'short')
     monkeypatch.setenv('VENDOR_REGION', 'east-of-here')
-    text = 'sk-test-one header-key bearer-key first-of-two second-of-two | EMPTY abc no secret short east-of-here'
-    assert redact(text) == '[key] [key] [key] [key] [key] | EMPTY abc no secret short east-of-here'
+    text = 'sk-test-one header-key bearer-key first-of-two second-of-two | EMPTY args:test no secret short east-of-here'
+    assert redact(text) == '[key] [key] [key] [key] [key] | EMPTY args:test no secret short east-of-here'
 
 
 @pytest.mark.parametrize(

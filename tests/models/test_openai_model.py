@@ -20,7 +20,7 @@ from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from tests.conftest import ModelServer
+from tests.conftest import ModelServer, start_server
 
 ANSWER = 'Answer: A'
 TIMEOUT = 3.0
@@ -239,10 +239,12 @@ def logged() -> Iterator[list[str]]:
     get_logger().removeHandler(handler)
 
 
-def test_errors_are_logged_cut_and_without_keys(canned_server: ModelServer, logged: list[str]) -> None:
-    canned_server.reset('echo@1', 'html@2-')
-    make_model(canned_server, retry=0).answers(prompts(1), 16)
-    make_model(canned_server, retry=0).answers(prompts(1), 16)
+def test_errors_are_logged_cut_and_without_keys(logged: list[str]) -> None:
+    server = start_server('--canned', 'Answer: A', '--key', 'sk-right-key')
+    server.reset('echo@1', 'html@2-')
+    for _ in range(2):
+        make_model(server, key='sk-right-key', retry=0).answers(prompts(1), 16)
+    server.stop()
     echoed, page = logged
     assert 'status 400: cannot read Bearer [key] xxx' in echoed
     assert 'right' not in echoed
