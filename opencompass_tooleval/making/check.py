@@ -156,7 +156,7 @@ def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:
     left = tasks - len(tried.solved)
     solved = {task: 'solved' for task, runs in tried.solved.items() if any(runs)}
     more = f'; {left} that need no tool are left out' if left else ''
-    return share(name, list(tried.solved), solved, f' solved{more}')
+    return share(name, list(tried.solved), solved, 'tasks solved', more)
 
 
 def _try(

@@ -37,14 +37,15 @@ AGREEMENT = 'makers agree'
 
 
 class Threshold(NamedTuple):
-    """The least value of a gate, or the greatest where ``is_most``, and a sentence on why."""
+    """The least value of a gate, or the greatest where ``is_most``, a sentence on why, and the value's unit."""
 
     limit: float
     is_most: bool
     why: str
+    unit: str = '%'
 
     def __str__(self) -> str:
-        return f'{"at most" if self.is_most else "at least"} {self.limit:g}'
+        return f'{"at most" if self.is_most else "at least"} {self.limit:g}{self.unit}'
 
 
 THRESHOLDS = {
@@ -56,15 +57,17 @@ THRESHOLDS = {
     SOLVABLE: Threshold(70, False, 'a task that a strong model never solves may be faulty'),
     NOT_TRIVIAL: Threshold(30, False, 'a task that a weak model always solves tells no models apart'),
     TELLS_APART: Threshold(
-        0, False, 'the whole 95% interval has to lie above 0, else the set does not tell them apart'
+        0, False, 'the whole 95% interval has to lie above 0, else the set does not tell them apart', ' points'
     ),
-    NAMES: Threshold(0, True, 'a query that names a tool or parameter tells the agent what to call'),
-    FACTS: Threshold(0, True, 'a query that holds a fact of the answer tells the agent what to answer'),
-    DUPLICATES: Threshold(0, True, f'queries that are alike (similarity {DUPLICATE:g} or more) count one task twice'),
+    NAMES: Threshold(0, True, 'a query that names a tool or parameter tells the agent what to call', ' tasks'),
+    FACTS: Threshold(0, True, 'a query that holds a fact of the answer tells the agent what to answer', ' tasks'),
+    DUPLICATES: Threshold(
+        0, True, f'queries that are alike (similarity {DUPLICATE:g} or more) count one task twice', ' tasks'
+    ),
     COVERAGE: Threshold(50, False, 'tools that are offered and that no task needs are not measured'),
     AGREEMENT: Threshold(50, False, "gold that only one model's solutions agree in may be that model's habit"),
 }
-"""Gate -> threshold. All but ``duplicates``, ``names`` and ``facts``, which count tasks, are in percent or points."""
+"""Gate -> threshold."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class Gate:
         """The threshold in words; ``''`` for a number that is only shown."""
         if self.status == SHOWN:
             return ''
-        return f'above {THRESHOLDS[self.name].limit:g}' if self.name == TELLS_APART else str(THRESHOLDS[self.name])
+        shown = str(THRESHOLDS[self.name])
+        return shown.replace('at least', 'above') if self.name == TELLS_APART else shown
 
     def to_row(self) -> dict[str, Any]:
         """Returns its JSON values; ``passed`` is None for a gate that did not run and a number without threshold."""
@@ -102,24 +106,30 @@ class Gate:
 
 def measured(name: str, value: float, shown: str, faults: Mapping[str, str] | None = None) -> Gate:
     """Compares a value with its threshold; that of :data:`TELLS_APART` has to be above it."""
-    limit, is_most, why = THRESHOLDS[name]
+    limit, is_most, why, _ = THRESHOLDS[name]
     is_met = value <= limit if is_most else value > limit if name == TELLS_APART else value >= limit
     return Gate(name, PASSED if is_met else FAILED, shown, why, value, faults)
 
 
-def share(name: str, ids: Sequence[str], faults: Mapping[str, str], more: str = '') -> Gate:
+def share_text(count: int, size: int, what: str) -> str:
+    """Returns a share in words: ``15 of 40 tasks (37.5%)``."""
+    return f'{count} of {size} {what} ({100 * count / size:.3g}%)'
+
+
+def share(name: str, ids: Sequence[str], faults: Mapping[str, str], what: str = 'tasks', more: str = '') -> Gate:
     """Measures the share of tasks, in percent, without a fault; where it has to be small, that with one.
 
     Args:
         name: The gate.
         ids: The tasks that it is about; without any it could not run.
         faults: Task -> what is wrong with it.
+        what: What is counted.
         more: Words on the value.
     """
     if not ids:
         return not_run(name, 'no task is of a kind that this gate is about')
     count = len(faults) if THRESHOLDS[name].is_most else len(ids) - len(faults)
-    return measured(name, 100 * count / len(ids), f'{count} of {len(ids)} tasks{more}', faults)
+    return measured(name, 100 * count / len(ids), share_text(count, len(ids), what) + more, faults)
 
 
 def not_run(name: str, why: str) -> Gate:
@@ -198,8 +208,11 @@ def _coverage(tasks: Sequence[MadeTask]) -> Iterator[Gate]:
     offered = {tool.name for made in tasks for tool in made.task.tools}
     needed = [{call.name for alternatives in made.goal.calls for call in alternatives[:1]} for made in tasks]
     called = set().union(*needed) & offered
-    shown = f'{len(called)} of {len(offered)} tools'
-    yield measured(COVERAGE, 100 * len(called) / len(offered), shown) if offered else not_run(COVERAGE, 'no tools')
+    if offered:
+        shown = share_text(len(called), len(offered), 'tools')
+        yield measured(COVERAGE, 100 * len(called) / len(offered), shown)
+    else:
+        yield not_run(COVERAGE, 'no tools')
     pairs = {pair for names in needed for pair in combinations(sorted(names), 2)}
     possible = len(offered) * (len(offered) - 1) // 2
     yield Gate('pairs of tools', SHOWN, f'{len(pairs)} of {possible} pairs', 'pairs that some task needs together')

@@ -61,18 +61,18 @@ def test_a_sound_set_passes_and_says_what_did_not_run(tmp_path: Path, capsys: py
     assert by_status(gates, 'passed') == {*SCRIPTED, *OF_TASKS}
     assert by_status(gates, 'NOT RUN') == set(OF_MODELS)
     assert {gates[name]['passed'] for name in OF_MODELS} == {None}
-    assert gates['strong minus weak']['threshold'] == 'above 0'
+    assert gates['strong minus weak']['threshold'] == 'above 0 points'
     assert gates['solvable']['why'] == 'it needs a model: --model CONFIG'
     assert gates['not trivial']['why'] == 'it needs a model: --weak CONFIG'
     assert {
         name: gates[name]['shown'] for name in ('valid calls', 'reproduced gold', 'tools needed', 'makers agree')
     } == {
-        'valid calls': '8 of 8 tasks',
-        'reproduced gold': '8 of 8 tasks',
-        'tools needed': '2 of 3 tools',
-        'makers agree': '8 of 8 tasks',
+        'valid calls': '8 of 8 tasks (100%)',
+        'reproduced gold': '8 of 8 tasks (100%)',
+        'tools needed': '2 of 3 tools (66.7%)',
+        'makers agree': '8 of 8 tasks (100%)',
     }
-    assert gates['empty agent']['shown'] == '0 of 6 tasks solved; 2 that need no tool are left out'
+    assert gates['empty agent']['shown'] == '0 of 6 tasks solved (0%); 2 that need no tool are left out'
     assert gates['calls per task']['shown'] == 'mean 1.0, median 1, 95% up to 2'
     assert gates['pairs of tools']['shown'] == '0 of 3 pairs' and gates['reviewed']['shown'] == '0 of 8 tasks'
     printed = ' '.join(capsys.readouterr().out.split())
@@ -94,7 +94,7 @@ def test_models_that_solve_a_part(tmp_path: Path) -> None:
     few = notes_set(tmp_path / 'few', executed_tasks()[:2])
     status, gates = checked(few, config(tmp_path, 'other', solves=['t0']), strong, trials=2)
     assert (status, by_status(gates, 'FAILED')) == (1, {'solvable', 'not trivial', 'strong minus weak'})
-    assert gates['solvable']['shown'] == '1 of 2 tasks' and gates['not trivial']['shown'] == '0 of 2 tasks'
+    assert gates['solvable']['shown'] == '1 of 2 tasks (50%)' and gates['not trivial']['shown'] == '0 of 2 tasks (0%)'
 
 
 def test_a_run_without_an_answer_leaves_its_gates_open_and_is_asked_again(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_task_that_a_model_solves_from_memory(tmp_path: Path) -> None:
     status, gates = checked(made, config(tmp_path, 'strong', knows='Ask Marta'), trials=1)
     assert (status, by_status(gates, 'FAILED')) == (1, {'agent without tools'})
     assert gates['agent without tools']['faults'] == {'t1': 'solved'}
-    assert gates['agent without tools']['shown'] == '1 of 2 tasks solved; 1 that need no tool are left out'
+    assert gates['agent without tools']['shown'] == '1 of 2 tasks solved (50%); 1 that need no tool are left out'
 
 
 def test_effects_that_the_gold_does_not_leave(tmp_path: Path) -> None:
