@@ -17,7 +17,10 @@ _ANSWER = 2_000
 
 
 def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple[str, str]]:
-    """Yields the file of a result. A sample passes if it has the best value of each main metric."""
+    """Yields the file of a result. A sample passes if it has the best value of each main metric.
+
+    One without an answer, through no fault of the model, is an error and no failure.
+    """
     scored = evaluation.scored
     cases = [_case(evaluation, sample) for sample in evaluation.samples]
     suite = Suite(_name(scored.folder, scored.dataset), cases, list(_properties(evaluation)))
@@ -25,9 +28,9 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
 
 
 def failed(missing: Missing) -> Iterator[tuple[str, str]]:
-    """Yields the file of a model and a data set without a result: one failed case, with the reason."""
+    """Yields the file of a model and a data set without a result: one error, with the reason."""
     suite = _name(missing.model, missing.dataset)
-    case = Case('result', suite, False, published(bounded_text(f'no result: {missing.why}')))
+    case = Case('result', suite, False, published(bounded_text(f'no result: {missing.why}')), is_error=True)
     yield f'{missing.model}/{missing.dataset}.xml', junit_xml([Suite(suite, [case])])
 
 
@@ -55,4 +58,5 @@ def _case(evaluation: Evaluation, sample: Sample) -> Case:
         published(f'{sample.reason}: {words.sentence or words.name}'),
         published(text),
         seconds or 0.0,
+        bool(sample.error),
     )

@@ -55,12 +55,14 @@ def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
         if _is_agent(part := entry.part('breakdown'))
     ]
     rows = [
-        (title_of(entry.dataset), entry.model, *(_numbers(part, name) for name in _SPENT), _left_out(part))
-        for entry, part in of_agents
+        (title_of(entry.dataset), entry.model, *(_numbers(_runs(entry), name) for name in _SPENT), _left_out(entry))
+        for entry, _ in of_agents
     ]
     if rows:
         columns = ('data set', 'model', *_SPENT.values(), 'observations left out')
-        yield Table(f'spent-{family}', 'Usage per task: mean (95th percentile)', columns, tuple(rows))
+        yield Table(
+            f'spent-{family}', 'Usage per task: mean (95th percentile, of a single trial)', columns, tuple(rows)
+        )
     repaired = [row for entry, part in of_agents for row in _repaired(entry, part.get('repaired'))]
     if repaired:
         columns = ('data set', 'model', 'metric', 'official', 'repaired')
@@ -224,16 +226,17 @@ def _bar(step: int, width: int) -> int:
     return max(0, step - 1) // width
 
 
-def _numbers(breakdown: Mapping[str, Any], name: str) -> str:
-    """Formats ``4.2 (9)``; '' if unknown."""
-    numbers = breakdown.get(name)
-    if not isinstance(numbers, dict) or not isinstance(numbers.get('mean'), (int, float)):
+def _numbers(runs: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Formats ``4.2 (9)``; '' if unknown. Several trials have the mean of their means, and no percentile of all."""
+    parts = [part for run in runs if isinstance(part := run.get(name), dict)]
+    means = [mean for part in parts if isinstance(mean := part.get('mean'), (int, float))]
+    if not means:
         return ''
-    high = numbers.get('p95')
-    return shown(numbers['mean'], 1) + (f' ({high:.6g})' if isinstance(high, (int, float)) else '')
+    high = parts[0].get('p95') if len(runs) == 1 else None
+    return shown(math.fsum(means) / len(means), 1) + (f' ({high:.6g})' if isinstance(high, (int, float)) else '')
 
 
-def _left_out(breakdown: Mapping[str, Any]) -> str:
-    omitted = breakdown.get('omitted_observations')
-    count = omitted.get('observations') if isinstance(omitted, dict) else None
-    return f'{count:g}' if isinstance(count, (int, float)) else ''
+def _left_out(entry: Scored) -> str:
+    """Formats the number of omitted observations in all trials; '' if unknown."""
+    counts = _counts(*(run.get('omitted_observations') for run in _runs(entry)))
+    return str(counts['observations']) if 'observations' in counts else ''

@@ -22,6 +22,7 @@ from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
 
 INFRA_SHARE = 0.005
+INFRA_NOTE = 'failed because of the infrastructure'
 """Share of failures above which they are reported, as in the summarizer."""
 
 FEW = 100
@@ -113,7 +114,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield from _of_size(entry)
     count = samples.get('all')
     if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
-        yield f'{samples["infra"]} of {count} samples failed because of the infrastructure; they count as wrong'
+        yield f'{samples["infra"]} of {count} samples {INFRA_NOTE}; they count as wrong'
 
 
 def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:
@@ -160,7 +161,7 @@ def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
         return
     reviewed = provenance.get('reviewed')
     if isinstance(reviewed, (int, float)) and reviewed < 1:
-        yield f'no person has looked at {1 - reviewed:.0%} of the tasks'
+        yield f'{1 - reviewed:.0%} of the tasks were not reviewed by a person'
     if provenance.get('simulated_by'):
         yield f'responses are simulated by {provenance["simulated_by"]}'
 

@@ -152,7 +152,8 @@ def _makers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
             reviewed[dataset] = provenance['reviewed']
     for dataset, share in reviewed.items():
         if share < 1:
-            yield f'NOTE {dataset}: no person has looked at {1 - share:.0%} of the tasks; see tooleval make review'
+            left = f'{1 - share:.0%} of the tasks were not reviewed by a person'
+            yield f'NOTE {dataset}: {left}; see tooleval make review'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):

@@ -27,6 +27,7 @@ class Case:
         message: One line on the outcome; of a passed case it is not shown.
         text: More lines: the text of a failure, else the output of the case.
         seconds: Its duration.
+        is_error: True if a case that did not pass is an error: something else failed than what is tested.
     """
 
     name: str
@@ -35,6 +36,14 @@ class Case:
     message: str = ''
     text: str = ''
     seconds: float = 0.0
+    is_error: bool = False
+
+    @property
+    def tag(self) -> str:
+        """The element of its outcome; ``''`` if it passed."""
+        if self.passed is None:
+            return 'skipped'
+        return '' if self.passed else 'error' if self.is_error else 'failure'
 
 
 @dataclass(frozen=True)
@@ -77,8 +86,9 @@ def junit_xml(suites: Sequence[Suite]) -> str:
 
 
 def _counts(cases: Sequence[Case]) -> dict[str, str]:
-    outcomes = [case.passed for case in cases]
-    counts = {'tests': len(cases), 'failures': outcomes.count(False), 'errors': 0, 'skipped': outcomes.count(None)}
+    tags = [case.tag for case in cases]
+    counts = {'tests': len(cases), 'failures': tags.count('failure'), 'errors': tags.count('error')}
+    counts['skipped'] = tags.count('skipped')
     seconds = math.fsum(case.seconds for case in cases)
     return {**{name: str(count) for name, count in counts.items()}, 'time': f'{seconds:.3f}'}
 
@@ -88,14 +98,10 @@ def _add(suite: ElementTree.Element, case: Case) -> None:
         raise ValueError(f'{case.name[:80]!r} took {case.seconds} seconds')
     names = {'classname': _attribute(case.group), 'name': _attribute(case.name)}
     element = ElementTree.SubElement(suite, 'testcase', {**names, 'time': f'{case.seconds:.3f}'})
-    outcome = None
-    if not case.passed:
-        tag = 'skipped' if case.passed is None else 'failure'
-        outcome = ElementTree.SubElement(element, tag, message=_attribute(case.message))
+    if case.tag:
+        outcome = ElementTree.SubElement(element, case.tag, message=_attribute(case.message))
     if case.text:
-        place = (
-            outcome if case.passed is False and outcome is not None else ElementTree.SubElement(element, 'system-out')
-        )
+        place = outcome if case.tag in ('failure', 'error') else ElementTree.SubElement(element, 'system-out')
         place.text = _cut(case.text, _MOST_OF_TEXT)
 
 

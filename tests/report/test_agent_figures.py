@@ -116,6 +116,10 @@ def test_what_a_task_takes() -> None:
     assert table.columns[2:] == ('steps', 'calls', 'prompt tokens', 'answer tokens', 'seconds', 'observations left out')
     assert [row[1:] for row in table.rows] == [('m', '2.2 (4)', '2.0 (3)', '1000.0 (2500)', '', '', '3')]
     assert not list(agent_tables('agents', [scored('o', None)]))
+    more = {**COUNTS, 'calls': {'total': 40, 'mean': 10, 'p50': 9, 'p95': 20}}
+    (several,) = agent_tables('agents', [scored('m', [COUNTS, more])])
+    assert several.rows[0][2:5] == ('2.2', '6.0', '1000.0'), 'no percentile: that of all trials is not known'
+    assert several.rows[0][-1] == '6'
 
 
 def test_scores_with_repaired_gold_stand_beside_the_official_ones() -> None:
