@@ -70,8 +70,8 @@ def read_finish(arguments: Any, name: str = FINISH.name, written: str | None = N
     Text is read as JSON with control characters. Other text is searched for ``"return_type": "`` and
     ``"final_answer": "``, so that an answer with bare quotes, or one that is truncated, counts. An empty answer counts
     too. Without ``return_type``, with another value of it, or with ``give_answer`` without an answer, the call is no
-    end. JSON that is no object stops the published run, and so does a name that only ends in ``Finish``: both end it
-    here without an answer.
+    end. JSON that is no object stops the published run, and so does a called name that is only an ending of
+    ``Finish``, such as ``ish``: both end it here without an answer.
 
     Args:
         arguments: Arguments of the call.
