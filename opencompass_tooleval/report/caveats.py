@@ -22,8 +22,9 @@ from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
 
 INFRA_SHARE = 0.005
+"""Share of samples without an answer, above which tables and the report mention them."""
 INFRA_NOTE = 'failed because of the infrastructure'
-"""Share of failures above which they are reported, as in the summarizer."""
+"""Words of that note."""
 
 FEW = 100
 """Fewer records than this are taken for a part of the data if its published size is unknown."""

@@ -32,6 +32,7 @@ from opencompass_tooleval.core.tables import (
 )
 from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.report.caveats import INFRA_SHARE
 from opencompass_tooleval.summarizers.last_screen import (
     NONE,
     PART,
@@ -47,7 +48,6 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
 
-INFRA_SHARE_TO_TELL = 0.005
 UNANSWERED_SHARE_TO_TELL = 0.1
 _REASONS_SHOWN = 6
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
@@ -391,7 +391,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if encoder and language and not is_official(encoder, language):
                 foreign[encoder] += 1
             samples = result.get('samples', {})
-            if samples.get('infra', 0) > INFRA_SHARE_TO_TELL * samples.get('all', 0):
+            if samples.get('infra', 0) > INFRA_SHARE * samples.get('all', 0):
                 yield (
                     f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
                     'through no fault of the model; they count as wrong'
