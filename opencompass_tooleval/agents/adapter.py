@@ -18,12 +18,11 @@ from opencompass_tooleval.agents.instructed import load_instructed
 from opencompass_tooleval.agents.loops import Loop, make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
-from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
+from opencompass_tooleval.agents.scoring import AgentScore, score_predictions
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.messages import Message, messages_text
@@ -194,12 +193,6 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
         return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **settings_of(self._scores)}
-
-    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """Aggregates samples; without any answer, waste is 0, since OpenCompass's table needs a number."""
-        total = super().total(scores)
-        nothing = {metric: 0.0 for metric in WASTE if total.metrics.get(metric, 0) is None}
-        return replace(total, metrics={**total.metrics, **nothing})
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """Returns :func:`~opencompass_tooleval.agents.breakdown.breakdown` of the scores."""

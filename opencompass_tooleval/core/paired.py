@@ -55,6 +55,12 @@ def unanswered_records(result: Result) -> set[str]:
     return {str(row['id']) for row in details_of(result) if str(row.get('reason')).startswith(INFRA)}
 
 
+def has_no_answer(result: Result) -> bool:
+    """Returns whether an infrastructure failure left every sample without an answer."""
+    details = details_of(result)
+    return bool(details) and all(str(row.get('reason')).startswith(INFRA) for row in details)
+
+
 RecordValues = dict[str, tuple[float, float]]
 """Record id -> mean of its values, and its weight: the number of values."""
 

@@ -214,7 +214,7 @@ class ToolEvalEvaluator(BaseEvaluator):
             values = [value for total in totals if (value := total.metrics[metric]) is not None]
             result[metric] = sum(values) / len(values) if values else None
             if not values:
-                get_logger().warning(f'{metric}: no sample has this format; it is not measured')
+                get_logger().warning(f'{metric}: no sample has a value; it is not measured')
         result['standard_errors'] = self.total([score for run in runs for score in run.scores]).standard_errors
         if len(totals) > 1:
             result['runs'] = [total.metrics for total in totals]
@@ -262,13 +262,14 @@ class ToolEvalEvaluator(BaseEvaluator):
 
 
 def _same_answers(columns: Mapping[str, Any]) -> int:
-    """Counts the records with the same answer in all trials."""
+    """Counts the records with the same answer in all trials, and an answer in each."""
     answers: dict[str, set[str]] = {}
     texts = columns['predictions']
     calls = [calls_text(read_calls(row)) for row in columns['calls']] if 'calls' in columns else [''] * len(texts)
     for record_id, *answer in zip(columns['record_id'], texts, calls, strict=True):
         answers.setdefault(record_id, set()).add(repr(answer))  # each answer has new ids of calls
-    return sum(len(distinct) == 1 for distinct in answers.values())
+    lacking = {record_id for record_id, infra in zip(columns['record_id'], columns['infra'], strict=True) if infra}
+    return sum(len(distinct) == 1 for record_id, distinct in answers.items() if record_id not in lacking)
 
 
 class ToolEvalCallsEvaluator(ToolEvalEvaluator):

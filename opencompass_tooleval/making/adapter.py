@@ -16,7 +16,6 @@ from opencompass_tooleval.agents import VERSION as AGENTS_VERSION
 from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator, task_rows
 from opencompass_tooleval.agents.breakdown import settings_of
 from opencompass_tooleval.agents.task import parse_task
-from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
@@ -25,7 +24,7 @@ from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_data
 from opencompass_tooleval.making import VERSION
 from opencompass_tooleval.making.made_set import MadeSet, load_set
 from opencompass_tooleval.making.made_task import TASKS_FILE
-from opencompass_tooleval.making.metrics import FORBIDDEN_RATE, NAMES, MadeRow
+from opencompass_tooleval.making.metrics import NAMES, MadeRow
 from opencompass_tooleval.making.scoring import MadeScore, check_order, kinds_of, score_made_predictions
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
@@ -116,13 +115,6 @@ class ToolEvalMadeEvaluator(ToolEvalAgentEvaluator):
             **({'model_made_it': True} if is_maker else {}),
             **settings_of(self._scores),
         }
-
-    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """Aggregates samples; where no task forbids a tool, none is called that is forbidden."""
-        total = super().total(scores)
-        if total.metrics[FORBIDDEN_RATE] is None:
-            total.metrics[FORBIDDEN_RATE] = 0.0
-        return total
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """Adds the tasks by kind to what :class:`ToolEvalAgentEvaluator` says."""

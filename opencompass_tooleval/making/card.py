@@ -41,7 +41,7 @@ A model that made a set may score higher on it than others do. Compare such a mo
 
 {tasks}
 
-{single} of {count} tasks have one possible path; only they are in step files.
+{single} of {count} tasks are in step files: those of kind ordinary or siblings with one possible path.
 
 ## Left out
 

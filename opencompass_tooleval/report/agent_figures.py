@@ -61,7 +61,10 @@ def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
     if rows:
         columns = ('data set', 'model', *_SPENT.values(), 'observations left out')
         yield Table(
-            f'spent-{family}', 'Usage per task: mean (95th percentile, of a single trial)', columns, tuple(rows)
+            f'spent-{family}',
+            'Usage per answered task: mean (95th percentile, of a single trial)',
+            columns,
+            tuple(rows),
         )
     repaired = [row for entry, part in of_agents for row in _repaired(entry, part.get('repaired'))]
     if repaired:

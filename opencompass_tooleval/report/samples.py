@@ -48,7 +48,7 @@ _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'omitted_observations', 'm
 """Members of a detail about a trajectory, which the trajectory shows anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
-_WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
+_WHOLE = ('overall', 'solved', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that summarize a sample, the best first; ``error_free_rate`` is no rate of errors."""
 
 Message = tuple[str, str]

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.drop_test import ALPHA, drop_p_value, effect_of, 
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Score
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.paired import Result, metrics_of, unanswered_records
+from opencompass_tooleval.core.paired import Result, has_no_answer, metrics_of, unanswered_records
 from opencompass_tooleval.core.paired_trials import estimate_names
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.work_dir.comparing import Comparer, Results, Row, Side, compare
@@ -181,8 +181,8 @@ def decide(
     A score dropped if its 95% interval, which is that of :func:`~opencompass_tooleval.work_dir.comparing.compare`,
     lies below ``-max_drop`` as a whole, and its p-value, adjusted by Holm's method for all scores of the gate, is at
     most :data:`~opencompass_tooleval.core.drop_test.ALPHA`. With metrics where less is better it is the same of a rise.
-    Records without an answer, through no fault of the model, count as wrong. A drop whose p-value is larger without
-    them is refused instead: it says nothing of the model.
+    Records that lack an answer, through no fault of the model, count as wrong. Where they decide, the score is
+    refused: it dropped, and the p-value over the other records is larger than that level, or the other way round.
 
     Args:
         new: The run.
@@ -209,10 +209,8 @@ def decide(
     answered = holm([one.p_value(rules.max_drop, bool(one.unanswered_count)) for one in paired])
     for one, p_value, of_answered in zip(paired, p_values, answered, strict=True):
         verdict = _verdict(one, p_value, rules)
-        if verdict.outcome == DROPPED and of_answered > ALPHA:
-            why = (
-                f'{one.unanswered_count} records have no answer, and the others are no proof of a drop; tooleval retry'
-            )
+        if one.unanswered_count and (verdict.outcome == DROPPED) != (of_answered <= ALPHA):
+            why = f'{one.unanswered_count} records lack an answer and decide the verdict; run tooleval retry'
             gate.refusals.append(Refusal(one.model, one.row.name, UNANSWERED, f'{one.row.metric}: {why}'))
         else:
             gate.verdicts.append(verdict)
@@ -254,9 +252,15 @@ def _compare(
         return metric in main_of.get(name, ())
 
     def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
-        failed = [name for name, result in (('baseline', first), ('run', second)) if result is None]
-        reasons = [refuse(dataset, FAILED, f'the result of the {name} is an error') for name in failed]
-        if first is not None and second is not None:
+        reasons = []
+        for name, result in (('baseline', first), ('run', second)):
+            if result is None:
+                reasons.append(refuse(dataset, FAILED, f'the result of the {name} is an error'))
+            elif has_no_answer(result):
+                reasons.append(
+                    refuse(dataset, UNANSWERED, f'no sample of the {name} has an answer; run tooleval retry')
+                )
+        if first is not None and second is not None and not reasons:  # without answers, the settings are not known
             reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
             scores, run_scores = ([*metrics_of(one), *estimate_names(one)] for one in (first, second))
             main_of[dataset] = main_metrics(metrics_of(first))

@@ -196,12 +196,26 @@ def test_missing_answers_are_no_drop_of_the_model(tooleval: Command, place: Plac
     old = run('old', 100, 0)
     done = tooleval('gate', run('down', 80, 20), '--baseline', old)
     assert done.code == 2 and done.out.splitlines()[-1].startswith('not comparable: 0 of 0 scores dropped')
-    assert f'NOT COMPARABLE {DATASET}, m: unanswered: accuracy: 20 records have no answer' in done.out
+    assert (
+        f'NOT COMPARABLE {DATASET}, m: unanswered: accuracy: 20 records lack an answer and decide the verdict'
+        in done.out
+    )
     assert tooleval('gate', run('worse', 60, 20), '--baseline', old).code == 1, 'the others dropped too'
     assert tooleval('gate', run('down', 80, 0), '--baseline', old).code == 1, 'wrong answers are answers'
     assert tooleval('gate', run('lost', 0, 99), '--baseline', old).code == 2, 'one answer is no proof'
     before = run('before', 80, 20)
     assert tooleval('gate', run('now', 60, 20), '--baseline', before).code == 1
+    hidden = tooleval('gate', place('hidden', scored(80)), '--baseline', run('half', 50, 50))
+    assert hidden.code == 0, 'all that had an answer hold'
+    lower = scored(60)
+    for detail, is_right in zip(lower['details'], [0] * 30 + [1] * 70, strict=True):
+        detail['values'] = {'accuracy': float(is_right)}
+    half = run('half', 50, 50)
+    assert tooleval('gate', place('lower', {**lower, 'accuracy': 70.0}), '--baseline', half).code == 2, (
+        'a gain hides it'
+    )
+    silent = tooleval('gate', run('silent', 0, 100), '--baseline', old)
+    assert silent.code == 2 and 'unanswered: no sample of the run has an answer' in silent.out
 
 
 def test_an_estimate_that_the_run_lacks_is_named(tooleval: Command, place: Place) -> None:

@@ -170,7 +170,7 @@ def test_a_page_of_agents(tmp_path: Path) -> None:
     out = write_report([tmp_path / 'run'], tmp_path / 'out', ('svg',)).parent
     (page,) = (page for page in out.glob('*.html') if 'Sources of observations' in page.read_text('utf-8'))
     text = Tags(page).text
-    assert 'not comparable, since bank differs: a (one); b (two).' in text and 'Usage per task' in text
+    assert 'not comparable, since bank differs: a (one); b (two).' in text and 'Usage per answered task' in text
     assert 'How tasks end, by step' in text and (out / 'files' / f'ends-{DATASET}-0.svg').is_file()
     (table,) = (out / 'files').glob('spent-*.csv')
     assert [row['steps'] for row in csv.DictReader(table.open(encoding='utf-8'))] == ['5.7 (6)'] * 2
