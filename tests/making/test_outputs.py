@@ -343,7 +343,7 @@ def test_card_counts_what_is_there(made: MadeSet) -> None:
         '| EN | 8 |',
         '| 2 | 3 |',
         '| Weather.forecast | 3 |',
-        '6 of 9 tasks have one possible path',
+        '6 of 9 tasks are in step files',
         '| query | query:leak | 2 |',
         '- `teval/EN/plan_json_v2.json`: 5 rows',
         '0 tasks have calls that are in no file of next steps',
