@@ -279,7 +279,8 @@ class DialogueRunner:
         for worker in workers:
             worker.start()
         for worker in workers:
-            worker.join()
+            while worker.is_alive():
+                worker.join(1)  # an interrupt just before an endless wait would be seen at its end only
         if faults:
             raise faults[0]
 
