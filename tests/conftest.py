@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def keys_of_one_test() -> Iterator[None]:
-    """Forgets the keys that a test used: ``wrong`` would be removed from the texts of all later tests."""
+    """Forgets the keys that a test used: they would be removed from the texts of all later tests."""
     before = set(redaction._keys)
     yield
     redaction._keys.clear()

@@ -7,8 +7,9 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from opencompass_tooleval.core.intervals import FEWEST
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.paired import FEWEST, Result, details_of
+from opencompass_tooleval.core.paired import Result, details_of
 
 DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
     'data', 'VERSION', 'bank', 'judge', 'prompts', 'settings', 'samples'

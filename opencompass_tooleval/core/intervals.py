@@ -19,6 +19,8 @@ from opencompass_tooleval.core.aggregate import standard_error
 RESAMPLES = 10_000
 SEED = 0
 LEVEL = 0.95
+FEWEST = 2
+"""Minimum number of records for an interval."""
 
 Score = tuple[str, str]
 """A data set, or a table, and its metric."""
@@ -85,9 +87,9 @@ class Pairs:
         return first, second
 
     def without(self, records: Collection[str]) -> Pairs | None:
-        """Returns the pairs of all other records; None if fewer than two are left."""
+        """Returns the pairs of all other records; None if fewer than :data:`FEWEST` are left."""
         kept = [i for i, record in enumerate(self.ids) if record not in records]
-        if len(kept) < 2:
+        if len(kept) < FEWEST:
             return None
         a, b, weights_a, weights_b = (
             tuple(part[i] for i in kept) for part in (self.a, self.b, self.weights_a, self.weights_b)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.intervals import Pairs
+from opencompass_tooleval.core.intervals import FEWEST, Pairs
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.runs import with_runs
 
@@ -16,9 +16,6 @@ Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
 
 _NOISE = 1e-9
 """Values closer than this are the same: far below what one record can gain."""
-
-FEWEST = 2
-"""Minimum number of records for an interval."""
 
 
 def metrics_of(result: Result) -> list[str]:
@@ -52,13 +49,17 @@ _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
 
 def unanswered_records(result: Result) -> set[str]:
     """Returns the records that an infrastructure failure left without an answer, in at least one trial."""
-    return {str(row['id']) for row in details_of(result) if str(row.get('reason')).startswith(INFRA)}
+    return {str(row['id']) for row in details_of(result) if _lacks_answer(row)}
 
 
 def has_no_answer(result: Result) -> bool:
     """Returns whether an infrastructure failure left every sample without an answer."""
     details = details_of(result)
-    return bool(details) and all(str(row.get('reason')).startswith(INFRA) for row in details)
+    return bool(details) and all(map(_lacks_answer, details))
+
+
+def _lacks_answer(detail: Mapping[str, Any]) -> bool:
+    return str(detail.get('reason')).startswith(INFRA)
 
 
 RecordValues = dict[str, tuple[float, float]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from opencompass_tooleval.core.intervals import Pairs
-from opencompass_tooleval.core.paired import FEWEST, Result, details_of, over_shared
-from opencompass_tooleval.core.trials import TrialsOfResult, chances, rights_by_record, trials_of_result
+from opencompass_tooleval.core.intervals import FEWEST, Pairs
+from opencompass_tooleval.core.paired import Result, details_of, over_shared
+from opencompass_tooleval.core.trials import Estimate, TrialsOfResult, chances, rights_by_record, trials_of_result
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,20 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
     if sides[0] is None or sides[1] is None:
         return
     samples = [[(str(row['id']), row['values']) for row in details_of(result)] for result in (first, second)]
-    for name, estimates in sides[0].estimates.items():
-        other = sides[1].estimates.get(name, {})
-        if len(estimates) < 2 or len(other) < 2 or sides[0].rule.success != sides[1].rule.success:
+    if sides[0].rule.success != sides[1].rule.success:
+        return
+    for name in sides[0].estimates:
+        estimates, other = (_told(side, name) for side in sides if side)
+        kinds = [kind for kind in estimates if kind in other]
+        if not kinds:
             continue
         rights = [rights_by_record(rows, name, side.rule) for rows, side in zip(samples, sides, strict=True) if side]
-        for kind in estimates:
-            if kind in other and _is_told(name, kind, sides[0]):
-                pairs = _pairs(chances(rights[0], kind), chances(rights[1], kind))
-                a, b = estimates[kind], other[kind]
-                if a.value is not None and b.value is not None:
-                    values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
-                    yield PairedEstimate(f'{name} {kind}', values, errors, pairs)
+        for kind in kinds:
+            pairs = _pairs(chances(rights[0], kind), chances(rights[1], kind))
+            a, b = estimates[kind], other[kind]
+            if a.value is not None and b.value is not None:
+                values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
+                yield PairedEstimate(f'{name} {kind}', values, errors, pairs)
 
 
 def estimate_names(result: Result) -> list[str]:
@@ -61,16 +63,21 @@ def estimate_names(result: Result) -> list[str]:
         return []
     return [
         f'{name} {kind}'
-        for name, estimates in side.estimates.items()
-        for kind, estimate in estimates.items()
-        if len(estimates) > 1 and estimate.value is not None and _is_told(name, kind, side)
+        for name in side.estimates
+        for kind, estimate in _told(side, name).items()
+        if estimate.value is not None
     ]
 
 
-def _is_told(name: str, kind: str, side: TrialsOfResult) -> bool:
-    """Tests if an estimate differs from the score by more than its name."""
-    is_first = kind.endswith(('@1', '^1'))
-    return kind.startswith('pass') and (not is_first or (name not in side.rule.metrics and kind == 'pass@1'))
+def _told(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
+    """Returns the estimates of a metric that differ from its score by more than their name; none of a graded metric."""
+    estimates = side.estimates.get(name, {})
+    first = () if name in side.rule.metrics else ('pass@1',)
+    return {
+        kind: estimate
+        for kind, estimate in estimates.items()
+        if len(estimates) > 1 and kind.startswith('pass') and (kind in first or not kind.endswith(('@1', '^1')))
+    }
 
 
 def _pairs(before: Mapping[str, float], after: Mapping[str, float]) -> Pairs | None:

@@ -16,7 +16,7 @@ from opencompass_tooleval.core.tables import errors_of
 from opencompass_tooleval.exports.evaluation import Evaluation
 from opencompass_tooleval.exports.published import published
 from opencompass_tooleval.exports.settings import ExportSettings, find_place
-from opencompass_tooleval.report.caveats import INFRA_NOTE, caveats_of
+from opencompass_tooleval.report.caveats import caveats_of, many_failed
 from opencompass_tooleval.report.figure import shown
 
 FOLDER = '.eval_results'
@@ -58,16 +58,16 @@ def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dic
 def _notes(evaluation: Evaluation, metric: str) -> str:
     """Says what the number is: metric, error, samples, trials, failures, judge, and what it does not compare with."""
     scored, words, judge = evaluation.scored, words_of_metric(metric), evaluation.judge_of(metric)
-    error, infra = errors_of(scored.result).get(metric), scored.part('samples').get('infra')
-    caveats = list(caveats_of(scored))
+    error, samples = errors_of(scored.result).get(metric), scored.part('samples')
+    infra = 0 if many_failed(samples) else samples.get('infra')  # many are among the caveats
     parts = [
         f'{words.name} ({metric}), 0-100{", lower is better" if lower_is_better(metric) else ""}',
         f'standard error {shown(error)}' if error is not None else '',
         f'{records_of(scored.result)} records' if records_of(scored.result) is not None else '',
         f'mean of {evaluation.trials} trials' if evaluation.trials > 1 else '',
-        f'{infra} samples without an answer count as wrong' if infra and INFRA_NOTE not in ' '.join(caveats) else '',
+        f'{infra} samples without an answer count as wrong' if infra else '',
         f'judge {judge["judge"]}' if judge else '',
-        *caveats,
+        *caveats_of(scored),
         f'opencompass-tooleval {scored.part("provenance").get("opencompass_tooleval") or ""}'.strip(),
     ]
     return '; '.join(filter(None, parts))[:_NOTES]

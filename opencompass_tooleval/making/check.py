@@ -17,9 +17,8 @@ from opencompass_tooleval.agents.task import Task, example_arguments
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.intervals import Pairs, intervals_of
+from opencompass_tooleval.core.intervals import FEWEST, Pairs, intervals_of
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.paired import FEWEST
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.judging.judge import settings_hash

@@ -95,8 +95,8 @@ class Gate:
         """The threshold in words; ``''`` for a number that is only shown."""
         if self.status == SHOWN:
             return ''
-        shown = str(THRESHOLDS[self.name])
-        return shown.replace('at least', 'above') if self.name == TELLS_APART else shown
+        threshold = THRESHOLDS[self.name]
+        return f'above {threshold.limit:g}{threshold.unit}' if self.name == TELLS_APART else str(threshold)
 
     def to_row(self) -> dict[str, Any]:
         """Returns its JSON values; ``passed`` is None for a gate that did not run and a number without threshold."""

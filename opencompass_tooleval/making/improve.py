@@ -15,9 +15,9 @@ from typing import Any
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.scoring import OF_CALLS
-from opencompass_tooleval.core.intervals import LEVEL, intervals_of
+from opencompass_tooleval.core.intervals import FEWEST, LEVEL, intervals_of
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.paired import FEWEST, RecordValues, pair_up
+from opencompass_tooleval.core.paired import RecordValues, pair_up
 from opencompass_tooleval.instructions.generation import generate
 from opencompass_tooleval.instructions.prompts import PAPER
 from opencompass_tooleval.instructions.tokens import TokenStats, ToolTokens

@@ -21,10 +21,7 @@ from opencompass_tooleval.report.figure import short_name
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
 
-INFRA_SHARE = 0.005
-"""Share of samples without an answer, above which tables and the report mention them."""
-INFRA_NOTE = 'failed because of the infrastructure'
-"""Words of that note."""
+_INFRA_SHARE = 0.005
 
 FEW = 100
 """Fewer records than this are taken for a part of the data if its published size is unknown."""
@@ -113,9 +110,19 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield f'{part[0]} of {part[1]} records'
     elif not str(version).endswith('subset'):
         yield from _of_size(entry)
+    if many_failed(samples):
+        what = 'samples failed because of the infrastructure; they count as wrong'
+        yield f'{samples["infra"]} of {samples["all"]} {what}'
+
+
+def many_failed(samples: Mapping[str, Any]) -> bool:
+    """Tests if so many samples have no answer, through no fault of the model, that tables and the report say so.
+
+    Args:
+        samples: The counts ``samples`` of a result.
+    """
     count = samples.get('all')
-    if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
-        yield f'{samples["infra"]} of {count} samples {INFRA_NOTE}; they count as wrong'
+    return isinstance(count, int) and samples.get('infra', 0) > _INFRA_SHARE * count
 
 
 def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:

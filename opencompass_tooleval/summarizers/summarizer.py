@@ -32,7 +32,7 @@ from opencompass_tooleval.core.tables import (
 )
 from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
-from opencompass_tooleval.report.caveats import INFRA_SHARE
+from opencompass_tooleval.report.caveats import many_failed
 from opencompass_tooleval.summarizers.last_screen import (
     NONE,
     PART,
@@ -391,7 +391,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if encoder and language and not is_official(encoder, language):
                 foreign[encoder] += 1
             samples = result.get('samples', {})
-            if samples.get('infra', 0) > INFRA_SHARE * samples.get('all', 0):
+            if many_failed(samples):
                 yield (
                     f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
                     'through no fault of the model; they count as wrong'

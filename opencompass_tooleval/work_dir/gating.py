@@ -11,7 +11,7 @@ from typing import Any
 from opencompass_tooleval.core.comparable import SAMPLES, why_not_comparable
 from opencompass_tooleval.core.drop_test import ALPHA, drop_p_value, effect_of, holm
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Score
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Pairs, Score
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics
 from opencompass_tooleval.core.paired import Result, has_no_answer, metrics_of, unanswered_records
 from opencompass_tooleval.core.paired_trials import estimate_names
@@ -126,15 +126,21 @@ class _Tested:
         """Number of records of the score without an answer."""
         return sum(len(self.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
 
-    def p_value(self, max_drop: float, answered_only: bool = False) -> float:
-        """Computes the p-value of its drop, over all records or over those with an answer on both sides."""
-        pairs = dict(self.comparer.pairs)
-        if answered_only:
-            for dataset, metric in self.column:
-                answered = pairs[dataset, metric].without(self.unanswered[dataset])
-                if answered is None:
-                    return 1.0
-                pairs[dataset, metric] = answered
+    def p_value(self, max_drop: float) -> float:
+        """Computes the p-value of its drop, over all records."""
+        return self._p_value(max_drop, self.comparer.pairs)
+
+    def p_value_of_answered(self, max_drop: float) -> float:
+        """Computes the p-value of its drop, over the records with an answer on both sides; 1 if they are too few."""
+        pairs: dict[Score, Pairs] = {}
+        for dataset, metric in self.column:
+            answered = self.comparer.pairs[dataset, metric].without(self.unanswered[dataset])
+            if answered is None:
+                return 1.0
+            pairs[dataset, metric] = answered
+        return self._p_value(max_drop, pairs)
+
+    def _p_value(self, max_drop: float, pairs: Mapping[Score, Pairs]) -> float:
         return drop_p_value(effect_of(self.column, pairs), max_drop, lower_is_better(self.row.metric))
 
 
@@ -205,9 +211,12 @@ def decide(
         if one.row.low is None:
             why = one.comparer.unpaired.get((one.row.name, one.row.metric), 'it has no interval')
             gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, f'{one.row.metric}: {why}'))
-    p_values = holm([one.p_value(rules.max_drop) for one in paired])
-    answered = holm([one.p_value(rules.max_drop, bool(one.unanswered_count)) for one in paired])
-    for one, p_value, of_answered in zip(paired, p_values, answered, strict=True):
+    p_values = [one.p_value(rules.max_drop) for one in paired]
+    answered = [
+        one.p_value_of_answered(rules.max_drop) if one.unanswered_count else p_value
+        for one, p_value in zip(paired, p_values, strict=True)
+    ]
+    for one, p_value, of_answered in zip(paired, holm(p_values), holm(answered), strict=True):
         verdict = _verdict(one, p_value, rules)
         if one.unanswered_count and (verdict.outcome == DROPPED) != (of_answered <= ALPHA):
             why = f'{one.unanswered_count} records lack an answer and decide the verdict; run tooleval retry'

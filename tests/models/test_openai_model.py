@@ -241,10 +241,12 @@ def logged() -> Iterator[list[str]]:
 
 def test_errors_are_logged_cut_and_without_keys(logged: list[str]) -> None:
     server = start_server('--canned', 'Answer: A', '--key', 'sk-right-key')
-    server.reset('echo@1', 'html@2-')
-    for _ in range(2):
-        make_model(server, key='sk-right-key', retry=0).answers(prompts(1), 16)
-    server.stop()
+    try:
+        server.reset('echo@1', 'html@2-')
+        for _ in range(2):
+            make_model(server, key='sk-right-key', retry=0).answers(prompts(1), 16)
+    finally:
+        server.stop()
     echoed, page = logged
     assert 'status 400: cannot read Bearer [key] xxx' in echoed
     assert 'right' not in echoed
