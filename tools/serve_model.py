@@ -6,9 +6,9 @@
 
 A script is a function of a Python file that takes the messages ([{"role": ..., "content": ...}, ...]) and returns the
 answer's text; one with a second parameter gets the whole request there, with its "tools", and may return an object with
-"content", "calls" ([{"name": ..., "arguments": {...}}, ...]; arguments that are text are sent as they are) and "usage"
-(in place of words, which are counted as tokens otherwise; null sends none). It runs once per request, in several
-threads at once. An exception in it is a 400, so that no test passes by it.
+"content", "calls" ([{"name": ..., "arguments": {...}}, ...]; arguments that are text are sent as they are),
+"finish_reason" and "usage" (in place of words, which are counted as tokens otherwise; null sends none). It runs once
+per request, in several threads at once. An exception in it is a 400, so that no test passes by it.
 
 The first line of output is the base URL to put into a config (``openai_api_base``). Decoding is greedy, whatever the
 request says, and what it says of ``max_tokens`` is kept to.
@@ -158,7 +158,7 @@ class State:
             self.tokens.update({'cached': details.get('cached_tokens', 0), 'replies': 1})
 
     def stats(self) -> dict[str, Any]:
-        """What ``GET /stats`` says: ``asked`` holds a digest of each conversation, in order of arrival."""
+        """What ``GET /stats`` says: ``asked`` has a digest and the limit of tokens of each request, as they arrived."""
         return {
             'requests': len(self.asked),
             'in_flight': self.in_flight,
@@ -203,7 +203,7 @@ def scripted(place: str) -> Answerer:
         calls = [_tool_call(number, call) for number, call in enumerate(answered.get('calls', ()))]
         message = {'content': answered.get('content'), **({'tool_calls': calls} if calls else {})}
         message |= {USAGE: answered[USAGE]} if USAGE in answered else {}
-        return message, 'tool_calls' if calls else 'stop'
+        return message, answered.get('finish_reason') or ('tool_calls' if calls else 'stop')
 
     return answer
 
@@ -358,7 +358,8 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         digest = hashlib.blake2b(conversation.encode('utf-8', 'replace'), digest_size=8).hexdigest()
         number = len(state.asked) + 1
         fault = next((fault for fault in state.faults if fault.fits(number, conversation)), None)
-        state.asked.append({'digest': digest, 'fault': fault.kind if fault else None})
+        limit = asked.get('max_tokens', asked.get('max_completion_tokens'))
+        state.asked.append({'digest': digest, 'fault': fault.kind if fault else None, 'limit': limit})
         if key is not None and request.headers.get('authorization') != f'Bearer {key}':
             return _error(Fault('401'))
         if asked['model'] != name:

@@ -46,7 +46,7 @@ _dialogues = dict(type=AgentDialogues, loop='function_calling', bank={bank!r})
 _infer = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{{messages}}'),
     retriever=dict(type=ZeroRetriever),
-    inferencer=dict(type=ToolEvalDialogueGenInferencer, max_out_len=1024, dialogues=_dialogues),
+    inferencer=dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=1024, dialogues=_dialogues),
 )
 datasets = [
     dict(abbr={abbr!r}, type=ToolEvalAgentDataset, path={path!r}, name={name!r}, n=1, k=1, infer_cfg=_infer,

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from opencompass_tooleval.cli.options import JsonOption, MaxDropOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
 from opencompass_tooleval.work_dir.baseline import find_results
 from opencompass_tooleval.work_dir.detectable import Detectable, detectable
@@ -44,6 +45,9 @@ def _print(plan: Plan) -> None:
             cost = '' if row.cost is None else f', cost {row.bound} {row.cost:,.2f}'
             console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}', markup=False)
             console.print(f'  {row.answers_by}', markup=False)
+        for limit, names in row.answer_limits.items():
+            which = 'all data sets' if len(row.answer_limits) == 1 else f'{len(names)} data sets: {first_of(names)}'
+            console.print(f'{row.model}: at most {limit} tokens per answer, {which}', markup=False, soft_wrap=True)
         if row.not_counted:
             console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}', markup=False)
     for fault in plan.faults:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.core.intervals import FEWEST
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.paired import Result, details_of
@@ -26,7 +27,9 @@ _KINDS: Mapping[str, str] = {
 _RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 NOT_SETTINGS = frozenset({'judge_calls', 'judgements'})
 """Parts of the provenance that do not affect the meaning of a result."""
-_NOTED = {*NOT_SETTINGS, 'opencompass_tooleval', 'opencompass', 'simulated_by', 'reviewed', 'model_made_it'}
+_NOTED = {
+    *NOT_SETTINGS, 'opencompass_tooleval', 'opencompass', 'simulated_by', 'reviewed', 'model_made_it', MAX_OUT_LEN, PUBLISHED,
+}  # fmt: skip
 """Parts whose difference is noted only: a change of the package that affects scores raises VERSION."""
 
 GOLD_DIGEST = 'gold_digest'

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from opencompass_tooleval.core.answer import USAGE
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, holds_dialogues, is_private
 from opencompass_tooleval.core.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.metrics import OVERALL, lower_is_better
@@ -165,12 +166,12 @@ class Evaluation:
         }
 
     def generation(self) -> dict[str, int | float]:
-        """Returns the settings of generation in the model's config."""
+        """Returns the settings of generation in the model's config, and the limit of tokens of the answers."""
         kwargs = self.cfg.get('generation_kwargs')
         given = {**(kwargs if isinstance(kwargs, Mapping) else {}), **self.cfg}
         names = ('temperature', 'top_p', 'top_k')
         args = {name: given[name] for name in names if type(given.get(name)) in (int, float)}
-        length = self.cfg.get('max_out_len')
+        length = self.scored.part('provenance').get(MAX_OUT_LEN)
         return {**args, 'max_tokens': length} if type(length) is int and length > 0 else args
 
     @property

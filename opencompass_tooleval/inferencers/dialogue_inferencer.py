@@ -57,10 +57,9 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
 
     Args:
         model: The model under test.
-        max_out_len: Maximum number of tokens of an answer in each round.
         dialogues: Config of a :class:`Dialogues`. Its auxiliary models have the ``max_out_len`` and ``batch_size`` of
             their own configs.
-        kwargs: Further arguments of :class:`ToolEvalGenInferencer`.
+        kwargs: Further arguments of :class:`ToolEvalGenInferencer`; the limit of tokens is that of each round.
 
     Raises:
         ValueError: There are auxiliary models, and several processes share the model under test: each process would get
@@ -69,8 +68,8 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
 
     _longest = 'the longest begins with'
 
-    def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
-        super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+    def __init__(self, model: Any, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(model=model, **kwargs)
         self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
         self.others = {
             name: AuxiliaryModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()
@@ -96,6 +95,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             description=source if self.is_main_process else None,
             others=self.others,
             threads=getattr(self.dialogues, 'threads', 1),
+            published=self._published,
             report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
         )
         columns = enumerate(zip(keys, questions.rows, strict=True))

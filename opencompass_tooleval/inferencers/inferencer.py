@@ -19,6 +19,7 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import CALLS, USAGE, Answer, extras
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, AnswerLimit, answer_limit, is_cut_below
 from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.core.usage import read_usage, with_failed
@@ -104,16 +105,25 @@ class ToolEvalGenInferencer(GenInferencer):
 
     Answers are written in the data's order. Each row has ``record_id``, ``prompt_digest`` (identifies the prompt),
     ``infra`` (None, or the reason for a missing answer: ``infra:timeout``, ``infra:truncated``, ...) and
-    ``finish_reason`` (the reason for the end of the answer: ``stop``, ``length``, ...; None if unknown). A replayed
-    answer also has ``recorded_shape``, the published shape in which it was recorded. A resumed run repeats the
-    requests of rows with a reason or with another prompt.
+    ``finish_reason`` (the reason for the end of the answer: ``stop``, ``length``, ...; None if unknown) and
+    ``max_out_len`` (the limit of tokens). A replayed answer also has ``recorded_shape``, the published shape in which
+    it was recorded. A resumed run repeats the requests of rows with a reason, with another prompt, or with an answer
+    that a lower limit cut.
 
     Args:
         model: The model under test.
-        max_out_len: Maximum number of tokens of an answer.
+        max_out_len: Maximum number of tokens of an answer. OpenCompass's task passes that of the model's config if the
+            inferencer's has none.
+        published_max_out_len: The benchmark's maximum, which counts if ``max_out_len`` is lower or missing (see
+            :func:`~opencompass_tooleval.core.answer_limit.answer_limit`).
+        decided_limit: What counts of these and the model's value, from this package's task: OpenCompass's puts the
+            model's into the place of the data set's.
         max_infra_share: Maximum share of samples without an answer before the task fails, 0-1.
         temperature: Sampling temperature, 0 for greedy; None for that of the model's config.
         kwargs: Further arguments of :class:`GenInferencer`.
+
+    Raises:
+        ValueError: There is no limit of tokens, or it is no positive whole number.
     """
 
     report: ClassVar[Report] = staticmethod(report_nothing)
@@ -124,15 +134,23 @@ class ToolEvalGenInferencer(GenInferencer):
     def __init__(
         self,
         model: Any,
-        max_out_len: int,
+        max_out_len: int | None = None,
+        published_max_out_len: int | None = None,
+        decided_limit: AnswerLimit | None = None,
         max_infra_share: float = MAX_INFRA_SHARE,
         temperature: float | None = None,
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer creates it, and leaves its own empty
-        super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+        limit = decided_limit or answer_limit({MAX_OUT_LEN: max_out_len}, {PUBLISHED: published_max_out_len})
+        if limit is None:
+            raise ValueError("there is no limit of tokens: set max_out_len in the model's config")
+        if limit.note:
+            get_logger().warning(limit.note)
+        super().__init__(model=model, max_out_len=limit.tokens, **kwargs)
         keep_conversations(model)
         self.max_infra_share = max_infra_share
+        self._published = limit.published
         self._failed: dict[int, Row] = {}
         self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
@@ -199,16 +217,17 @@ class ToolEvalGenInferencer(GenInferencer):
         return rows, failed
 
     def _kept(self, journal: Journal, questions: Questions) -> JournalRows:
-        """Returns stored answers that belong to these questions, and the usage of stored failures."""
+        """Returns stored answers that belong to these questions, and notes the usage of those that are repeated."""
         self._failed = {}
 
         def is_answered(index: int, row: Row) -> bool:
             self._failed.pop(index, None)
             if index >= len(questions) or not _answers(row, questions[index].prompt):
                 return False
-            if row.get('infra'):
+            is_asked_again = bool(row.get('infra')) or is_cut_below(row, self.max_out_len, self._published)
+            if is_asked_again:
                 self._failed[index] = {name: row[name] for name in (USAGE, OTHERS) if name in row}
-            return not row.get('infra')
+            return not is_asked_again
 
         rows = JournalRows(journal)
         rows.restore(is_answered)
@@ -229,6 +248,7 @@ class ToolEvalGenInferencer(GenInferencer):
             'prompt_digest': prompt.asked,
             'infra': answer.reason,
             'finish_reason': answer.finish_reason,
+            MAX_OUT_LEN: self.max_out_len,
             **extras(answer),
         }
         if prompt.tools is not None:
@@ -270,8 +290,10 @@ class ToolEvalGenInferencer(GenInferencer):
 
     def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:
         longest, limit = max(prompt_length(self.model, prompt) for prompt in prompts), self.model.max_seq_len
-        return (
-            f'{len(prompts)} prompts are too long for the model: {self._longest} {longest} tokens, and its '
-            f'max_seq_len={limit} is for prompt and answer (max_out_len={self.max_out_len}). Raise max_seq_len, and '
-            'what the server takes, or count them as failed with tooleval retry.'
-        )
+        too_long = f'{len(prompts)} prompts are too long for the model: {self._longest} {longest} tokens, and '
+        answer = f'(max_out_len={self.max_out_len})'
+        if limit is None:
+            fault, fix = f'the server has no room for prompt and answer {answer}', 'Lower max_out_len, or raise'
+        else:
+            fault, fix = f'its max_seq_len={limit} is for prompt and answer {answer}', 'Raise max_seq_len, and'
+        return f'{too_long}{fault}. {fix} what the server takes, or count them as failed with tooleval retry.'

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import CUT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest
@@ -160,6 +161,7 @@ class DialogueRunner:
         report: Receives the numbers of ended dialogues and of the model's answers.
         threads: Number of dialogues that continue at the same time; more than 1 for dialogues that wait for something
             else than models, such as the tools of a live server.
+        published: The benchmark's limit of tokens, for journals of earlier versions, whose rows have none.
 
     Attributes:
         calls: Number of answers of the model under test in this run, with failures.
@@ -180,6 +182,7 @@ class DialogueRunner:
         others: Mapping[str, AuxiliaryModel] | None = None,
         report: Report = report_nothing,
         threads: int = 1,
+        published: int | None = None,
     ) -> None:
         self.model = model
         self.journal = journal
@@ -191,6 +194,7 @@ class DialogueRunner:
         self.others = dict(others or {})
         self.report = report
         self.threads = threads
+        self.published = published
         self.calls = 0
         self.tokens = 0
         self.other_usages: dict[str, list[Usage | None]] = {}
@@ -352,7 +356,7 @@ class DialogueRunner:
             (row['key'], row['round'], row['asked']): answer
             for row in rows.values()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if (answer := _journal_answer(row)) is not None
+            if not self._is_repeated(row) and (answer := _journal_answer(row)) is not None
         }
         self._restore_spent(dialogues, rows.values())
 
@@ -364,6 +368,10 @@ class DialogueRunner:
                 dialogue.receive(answer)
 
         self._each(restore, dialogues)
+
+    def _is_repeated(self, row: Mapping[str, Any]) -> bool:
+        """Tests if a lower limit cut the model's answer in a row of the journal."""
+        return not row.get(MODEL) and is_cut_below(row, self.max_out_len, self.published)
 
     def _restore_spent(self, dialogues: Sequence[_Running[Any]], rows: Iterable[Mapping[str, Any]]) -> None:
         """Records the usage of an earlier run, except answers of the model under test, which are recorded on return.
@@ -378,7 +386,7 @@ class DialogueRunner:
                 continue
             if isinstance(row.get(OTHERS), list):
                 outcome.others += row[OTHERS]
-            elif row.get(FAILED):
+            elif row.get(FAILED) or self._is_repeated(row):
                 outcome.failed.append(read_usage(row.get(USAGE)))
 
     def _other(self, name: str, answer: Answer) -> list[dict[str, Any]]:
@@ -420,6 +428,8 @@ class DialogueRunner:
                 continue
             row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
             row |= {FAILED: answer.reason} if failed else {'answer': answer.text, 'finish_reason': answer.finish_reason}
+            if not request.model:
+                row[MAX_OUT_LEN] = self.max_out_len
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if request.model:

@@ -34,6 +34,8 @@ from opencompass_tooleval.models.request_queue import ConcurrentQueue
 _PATH = '/chat/completions'
 _ROOM = 100
 """Tokens that OpenCompass reserves beside prompt and answer."""
+_LIMITS = ('max_tokens', 'max_completion_tokens')
+"""Members of a request with the limit of tokens."""
 
 
 @MODELS.register_module()
@@ -64,10 +66,12 @@ class ToolEvalOpenAI(OpenAI):
         http_client_cfg: Settings of :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
         openai_extra_kwargs: Further members of each request, such as ``dict(top_p=0.9)``; ``extra_headers`` and
             ``extra_query`` become headers and query.
-        kwargs: Further arguments of :class:`OpenAI`.
+        kwargs: Further arguments of :class:`OpenAI`. Only with ``max_seq_len`` are prompts and answers checked against
+            the context: an answer's limit of tokens is lowered to the room that its prompt leaves.
 
     Raises:
-        ValueError: The address is invalid.
+        ValueError: The address is invalid, ``mode`` is to shorten prompts to a ``max_seq_len`` that is missing, or a
+            further member of the requests sets the limit of tokens, which is ``max_out_len``.
     """
 
     tokenizer: Any = None
@@ -103,6 +107,9 @@ class ToolEvalOpenAI(OpenAI):
             openai_api_base=address,
             **kwargs,
         )
+        self.max_seq_len = kwargs.get('max_seq_len')  # OpenCompass's default, 16,384, is no model's
+        if self.max_seq_len is None and self.mode != 'none':
+            raise ValueError(f'mode={self.mode!r} shortens prompts to max_seq_len: set it in the config of the model')
         self.timeout = timeout
         self.backoff = backoff
         self.patience = patience
@@ -120,6 +127,8 @@ class ToolEvalOpenAI(OpenAI):
         self._query = urlencode(extra.pop('extra_query', None) or {})
         more = extra.pop('extra_body', None) or {}
         self._body = {**extra, **(kwargs.get('extra_body') or {}), **more}
+        if limits := [name for name in _LIMITS if name in self._body]:
+            raise ValueError(f'{limits[0]} is no further member of requests: set max_out_len in the config of the model')
         remember_keys(self.keys)
         remember_headers({**self._headers, **(settings.get('headers') or {})})
         self.set_address(address)
@@ -226,9 +235,9 @@ class ToolEvalOpenAI(OpenAI):
             ValueError: The prompt is too long.
         """
         messages, max_out_len = self._fitted(prompt, max_out_len)
-        limit: dict[str, Any] = {'max_tokens': max_out_len, 'temperature': temperature}
+        limit: dict[str, Any] = {_LIMITS[0]: max_out_len, 'temperature': temperature}
         if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these have neither of the two settings
-            limit = {'max_completion_tokens': max_out_len}
+            limit = {_LIMITS[1]: max_out_len}
         tools = getattr(prompt, 'tools', None)
         offered = {} if tools is None else {'messages': prompt.as_request(), **self._offered(tools)}
         request = {'model': self.path, 'messages': messages, **limit}
@@ -240,13 +249,16 @@ class ToolEvalOpenAI(OpenAI):
 
         No tokenizer makes more tokens than bytes, and counting takes longer than everything else here.
         """
+        limit = self.max_seq_len
+        if limit is None:
+            return list(self._preprocess_messages(prompt, None, 0, self.mode, _nothing)[0]), max_out_len
         count: Callable[[str], int] = cache(self.get_token_len)
         texts = [prompt] if isinstance(prompt, str) else [item.get('prompt', item.get('content')) for item in prompt]
         if self.mode == 'none' and all(isinstance(text, str) for text in texts):
             most = sum(len(text) if text.isascii() else len(text.encode('utf-8', 'replace')) for text in texts)
-            if most + max_out_len + _ROOM <= self.max_seq_len:
+            if most + max_out_len + _ROOM <= limit:
                 count = _nothing
-        fitted = self._preprocess_messages(prompt, max_out_len, self.max_seq_len, self.mode, count)
+        fitted = self._preprocess_messages(prompt, max_out_len, limit, self.mode, count)
         return list(fitted[0]), int(fitted[1])
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:

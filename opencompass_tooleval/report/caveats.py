@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.core.benchmark import (
     BENCHMARKS,
     USERS,
@@ -33,7 +34,7 @@ _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?
 _NO_REFERENCE = 'no_reference'
 """Value of :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
 
-_ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls', 'model_made_it'}
+_ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls', 'model_made_it', MAX_OUT_LEN, PUBLISHED}
 """Parts of the provenance that do not affect numbers."""
 
 
@@ -92,6 +93,9 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield 'data built by this package, not the official files'
     if provenance.get('scoring') == 'strict':
         yield "scoring='strict', not the published scoring"
+    limits = [provenance.get(name) for name in (MAX_OUT_LEN, PUBLISHED)]
+    if all(isinstance(limit, int) for limit in limits) and limits[0] < limits[1]:
+        yield f'answers of at most {limits[0]} tokens; the published ones had {limits[1]}'
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))

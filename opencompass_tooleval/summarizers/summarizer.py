@@ -15,6 +15,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
@@ -49,6 +50,7 @@ VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
 
 UNANSWERED_SHARE_TO_TELL = 0.1
+CUT_SHARE_TO_TELL = 0.01
 _REASONS_SHOWN = 6
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
 """The config of agents with a judge."""
@@ -139,6 +141,33 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
             f'NOTE {name}: {unanswered} of {calls} calls had no recorded response. '
             'Use a larger bank or configure a simulator.'
         )
+
+
+def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a line per model whose answers were cut in more than a few samples, and on limits that differ."""
+    cut: dict[str, dict[str, tuple[int, int, Any]]] = {}
+    limits: dict[str, dict[Any, list[str]]] = {}
+    for (model, dataset), result in results.items():
+        samples, limit = result.get('samples') or {}, (result.get('provenance') or {}).get(MAX_OUT_LEN)
+        if limit is not None:
+            limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
+        if samples.get('cut', 0) > CUT_SHARE_TO_TELL * samples.get('all', 0):
+            cut.setdefault(model, {})[dataset] = samples['cut'], samples['all'], limit
+    for model, counts in cut.items():
+        numbers = list(counts.values())
+        lengths = ' or '.join(f'{limit:,}' for limit in sorted({limit for *_, limit in numbers if limit}))
+        yield (
+            f'WARNING {model}: {sum(count for count, *_ in numbers):,} of {sum(whole for _, whole, _ in numbers):,} '
+            f'answers were cut{f" at {lengths} tokens" if lengths else ""} ({_few(counts)}). Raise max_out_len in the '
+            'config of the model, and run again with -r: only these are asked again'
+        )
+    differing: dict[str, list[str]] = {}
+    for dataset, by_limit in limits.items():
+        if len(by_limit) > 1:
+            shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(by_limit.items()))
+            differing.setdefault(shown, []).append(dataset)
+    for shown, datasets in differing.items():
+        yield f'NOTE models had different limits of tokens for an answer: {shown}, in {_few(datasets)}'
 
 
 def _makers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
@@ -400,6 +429,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             trials = trials_of_result(result)
             if trials and trials.all_the_same:
                 same.setdefault((model, trials.trials), []).append(dataset)
+        yield from _cut_answers(results)
         yield from _environments(results)
         yield from _makers(results)
         if in_no_table := self._in_no_table():

@@ -14,6 +14,7 @@ from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path
 
 from opencompass_tooleval.core.answer import CUT, USAGE
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.prices import read_prices
 from opencompass_tooleval.core.usage import read_usage
 from opencompass_tooleval.core.usage_summary import OTHERS, other_rows, summary_of
@@ -83,8 +84,15 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
         if 'reasons' in result:  # of our evaluators
+            self._add_limits(result, pred_dicts)
             self._add_usage(result, pred_dicts)
         return result
+
+    def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds the limit of tokens of the answers, and the benchmark's, to the provenance."""
+        published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
+        limits = {MAX_OUT_LEN: limit_of_rows(rows, published), PUBLISHED: published}
+        result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds the usage of the answers, if their rows have it, and that of a simulator and a judge."""

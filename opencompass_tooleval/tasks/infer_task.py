@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mmengine.config import ConfigDict
 from opencompass.registry import MODELS, TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
@@ -17,6 +18,7 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
+from opencompass_tooleval.core.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.model_config import build_model
@@ -115,12 +117,21 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             failures.attempt(partial(super().run, self.model, loaded), dataset_cfg)
         failures.check()
 
+    def _set_answer_limit(self) -> None:
+        """Passes the limit of tokens that counts to an inferencer of this package."""
+        inferencer = self.infer_cfg['inferencer']
+        if PUBLISHED in inferencer:
+            # In a copy: other models of the task may have the same data set.
+            decided = answer_limit(self.model_cfg, inferencer)
+            self.infer_cfg = ConfigDict(self.infer_cfg, inferencer=ConfigDict(inferencer, decided_limit=decided))
+
     def _inference(self) -> None:
         """Sends the prompts of a data set to the model, unless another process does: two would send each twice.
 
         Raises:
             ValueError: ``n`` and ``test_range`` contradict each other.
         """
+        self._set_answer_limit()
         if 'record_id' in self.dataset.test.column_names:
             check_runs(self.dataset_cfg, self.dataset.test['record_id'])
             warn_of_same_answers(self.model, self.dataset_cfg)

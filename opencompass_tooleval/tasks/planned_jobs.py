@@ -19,6 +19,7 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
+from opencompass_tooleval.core.answer_limit import answer_limit
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.prices import read_prices
@@ -52,13 +53,14 @@ class ModelPlan:
         counter: The counter of the prompts.
         prompts_by: Text with the number of data sets per way of counting prompts.
         evaluations: Number of evaluation jobs.
-        answer_tokens: Tokens of the answers: the mean of an earlier model's in the same run, or else ``max_out_len``.
+        answer_tokens: Tokens of the answers: the mean of an earlier model's in the same run, or else their limit.
         answers_by: Text with the number of data sets per way of counting answers.
         bound: Words before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
         cost: Cost by the prices of the model's config; None without prices.
         dialogues: Number of samples that are dialogues without usage of earlier answers; only their first prompt is
             counted.
         not_counted: Further requests, which none of the numbers include.
+        answer_limits: Maximum number of tokens of an answer and who set it, as text -> the data sets that have it.
     """
 
     model: str
@@ -77,6 +79,7 @@ class ModelPlan:
     dialogues: int = 0
     prompts_by: str = ''
     not_counted: tuple[str, ...] = ()
+    answer_limits: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -268,12 +271,15 @@ def _model_plan(
     abbrs = _datasets_of(cfg, abbr)
     left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
     prompts, answers = _PromptTokens(counter), _AnswerTokens()
+    limits: dict[str, dict[str, None]] = {}
     for dataset in todo[abbr]:
         name = whole_name(dataset_abbr_from_cfg(dataset), abbrs)
         asked, inferencer = sizes.of(dataset), dataset['infer_cfg']['inferencer']
         is_dialogue = 'dialogues' in inferencer or bool(asked.fault)
         prompts.add(name, asked, earlier.get(name) if is_dialogue else None, is_dialogue)
-        most = None if is_dialogue else inferencer.get('max_out_len') or model.get('max_out_len')
+        limit = answer_limit(model, inferencer)
+        limits.setdefault(str(limit or 'none'), {})[name] = None
+        most = limit.tokens if limit and not is_dialogue else None
         answers.add(name, asked.size, earlier.get(name), most)
     prices = read_prices(model.get(PRICES))
     return ModelPlan(
@@ -293,6 +299,7 @@ def _model_plan(
         dialogues=prompts.dialogues,
         prompts_by=str(prompts),
         not_counted=tuple(prompts.not_counted),
+        answer_limits={limit: list(names) for limit, names in limits.items()},
     )
 
 
@@ -384,12 +391,12 @@ class _AnswerTokens:
         return 'at most' if self._bounded else 'at least'
 
     def __str__(self) -> str:
-        """Formats the ways of counting: ``data sets: 2 as long as those of m1; 1 by max_out_len, ...``."""
+        """Formats the ways of counting: ``data sets: 2 as long as those of m1; 1 by their limit, ...``."""
         parts = []
         if self._as_earlier:
             parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')
         if self._bounded:
-            parts.append(f'{len(self._bounded)} by max_out_len, the most that they can have')
+            parts.append(f'{len(self._bounded)} by their limit, the most that they can have')
         if self._unknown:
             parts.append(f'{len(self._unknown)} of dialogues not counted')
         return f'data sets: {"; ".join(parts)}' if parts else ''

@@ -46,10 +46,11 @@ _PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'r
 _LEFT_OUT = ('judgements',)
 """Keys of a provenance that hold paths of a machine only."""
 _SETTINGS = (
-    'type', 'path', 'max_out_len', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
+    'type', 'path', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
     'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
 )  # fmt: skip
-"""Settings of a model that a bundle names; all others, such as keys, addresses and headers, are left out."""
+"""Settings of a model that a bundle names; all others, such as keys, addresses and headers, are left out. The limit of
+tokens is in the provenance of each result."""
 _OF_GENERATION = (
     'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'do_sample', 'num_beams', 'max_new_tokens', 'max_tokens',
     'repetition_penalty', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'enable_thinking', 'torch_dtype',

@@ -8,7 +8,7 @@ from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
-_inferencer = dict(type=ToolEvalDialogueGenInferencer, max_out_len=1024)
+_inferencer = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=1024)
 tooleval_agent_rows = [
     dict(
         abbr=f'tooleval-{subset["name"]}-agent-{loop["name"]}{variant}',

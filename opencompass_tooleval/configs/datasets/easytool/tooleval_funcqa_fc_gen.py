@@ -9,7 +9,7 @@ with read_base():
 
 _calling = dict(
     type=ToolEvalDialogueGenInferencer,
-    max_out_len=512,
+    published_max_out_len=512,
     dialogues=dict(type=FuncQADialogues, method='function_calling', max_steps=20, max_calls=100),
 )
 

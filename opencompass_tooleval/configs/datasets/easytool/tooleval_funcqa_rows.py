@@ -26,7 +26,7 @@ tooleval_funcqa_rows = [
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(
                 type=ToolEvalDialogueGenInferencer,
-                max_out_len=512,
+                published_max_out_len=512,
                 dialogues=dict(type=FuncQADialogues, method=method, instructions=_instructions[method]),
             ),
         ),

@@ -26,7 +26,7 @@ _rows = [
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(
                 type=ToolEvalDialogueGenInferencer,
-                max_out_len=1024,
+                published_max_out_len=1024,
                 dialogues=dict(type=PlannedCallDialogues, max_steps=10),
             ),
         ),

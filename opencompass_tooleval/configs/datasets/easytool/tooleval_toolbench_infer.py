@@ -9,5 +9,5 @@ tooleval_toolbench_reader_cfg = dict(input_columns=['messages'], output_column='
 tooleval_toolbench_infer_cfg = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
     retriever=dict(type=ZeroRetriever),
-    inferencer=dict(type=ToolEvalGenInferencer, max_out_len=1024),
+    inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=1024),
 )

@@ -14,7 +14,7 @@ with read_base():
 
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 
-_again = dict(type=ToolEvalDialogueGenInferencer, max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
+_again = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
 
 tooleval_toolbench_rows = [
     dict(

@@ -9,5 +9,5 @@ tooleval_teval_reader_cfg = dict(input_columns=['messages'], output_column='reco
 tooleval_teval_infer_cfg = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
     retriever=dict(type=ZeroRetriever),
-    inferencer=dict(type=ToolEvalGenInferencer, max_out_len=512),
+    inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=512),
 )
