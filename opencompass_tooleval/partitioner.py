@@ -14,6 +14,7 @@ from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
+from opencompass_tooleval.inferencers.resuming import finished_only
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
 
@@ -61,6 +62,11 @@ class ToolEvalPartitioner(NaivePartitioner):
         check_selection(cfg)
         return super().__call__(cfg)
 
+    def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
+        """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished."""
+        with finished_only(out_dir, model_dataset_combinations) as folder:
+            return super().partition(model_dataset_combinations, work_dir, folder, add_cfg or {})
+
 
 @PARTITIONERS.register_module()
 class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
@@ -77,6 +83,7 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
     def __init__(self, out_dir: str, **kwargs: Any) -> None:
         super().__init__(out_dir, dataset_size_path='', force_rebuild=True, **kwargs)
         self._sizes: dict[str, int] = {}
+        self._unsplit: set[str] = set()
 
     def __call__(self, cfg: Any) -> Any:
         """Partitions a config.
@@ -95,7 +102,12 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         return self._sizes[key]
 
     def split_dataset(self, dataset_cfg: Any) -> list[Any]:
-        """Splits a data set; a part may have as many samples without an answer as the whole."""
+        """Splits a data set, unless an earlier run has begun it as a whole.
+
+        A part may have as many samples without an answer as the whole.
+        """
+        if dataset_abbr_from_cfg(dataset_cfg) in self._unsplit:
+            return [dataset_cfg]
         parts: list[Any] = super().split_dataset(dataset_cfg)
         for part in parts if len(parts) > 1 else ():
             inferencer = part.get('infer_cfg', {}).get('inferencer', {})
@@ -108,7 +120,7 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         """Partitions pairs of models and data sets.
 
         Raises:
-            DataError: A shard of an earlier run has another size: it was made with another ``num_worker``.
+            DataError: A shard of an earlier run has another size: ``num_worker`` or the number of records was another.
             ValueError: ``n`` and ``test_range`` of a data set conflict.
         """
         for combination in model_dataset_combinations:
@@ -117,7 +129,22 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
                 for dataset in combination['datasets']:
                     self._check_runs(dataset)
                     self._check_earlier(Path(get_infer_output_path(model, dataset, out_dir)), dataset)
-        return super().partition(model_dataset_combinations, work_dir, out_dir, add_cfg or {})
+        tasks: list[Any] = []
+        for combination in model_dataset_combinations:
+            for model in combination['models']:
+                one = [{'models': [model], 'datasets': combination['datasets']}]
+                with finished_only(out_dir, one) as folder:
+                    self._unsplit = set(self._begun_whole(model, combination['datasets'], Path(out_dir), folder))
+                    tasks += super().partition(one, work_dir, folder, add_cfg or {})
+        return tasks
+
+    @staticmethod
+    def _begun_whole(model: Any, datasets: Any, out_dir: Path, finished: str) -> Iterator[str]:
+        """Yields the data sets of which an earlier run has predictions that are not split, and not complete."""
+        for dataset in datasets:
+            whole = Path(get_infer_output_path(model, dataset, str(out_dir)))
+            if whole.exists() and not Path(finished, whole.relative_to(out_dir)).exists():
+                yield dataset_abbr_from_cfg(dataset)
 
     def _check_runs(self, dataset: Any) -> None:
         rows = build_dataset_from_cfg(dataset).test if dataset.get('n', 1) > 1 else None
@@ -133,5 +160,5 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             expected = sizes[number] if number < len(sizes) else 0
             count = len(read_predictions(file))
             if count != expected:
-                what = f'it holds {count} records, not {expected}: it was made with another num_worker'
-                raise DataError(file, what, fix=f'give the same num_worker, or {FIX}')
+                what = f'it holds {count} records, not {expected}: num_worker or the number of records was another'
+                raise DataError(file, what, fix=f'give the same num_worker and test_range, or {FIX}')

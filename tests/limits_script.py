@@ -13,3 +13,10 @@ def thinking(messages: list[dict[str, str]], request: dict[str, Any]) -> dict[st
     is_cut = limit < len(WORDS)
     usage = {'prompt_tokens': 10, 'completion_tokens': min(limit, len(WORDS))}
     return {'content': ' '.join(WORDS[:limit]), 'finish_reason': 'length' if is_cut else 'stop', 'usage': usage}
+
+
+def acting(messages: list[dict[str, str]], request: dict[str, Any]) -> dict[str, Any]:
+    """Calls the first offered tool at once, and then answers as :func:`thinking` does."""
+    if messages[-1]['role'] == 'user':
+        return {'calls': [{'name': request['tools'][0]['function']['name'], 'arguments': {}}]}
+    return thinking(messages, request)

@@ -1,10 +1,11 @@
-"""The limit of tokens of an answer: what the server receives, what the screen says, and what a resumed run asks again."""
+"""The limit of tokens of an answer: what the server receives, the screen says, and a resumed run asks again."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_no_data_set_sets_a_limit_that_hides_the_models() -> None:
 def test_whose_limit_counts(model: int | None, inferencer: dict[str, int], tokens: int, source: str) -> None:
     limit = answer_limit({MAX_OUT_LEN: model}, inferencer)
     assert limit is not None and (limit.tokens, limit.source) == (tokens, source)
-    assert bool(limit.note) == (model == 100 or tokens == 77 and bool(inferencer))
+    assert bool(limit.note) == (model == 100 or (tokens == 77 and bool(inferencer)))
 
 
 def test_none_has_no_limit() -> None:
@@ -98,7 +99,9 @@ def everything(servers: list[ModelServer], tmp_path_factory: pytest.TempPathFact
     """All shipped demo records: every inferencer, native calls, dialogues and agents; three models."""
     folder = tmp_path_factory.mktemp('limits')
     given: list[dict[str, int]] = [dict(max_out_len=16384), dict(max_out_len=100), {}]
-    models = [(f'm{number}', server.url, limit) for number, (server, limit) in enumerate(zip(servers, given, strict=True))]
+    models = [
+        (f'm{number}', server.url, limit) for number, (server, limit) in enumerate(zip(servers, given, strict=True))
+    ]
     (folder / 'mine.py').write_text(ALL.replace('MODELS', repr(models)))
     done = run_opencompass('mine.py', '-w', 'out', '-m', 'infer', cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -129,3 +132,115 @@ def test_the_log_says_which_limit_counts_instead(everything: Path) -> None:
     assert "answers have up to 512 tokens, the benchmark's limit, since max_out_len=100 of the model is less" in log
     assert "answers have up to 77 tokens, fewer than the benchmark's 512" in log
     assert "the benchmark's limit" not in next(everything.glob('logs/infer/m0/*.out')).read_text()
+
+
+RESUMED = """
+from mmengine.config import read_base
+from opencompass_tooleval.models import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+datasets = [row for row in datasets if row['abbr'] in WANTED]
+for row in datasets:
+    row['infer_cfg']['inferencer'].update(max_infra_share=1, published_max_out_len=100)
+    row['reader_cfg'] = dict(row['reader_cfg'], test_range=RANGE)
+models = [dict(type=ToolEvalOpenAI, abbr='m', path='tiny', key='none', openai_api_base='URL', retry=0, max_workers=8,
+               batch_size=8, max_out_len=LIMIT, run_cfg=dict(num_gpus=0))]
+"""
+PLAIN, DIALOGUES = 'tooleval-teval-review_str_v2', 'tooleval-teval-agent-fc'
+"""A data set of one round, and one of dialogues."""
+
+
+@dataclass
+class Resumed:
+    """A run that is resumed with other settings."""
+
+    folder: Path
+    server: ModelServer
+
+    def go(self, limit: int, test_range: str = '', wanted: tuple[str, ...] = (PLAIN,)) -> str:
+        """Runs the config with a benchmark's limit of 100, the second time with ``-r``; returns what it says."""
+        text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
+        (self.folder / 'mine.py').write_text(text.replace('RANGE', repr(test_range)))
+        self.server.reset()
+        resumed = ['-r'] if (self.folder / 'out').exists() else []
+        done = run_opencompass('mine.py', '-w', 'out', *resumed, cwd=self.folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def limits(self) -> list[int]:
+        """What the server was asked in the last run."""
+        return sorted(limits_asked(self.server).elements())
+
+    def rows(self, dataset: str = PLAIN) -> list[dict[str, Any]]:
+        (file,) = self.folder.glob(f'out/*/predictions/m/{dataset}.json')
+        return list(json.loads(file.read_text()).values())
+
+    def result(self, dataset: str = PLAIN) -> dict[str, Any]:
+        (file,) = self.folder.glob(f'out/*/results/m/{dataset}.json')
+        result: dict[str, Any] = json.loads(file.read_text())
+        return result
+
+
+@pytest.fixture
+def resumed(tmp_path: Path, servers: list[ModelServer]) -> Resumed:
+    return Resumed(tmp_path, servers[0])
+
+
+def test_cut_answers_are_told_and_asked_again_with_a_higher_limit(resumed: Resumed) -> None:
+    said = resumed.go(512)
+    count = len(resumed.rows())
+    assert resumed.limits() == [512] * count and {row['finish_reason'] for row in resumed.rows()} == {'length'}
+    told = f'WARNING m: {count} of {count} answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
+    assert told in said
+    assert resumed.result()['provenance'][MAX_OUT_LEN] == 512 and resumed.result()['provenance'][PUBLISHED] == 100
+
+    said = resumed.go(4096)
+    assert resumed.limits() == [4096] * count and {row['finish_reason'] for row in resumed.rows()} == {'stop'}
+    assert 'were cut' not in said
+    result = resumed.result()
+    assert result['provenance'][MAX_OUT_LEN] == 4096 and result['samples']['cut'] == 0
+    assert result['usage']['requests'] == 2 * count  # the cut answers were paid for
+
+    resumed.go(8192)
+    assert resumed.limits() == []
+
+
+def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed) -> None:
+    resumed.go(4096, '[:2]')
+    assert resumed.result()['samples']['all'] == 2 and len(resumed.limits()) == 2
+    resumed.go(4096)
+    whole = len(resumed.rows())
+    assert whole > 4 and len(resumed.limits()) == whole - 2
+    assert resumed.result()['samples']['all'] == whole
+    first = resumed.rows()
+
+    resumed.go(4096, '[1:3]')
+    assert resumed.limits() == [] and resumed.rows() == first
+    assert resumed.result()['samples'] == {'all': 2, 'infra': 0, 'cut': 0, 'of': whole}
+
+    resumed.go(4096)
+    assert resumed.limits() == [] and resumed.result()['samples']['all'] == whole
+
+
+def test_other_records_keep_the_first_ones(resumed: Resumed) -> None:
+    resumed.go(4096, '[:2]')
+    resumed.go(4096, '[2:4]')
+    assert len(resumed.limits()) == 2 and resumed.result()['samples']['all'] == 2
+    resumed.go(4096, '[:4]')
+    assert resumed.limits() == [] and resumed.result()['samples']['all'] == 4
+
+
+def test_dialogues_go_on_from_their_first_cut_round(tmp_path: Path) -> None:
+    server = start_server('--script', SCRIPT.replace('thinking', 'acting'))
+    resumed = Resumed(tmp_path, server)
+    resumed.go(100, wanted=(DIALOGUES,))
+    rows = resumed.rows(DIALOGUES)
+    assert {row['finish_reason'] for row in rows} == {'length'} and len(resumed.limits()) >= 2 * len(rows)
+
+    resumed.go(4096, wanted=(DIALOGUES,))
+    again = resumed.rows(DIALOGUES)
+    assert {row['finish_reason'] for row in again} == {'stop'} and resumed.limits() == [4096] * len(rows)
+    assert [row['usage']['requests'] for row in again] == [row['usage']['requests'] + 1 for row in rows]
+    server.stop()

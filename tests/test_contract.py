@@ -90,7 +90,7 @@ def test_teval_config_is_the_table(language: str, version: str) -> None:
         assert split_stem(row['name']) == (subset.name, version, language)
         assert (row['n'], row['k']) == (1, 1)
         assert row['path'] == f'data/teval/{language}'
-        assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+        assert row['infer_cfg']['inferencer']['published_max_out_len'] == 512
         assert row['infer_cfg']['prompt_template']['template'] == '{messages}'
         assert row['eval_cfg']['evaluator']['name'] == row['name']
         assert row['eval_cfg']['pred_postprocessor']['type'].__name__ == f'tooleval_teval_{version[:2]}'
@@ -107,7 +107,7 @@ def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
         evaluator = row['eval_cfg']['evaluator']
         assert (row['name'], row['language'], row['n'], row['k']) == (subset.name, language, 1, 1)
         assert (evaluator['name'], evaluator['language']) == (subset.name, language)
-        assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+        assert row['infer_cfg']['inferencer']['published_max_out_len'] == 512
 
 
 @pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
@@ -189,7 +189,7 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
         assert (row['name'], row['gold'], row['n'], row['k']) == (subset.name, 'official', 1, 1)
         assert row.get('instructions') == (subset.instructions if variant else None)
         assert row['eval_cfg']['evaluator']['name'] == subset.name
-        assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+        assert row['infer_cfg']['inferencer']['published_max_out_len'] == 512
         assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
 
 

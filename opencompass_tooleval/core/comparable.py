@@ -28,7 +28,8 @@ _RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 NOT_SETTINGS = frozenset({'judge_calls', 'judgements'})
 """Parts of the provenance that do not affect the meaning of a result."""
 _NOTED = {
-    *NOT_SETTINGS, 'opencompass_tooleval', 'opencompass', 'simulated_by', 'reviewed', 'model_made_it', MAX_OUT_LEN, PUBLISHED,
+    *NOT_SETTINGS, 'opencompass_tooleval', 'opencompass', 'simulated_by', 'reviewed', 'model_made_it',
+    MAX_OUT_LEN, PUBLISHED,
 }  # fmt: skip
 """Parts whose difference is noted only: a change of the package that affects scores raises VERSION."""
 

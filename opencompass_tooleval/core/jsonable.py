@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from unicodedata import category
@@ -94,3 +94,12 @@ def answer_digest(judged: Any) -> str:
     """Returns 32 hex digits that identify a judged text, or a value as JSON independent of the order of its keys."""
     text = judged if isinstance(judged, str) else json.dumps(to_jsonable(judged), ensure_ascii=False, sort_keys=True)
     return hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
+
+
+def texts_digest(texts: Iterable[str]) -> str:
+    """Computes the SHA-256 of texts, in their order: 64 hex digits."""
+    whole = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode('utf-8', 'surrogatepass')
+        whole.update(b'%d:' % len(encoded) + encoded)
+    return whole.hexdigest()

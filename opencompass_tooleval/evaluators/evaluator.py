@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import USAGE, Answer, strip_reasoning
+from opencompass_tooleval.core.jsonable import texts_digest
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.core.tool_calls import calls_text, read_calls
@@ -73,15 +73,6 @@ def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) 
     """
     if [detail['id'] for detail in details] != list(record_ids):
         raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
-
-
-def digest(texts: Iterable[str]) -> str:
-    """Computes the SHA-256 of texts, in their order: 64 hex digits."""
-    whole = hashlib.sha256()
-    for text in texts:
-        encoded = text.encode('utf-8', 'surrogatepass')
-        whole.update(b'%d:' % len(encoded) + encoded)
-    return whole.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -177,7 +168,7 @@ class ToolEvalEvaluator(BaseEvaluator):
             result['samples'][OF] = rows[0][OF]
         for column, name in _DIGESTS.items():
             if column in rows.column_names:
-                result['provenance'][name] = digest(rows[column])
+                result['provenance'][name] = texts_digest(rows[column])
         return result
 
     def score(

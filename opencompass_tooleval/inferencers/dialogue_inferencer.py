@@ -12,15 +12,16 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.answer_limit import is_cut
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import Usage, total_usage
 from opencompass_tooleval.core.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
-from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal, Row
+from opencompass_tooleval.work_dir.stored import cut_rounds
 
 DIALOGUES = Registry('tooleval_dialogues')
 """Registers nothing: configs name classes, and the registry builds them from their configs."""
@@ -83,7 +84,8 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
         rows: dict[int, Row] = dict(self._kept(journal, questions))  # `tooleval retry` leaves complete rows
         all_questions = list(questions)
-        keys = _keys([question.prompt for question in all_questions])
+        keys = _keys([question.prompt.record_id for question in all_questions])
+        self._forget_begun(keys, journal)
         source = all_questions[0].prompt.source if all_questions else ''
         runner = DialogueRunner(
             self.model,
@@ -112,6 +114,23 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 
+    def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
+        """Forgets the usage of cut dialogues whose rounds are in the journal, with their usage."""
+        cut = {keys[index]: index for index, row in self._failed.items() if not row.get('infra')}
+        for key in {row.get('key') for row in journal.rows()} & cut.keys() if cut else ():
+            del self._failed[cut[key]]
+
+    def _close(self, journal: Journal, rows: Mapping[int, Row]) -> None:
+        """Keeps the rounds of dialogues with a cut answer, for a run that is resumed with a higher limit of tokens."""
+        in_order = [rows[index] for index in sorted(rows)]
+        keys = zip(_keys([row['record_id'] for row in in_order]), in_order, strict=True)
+        cut = {key for key, row in keys if is_cut(row)}
+        kept = cut_rounds(journal.path)
+        kept.remove()
+        if cut:
+            kept.append(dict(enumerate(row for row in journal.restore().values() if row.get('key') in cut)))
+        super()._close(journal, rows)
+
     def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
         """Returns the part of a row with the usage of other models, that of an earlier try of the dialogue included."""
         earlier = self._failed.get(index, {}).get(OTHERS)
@@ -119,7 +138,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         return {OTHERS: all_others} if all_others else {}
 
 
-def _keys(prompts: Sequence[Conversation]) -> list[str]:
-    """Returns the records' ids, made unique: in several runs of a data set each occurs several times."""
-    keys = (key for key, _ in with_runs(prompts, lambda prompt: prompt.record_id))
+def _keys(record_ids: Sequence[str]) -> list[str]:
+    """Makes the records' ids unique: in several runs of a data set each occurs several times."""
+    keys = (key for key, _ in with_runs(record_ids, str))
     return [f'{record_id}#{run + 1}' if run else record_id for record_id, run in keys]

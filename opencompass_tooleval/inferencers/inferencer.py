@@ -85,12 +85,17 @@ class Questions(Sequence[Question]):
         return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
 
 
-def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yields the rows of a predictions file, in the data's order; fills a list with the predictions."""
+def _in_order(rows: Mapping[int, Row], behind: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
+    """Yields the rows of a predictions file, in the data's order, then those of records that the config left out.
+
+    The predictions of the former are added to a list.
+    """
     for index in range(len(rows)):
         row = rows[index]
         predictions.append(row['prediction'])
         yield str(index), row
+    for number, index in enumerate(sorted(behind), start=len(rows)):
+        yield str(number), behind[index]
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
@@ -152,6 +157,7 @@ class ToolEvalGenInferencer(GenInferencer):
         self.max_infra_share = max_infra_share
         self._published = limit.published
         self._failed: dict[int, Row] = {}
+        self._behind: Mapping[int, Row] = {}
         self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
@@ -186,10 +192,14 @@ class ToolEvalGenInferencer(GenInferencer):
         self._check_infra(failed, questions, file)
         predictions: list[str] = []
         if self.is_main_process:
-            write_json(file, _in_order(rows, predictions))
-            journal.remove()
+            write_json(file, _in_order(rows, self._behind, predictions))
+            self._close(journal, rows)
             return predictions
         return [rows[index]['prediction'] for index in range(len(questions))]
+
+    def _close(self, journal: Journal, rows: Mapping[int, Row]) -> None:
+        """Removes the journal, whose rows are in the predictions file now."""
+        journal.remove()
 
     def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
         """Requests the answers that the journal lacks.
@@ -217,20 +227,29 @@ class ToolEvalGenInferencer(GenInferencer):
         return rows, failed
 
     def _kept(self, journal: Journal, questions: Questions) -> JournalRows:
-        """Returns stored answers that belong to these questions, and notes the usage of those that are repeated."""
-        self._failed = {}
+        """Returns stored answers that belong to these questions.
+
+        It notes the usage of those that are repeated, and answers to records that the config does not select.
+        """
+        self._failed, has_more = {}, list[bool]()
 
         def is_answered(index: int, row: Row) -> bool:
             self._failed.pop(index, None)
-            if index >= len(questions) or not _answers(row, questions[index].prompt):
+            if index >= len(questions):
+                has_more.append(isinstance(row.get('prediction'), str))  # not a round of a dialogue
                 return False
-            is_asked_again = bool(row.get('infra')) or is_cut_below(row, self.max_out_len, self._published)
-            if is_asked_again:
-                self._failed[index] = {name: row[name] for name in (USAGE, OTHERS) if name in row}
-            return not is_asked_again
+            if not _answers(row, questions[index].prompt):
+                return False
+            is_cut = is_cut_below(row, self.max_out_len, self._published)
+            if is_cut or row.get('infra'):
+                self._failed[index] = {name: row[name] for name in ('infra', USAGE, OTHERS) if name in row}
+            return not is_cut and not row.get('infra')
 
         rows = JournalRows(journal)
         rows.restore(is_answered)
+        if any(has_more):
+            count, self._behind = len(questions), (behind := JournalRows(journal))
+            behind.restore(lambda index, row: index >= count and isinstance(row.get('prediction'), str))
         if rows:
             get_logger().info(f'{journal.path}: {len(rows)} of {len(questions)} samples are answered already')
         return rows

@@ -31,7 +31,8 @@ _row = dict(n=1, k=1, reader_cfg=dict(input_columns=['messages'], output_column=
 _infer = dict(prompt_template=_template, retriever=dict(type=ZeroRetriever))
 _step = dict(_infer, inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=512))
 _dialogues = dict({environment}, type=AgentDialogues)
-_agent = dict(_infer, inferencer=dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=1024, dialogues=_dialogues))
+_agent = dict(_infer, inferencer=dict(
+    type=ToolEvalDialogueGenInferencer, published_max_out_len=1024, dialogues=_dialogues))
 {name}_agent = [dict(_row, abbr='{name}-agent-{loop}', type=ToolEvalMadeDataset, path=_folder, infer_cfg=_agent,
                 eval_cfg=dict(evaluator=dict(type=ToolEvalMadeEvaluator, path=_folder)))]
 """

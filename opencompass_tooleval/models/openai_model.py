@@ -128,7 +128,7 @@ class ToolEvalOpenAI(OpenAI):
         more = extra.pop('extra_body', None) or {}
         self._body = {**extra, **(kwargs.get('extra_body') or {}), **more}
         if limits := [name for name in _LIMITS if name in self._body]:
-            raise ValueError(f'{limits[0]} is no further member of requests: set max_out_len in the config of the model')
+            raise ValueError(f'{limits[0]} of requests is set by max_out_len in the config of the model')
         remember_keys(self.keys)
         remember_headers({**self._headers, **(settings.get('headers') or {})})
         self.set_address(address)

@@ -22,6 +22,7 @@ from opencompass_tooleval.models.conversation import ToolEvalConversationTemplat
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
+from opencompass_tooleval.work_dir.stored import select_rows
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
@@ -63,13 +64,24 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _score(self) -> None:
         self._failures.attempt(super()._score, self.dataset_cfg)
 
+    def _load_and_preprocess_test_data(self) -> Any:
+        """Loads the data set, and notes its records."""
+        test_set = super()._load_and_preprocess_test_data()
+        self._record_ids = test_set['record_id'] if 'record_id' in test_set.column_names else None
+        return test_set
+
     def _load_predictions(self) -> tuple[list[dict[str, Any]], list[Any] | None]:
-        """Reads rows and answers as OpenCompass does, but without a deep copy of every prompt."""
+        """Reads rows and answers as OpenCompass does, but without a deep copy of every prompt.
+
+        Rows of records that the config does not select are left out.
+        """
         whole = self._file('predictions')
         files = [whole] if whole.exists() else shard_files(whole)
         if not files:
             raise FileNotFoundError(f'there are no predictions: neither {whole} nor shards of it')
         rows = [row for file in files for row in read_predictions(file)]
+        if self._record_ids and files == [whole]:
+            rows = select_rows(rows, self._record_ids)
         return rows, [row.get('prediction') for row in rows] if 'prediction' in rows[0] else None
 
     def _evaluate_predictions(self, pred_strs: Any, test_set: Any, pred_dicts: Any) -> Any:

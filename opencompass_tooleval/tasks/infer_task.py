@@ -119,11 +119,13 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
 
     def _set_answer_limit(self) -> None:
         """Passes the limit of tokens that counts to an inferencer of this package."""
-        inferencer = self.infer_cfg['inferencer']
+        inferencer = self.dataset_cfg['infer_cfg']['inferencer']
         if PUBLISHED in inferencer:
             # In a copy: other models of the task may have the same data set.
             decided = answer_limit(self.model_cfg, inferencer)
-            self.infer_cfg = ConfigDict(self.infer_cfg, inferencer=ConfigDict(inferencer, decided_limit=decided))
+            self.infer_cfg = ConfigDict(
+                self.dataset_cfg['infer_cfg'], inferencer=ConfigDict(inferencer, decided_limit=decided)
+            )
 
     def _inference(self) -> None:
         """Sends the prompts of a data set to the model, unless another process does: two would send each twice.

@@ -9,6 +9,7 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
+from opencompass_tooleval.inferencers.resuming import reopen
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.task_process import as_module, shell_word
@@ -81,13 +82,16 @@ class CommandOfTask:
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task.
 
-        The process that starts the tasks calls it. The call also locks the directory against other sweeps, and warns
-        about keys in the config.
+        The process that starts the tasks calls it. The call also locks the directory against other sweeps, warns about
+        keys in the config, and opens again what the task has stored of which the config now asks for more.
 
         Raises:
             SystemExit: Another sweep runs in the directory.
         """
         hold_sweep(Path(self.work_dir))
+        for model, datasets in zip(self.cfg['models'], self.cfg['datasets'], strict=True):
+            for dataset in datasets:
+                reopen(Path(self.work_dir), model, dataset)
         warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')  # type: ignore[misc]
         return template.format(task_cmd=as_module(command, self.script, self.stage))

@@ -91,6 +91,12 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
         raise DataError(files[-1], what, fix='opencompass ... -r')
 
 
+def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
+    """Tests if a config is that of a part, as OpenCompass's partitioner writes it."""
+    cut = str(dataset_cfg.get('reader_cfg', {}).get('test_range') or '')
+    return bool(whole_of(str(dataset_cfg.get('abbr'))) and _SHARD_RANGE.search(cut))
+
+
 def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> None:
     """Checks that a data set with ``n`` trials holds complete runs, not a part that a partitioner cut off.
 
@@ -101,9 +107,7 @@ def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> Non
     Raises:
         ValueError: A record does not occur once per run.
     """
-    cut = str(dataset_cfg.get('reader_cfg', {}).get('test_range') or '')
-    is_shard = whole_of(str(dataset_cfg.get('abbr'))) and _SHARD_RANGE.search(cut)
-    if cut and not is_shard:
+    if dataset_cfg.get('reader_cfg', {}).get('test_range') and not is_shard(dataset_cfg):
         split_runs(record_ids, dataset_cfg.get('n', 1))
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of
 from opencompass_tooleval.work_dir.shards import read_predictions, whole_name
+from opencompass_tooleval.work_dir.stored import reopen_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -97,8 +97,6 @@ def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> 
 def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
     """Converts predictions files to journals, so that a resumed run requests only the missing answers.
 
-    It writes the journal, then removes the result, then the predictions, so that a kill at any point loses no answer.
-
     Raises:
         InUseError: A sweep runs in the directory.
     """
@@ -109,11 +107,5 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
         for entry in unanswered:
             if entry.samples is None:
                 continue
-            file = entry.file
-            with exclusive(lock_path(file)):
-                journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
-                rows = dict(enumerate(read_predictions(file)))
-                journal.remove()
-                journal.append(rows)  # failures too: their cost is part of the run
-                (work.path / 'results' / entry.model / f'{entry.dataset}.json').unlink(missing_ok=True)
-                file.unlink()
+            with exclusive(lock_path(entry.file)):
+                reopen_file(entry.file, work.result_file(entry.model, entry.dataset))

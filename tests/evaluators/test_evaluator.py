@@ -20,13 +20,13 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.benchmark import part_of
+from opencompass_tooleval.core.jsonable import texts_digest
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.evaluators.evaluator import (
     ToolEvalEvaluator,
     as_dataset,
     check_details,
     check_record_ids,
-    digest,
 )
 
 DEMO = 'tooleval:demo/teval/EN'
@@ -129,7 +129,7 @@ def test_one_run() -> None:
     assert result['samples'] == {'all': 3, 'infra': 0}
     assert result['provenance'] == {
         'benchmark': 'test',
-        'records_sha256': digest(['x', 'y', 'z']),
+        'records_sha256': texts_digest(['x', 'y', 'z']),
         'opencompass_tooleval': __version__,
         'opencompass': opencompass.__version__,
     }

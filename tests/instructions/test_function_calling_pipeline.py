@@ -248,7 +248,7 @@ def test_recorded_calls_are_replayed(ran: Path, tmp_path: Path) -> None:
     recorded_rounds(tmp_path, ran)
     once = """
 for row in datasets:
-    if row['infer_cfg']['inferencer']['max_out_len'] == 1024:
+    if row['infer_cfg']['inferencer']['published_max_out_len'] == 1024:
         row['infer_cfg']['inferencer']['dialogues']['max_steps'] = 1
 """
     replay = "[dict(type=ReplayModel, abbr='api', path='{dataset}.jsonl', run_cfg=dict(num_gpus=0))]"

@@ -13,6 +13,7 @@ from opencompass_tooleval.models import ToolEvalConversationTemplate
 with read_base():
     from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 
+_once = dict(type=ToolEvalGenInferencer, published_max_out_len=512)
 _again = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=512, dialogues=dict(type=RestBenchDialogues))
 
 tooleval_restbench_rows = [
@@ -30,7 +31,7 @@ tooleval_restbench_rows = [
         infer_cfg=dict(
             prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=_again if variant == '-easytool-ids' else dict(type=ToolEvalGenInferencer, published_max_out_len=512),
+            inferencer=_again if variant == '-easytool-ids' else _once,
         ),
         eval_cfg=dict(evaluator=dict(type=ToolEvalRestBenchEvaluator, name=subset['name'])),
     )

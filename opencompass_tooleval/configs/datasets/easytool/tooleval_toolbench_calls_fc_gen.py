@@ -12,7 +12,9 @@ with read_base():
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 
 _calling = dict(
-    type=ToolEvalDialogueGenInferencer, published_max_out_len=1024, dialogues=dict(type=PlannedCallDialogues, max_steps=10)
+    type=ToolEvalDialogueGenInferencer,
+    published_max_out_len=1024,
+    dialogues=dict(type=PlannedCallDialogues, max_steps=10),
 )
 
 tooleval_toolbench_calls_fc_datasets = [

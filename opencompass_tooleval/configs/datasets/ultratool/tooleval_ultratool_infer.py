@@ -14,7 +14,9 @@ tooleval_ultratool_reader_cfg = dict(input_columns=['messages'], output_column='
 tooleval_ultratool_infer_cfg = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
     retriever=dict(type=ZeroRetriever),
-    inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=PROMPT_STYLES[DEFAULT_PROMPT_STYLE]['max_out_len']),
+    inferencer=dict(
+        type=ToolEvalGenInferencer, published_max_out_len=PROMPT_STYLES[DEFAULT_PROMPT_STYLE]['max_out_len']
+    ),
 )
 
 tooleval_ultratool_prompt_style_infer_cfgs = {

@@ -1,0 +1,146 @@
+"""Compares the answers and results that a run has stored with what its config now asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, AnswerLimit, is_cut_below
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.shards import read_predictions
+
+_DETAILS = b'"details"'
+_MOST_OF_HEAD = 1 << 22
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of a data set, as a config selects them.
+
+    Attributes:
+        ids: Id of each row; with ``n`` trials each id occurs ``n`` times.
+        digest: SHA-256 of the records of one trial, as in the provenance of a result.
+    """
+
+    ids: tuple[str, ...]
+    digest: str
+
+
+def is_unfinished(file: Path, result: Path, records: Records | None, limit: AnswerLimit | None) -> bool:
+    """Tests if a predictions file lacks answers: of further records, or instead of those that a lower limit cut.
+
+    Args:
+        file: The predictions, whole or a shard.
+        result: The result of the same model and data set, which need not exist.
+        records: The records of the data set; None if unknown.
+        limit: The limit of tokens; None if unknown.
+
+    Raises:
+        DataError: The file is damaged.
+    """
+    head = _head(result)
+    if records and not is_outdated(head, records) and not _may_be_cut(head, limit):
+        return False  # a result is read in a hundredth of the time
+    rows = read_predictions(file)
+    if records and not _keys(records.ids) <= {key for key, _ in with_runs(rows, _record_id)}:
+        return True
+    wanted = rows if records is None else select_rows(rows, records.ids)
+    return limit is not None and any(is_cut_below(row, limit.tokens, limit.published) for row in wanted)
+
+
+def result_is_outdated(result: Path, records: Records | None) -> bool:
+    """Tests if a result is about other records than the config selects; False if that is unknown."""
+    head = _head(result)
+    return records is not None and bool(_digest(head)) and is_outdated(head, records)
+
+
+def is_outdated(head: Mapping[str, Any], records: Records) -> bool:
+    """Tests if a result without its details is not known to be about these records."""
+    samples = head.get('samples')
+    count = samples.get('all') if isinstance(samples, Mapping) else None
+    return (count, _digest(head)) != (len(records.ids), records.digest)
+
+
+def _digest(head: Mapping[str, Any]) -> str:
+    provenance = head.get('provenance')
+    return str(provenance.get('records_sha256') or '') if isinstance(provenance, Mapping) else ''
+
+
+def _may_be_cut(head: Mapping[str, Any], limit: AnswerLimit | None) -> bool:
+    """Tests if answers of a result may have been cut by a lower limit."""
+    if limit is None or not head['samples'].get('cut'):
+        return False
+    before = head['provenance'].get(MAX_OUT_LEN)
+    return not isinstance(before, int) or before < limit.tokens
+
+
+def _head(result: Path) -> Mapping[str, Any]:
+    """Reads a result without its details, as this package writes it; empty if there is none or it cannot be read."""
+    try:
+        with result.open('rb') as stream:
+            head = stream.read(_MOST_OF_HEAD)
+    except OSError:
+        return {}
+    lines = head.partition(b'\n' + _DETAILS)[0].rstrip()
+    try:
+        content = load_json(lines.removesuffix(b',') + b'}', bounded=True)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _record_id(row: Mapping[str, Any]) -> str:
+    return str(row.get('record_id'))
+
+
+def _keys(ids: Sequence[str]) -> set[tuple[str, int]]:
+    return {key for key, _ in with_runs(ids, str)}
+
+
+def select_rows(rows: Rows, ids: Sequence[str]) -> Rows:
+    """Returns the rows of these records, in their order; all rows unchanged if some record has none."""
+    known = dict(with_runs(rows, _record_id))
+    keys = [key for key, _ in with_runs(ids, str)]
+    return [known[key] for key in keys] if all(key in known for key in keys) else rows
+
+
+def cut_rounds(journal: Path) -> Journal:
+    """Returns the file of the rounds of finished dialogues with a cut answer, beside their journal."""
+    return Journal(journal.with_name(f'cut_{journal.name.removeprefix("tmp_")}'))
+
+
+def reopen_file(file: Path, result: Path, records: Records | None = None) -> None:
+    """Converts predictions to a journal, so that a resumed run requests only the missing answers.
+
+    It writes the journal, then removes the result, then the predictions, so that a kill at any point loses no answer.
+
+    Args:
+        file: The predictions, whole or a shard. The caller holds its lock.
+        result: The result, which need not exist.
+        records: The records of the data set, at whose places their rows are put, with all others behind them; None to
+            leave them where they are.
+
+    Raises:
+        DataError: The file is damaged.
+    """
+    rows = read_predictions(file)
+    journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
+    places = {key: place for place, (key, _) in enumerate(with_runs(records.ids, str))} if records else {}
+    behind = iter(range(len(places), len(places) + len(rows)))
+    placed = {
+        places[key] if key in places else next(behind) if records else number: row
+        for number, (key, row) in enumerate(with_runs(rows, _record_id))
+    }
+    rounds = cut_rounds(journal.path)
+    journal.remove()
+    journal.append(placed)  # failures too: their cost is part of the run
+    journal.append(dict(enumerate(rounds.restore().values(), start=max(placed, default=-1) + 1)))
+    result.unlink(missing_ok=True)
+    file.unlink()
+    rounds.remove()
