@@ -160,5 +160,6 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             expected = sizes[number] if number < len(sizes) else 0
             count = len(read_predictions(file))
             if count != expected:
-                what = f'it holds {count} records, not {expected}: num_worker or the number of records was another'
-                raise DataError(file, what, fix=f'give the same num_worker and test_range, or {FIX}')
+                what = f'it holds {count} records, not {expected}'
+                why = 'it was made of another number of records, or with another num_worker'
+                raise DataError(file, f'{what}: {why}', fix=f'give the same num_worker and test_range, or {FIX}')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -21,7 +21,6 @@ from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenIn
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal, Row
-from opencompass_tooleval.work_dir.stored import cut_rounds
 
 DIALOGUES = Registry('tooleval_dialogues')
 """Registers nothing: configs name classes, and the registry builds them from their configs."""
@@ -120,16 +119,13 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         for key in {row.get('key') for row in journal.rows()} & cut.keys() if cut else ():
             del self._failed[cut[key]]
 
-    def _close(self, journal: Journal, rows: Mapping[int, Row]) -> None:
-        """Keeps the rounds of dialogues with a cut answer, for a run that is resumed with a higher limit of tokens."""
+    def _further_rows(self, journal: Journal, rows: Mapping[int, Row]) -> Iterator[Row]:
+        """Yields the rounds of dialogues with a cut answer, too, for a run with a higher limit of tokens."""
+        yield from super()._further_rows(journal, rows)
         in_order = [rows[index] for index in sorted(rows)]
         keys = zip(_keys([row['record_id'] for row in in_order]), in_order, strict=True)
         cut = {key for key, row in keys if is_cut(row)}
-        kept = cut_rounds(journal.path)
-        kept.remove()
-        if cut:
-            kept.append(dict(enumerate(row for row in journal.restore().values() if row.get('key') in cut)))
-        super()._close(journal, rows)
+        yield from (row for row in (journal.restore().values() if cut else ()) if row.get('key') in cut)
 
     def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
         """Returns the part of a row with the usage of other models, that of an earlier try of the dialogue included."""

@@ -30,6 +30,7 @@ from opencompass_tooleval.models.request_queue import open_queue
 from opencompass_tooleval.work_dir.journal import Journal, JournalRows, Row, write_json
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
+from opencompass_tooleval.work_dir.stored import keep_rows
 
 MAX_INFRA_SHARE = 0.005
 
@@ -85,17 +86,12 @@ class Questions(Sequence[Question]):
         return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
 
 
-def _in_order(rows: Mapping[int, Row], behind: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yields the rows of a predictions file, in the data's order, then those of records that the config left out.
-
-    The predictions of the former are added to a list.
-    """
+def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
+    """Yields the rows of a predictions file, in the data's order; fills a list with the predictions."""
     for index in range(len(rows)):
         row = rows[index]
         predictions.append(row['prediction'])
         yield str(index), row
-    for number, index in enumerate(sorted(behind), start=len(rows)):
-        yield str(number), behind[index]
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
@@ -157,7 +153,7 @@ class ToolEvalGenInferencer(GenInferencer):
         self.max_infra_share = max_infra_share
         self._published = limit.published
         self._failed: dict[int, Row] = {}
-        self._behind: Mapping[int, Row] = {}
+        self._unselected: Mapping[int, Row] = {}
         self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
@@ -192,14 +188,15 @@ class ToolEvalGenInferencer(GenInferencer):
         self._check_infra(failed, questions, file)
         predictions: list[str] = []
         if self.is_main_process:
-            write_json(file, _in_order(rows, self._behind, predictions))
-            self._close(journal, rows)
+            write_json(file, _in_order(rows, predictions))
+            keep_rows(journal, self._further_rows(journal, rows))
+            journal.remove()
             return predictions
         return [rows[index]['prediction'] for index in range(len(questions))]
 
-    def _close(self, journal: Journal, rows: Mapping[int, Row]) -> None:
-        """Removes the journal, whose rows are in the predictions file now."""
-        journal.remove()
+    def _further_rows(self, journal: Journal, rows: Mapping[int, Row]) -> Iterator[Row]:
+        """Yields what a run that is resumed with other settings may need, and the predictions file does not hold."""
+        yield from self._unselected.values()
 
     def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
         """Requests the answers that the journal lacks.
@@ -248,8 +245,8 @@ class ToolEvalGenInferencer(GenInferencer):
         rows = JournalRows(journal)
         rows.restore(is_answered)
         if any(has_more):
-            count, self._behind = len(questions), (behind := JournalRows(journal))
-            behind.restore(lambda index, row: index >= count and isinstance(row.get('prediction'), str))
+            count, self._unselected = len(questions), (unselected := JournalRows(journal))
+            unselected.restore(lambda index, row: index >= count and isinstance(row.get('prediction'), str))
         if rows:
             get_logger().info(f'{journal.path}: {len(rows)} of {len(questions)} samples are answered already')
         return rows

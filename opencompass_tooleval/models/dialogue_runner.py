@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -353,40 +353,42 @@ class DialogueRunner:
         # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
         self._rows = 1 + max(rows, default=-1)
         restored = {
-            (row['key'], row['round'], row['asked']): answer
-            for row in rows.values()
+            (row['key'], row['round'], row['asked']): (number, answer)
+            for number, row in rows.items()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if not self._is_repeated(row) and (answer := _journal_answer(row)) is not None
+            if row.get(MODEL) or not is_cut_below(row, self.max_out_len, self.published)
+            if (answer := _journal_answer(row)) is not None
         }
-        self._restore_spent(dialogues, rows.values())
+        used = set[int]()
 
         def restore(dialogue: _Running[Any]) -> None:
             while dialogue.request:
-                answer = restored.get((dialogue.key, dialogue.round, self._asked(dialogue.request)))
+                number, answer = restored.get((dialogue.key, dialogue.round, self._asked(dialogue.request)), (-1, None))
                 if answer is None or _is_failure(answer, dialogue.request):
                     break
+                used.add(number)
                 dialogue.receive(answer)
 
         self._each(restore, dialogues)
+        self._restore_spent(dialogues, rows, used)
 
-    def _is_repeated(self, row: Mapping[str, Any]) -> bool:
-        """Tests if a lower limit cut the model's answer in a row of the journal."""
-        return not row.get(MODEL) and is_cut_below(row, self.max_out_len, self.published)
+    @staticmethod
+    def _restore_spent(
+        dialogues: Sequence[_Running[Any]], rows: Mapping[int, Mapping[str, Any]], used: Collection[int]
+    ) -> None:
+        """Records the usage of an earlier run, except of the answers that dialogues have used again.
 
-    def _restore_spent(self, dialogues: Sequence[_Running[Any]], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Records the usage of an earlier run, except answers of the model under test, which are recorded on return.
-
-        An answer of an auxiliary model may not be requested again, such as a simulator's, which is stored elsewhere
-        too.
+        The others are failures, cut answers and rounds after these. An answer of an auxiliary model may not be
+        requested again, such as a simulator's, which is stored elsewhere too.
         """
         outcomes = {dialogue.key: dialogue.outcome for dialogue in dialogues}
-        for row in rows:
+        for number, row in rows.items():
             outcome = outcomes.get(str(row.get('key')))
             if outcome is None:
                 continue
             if isinstance(row.get(OTHERS), list):
                 outcome.others += row[OTHERS]
-            elif row.get(FAILED) or self._is_repeated(row):
+            elif number not in used and not row.get(MODEL):
                 outcome.failed.append(read_usage(row.get(USAGE)))
 
     def _other(self, name: str, answer: Answer) -> list[dict[str, Any]]:

@@ -133,10 +133,10 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         Raises:
             ValueError: ``n`` and ``test_range`` contradict each other.
         """
-        self._set_answer_limit()
         if 'record_id' in self.dataset.test.column_names:
             check_runs(self.dataset_cfg, self.dataset.test['record_id'])
             warn_of_same_answers(self.model, self.dataset_cfg)
+        self._set_answer_limit()
         folder = str(Path(self.work_dir, 'predictions'))
         file = Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, folder))
         if int(os.environ.get('RANK', 0)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,11 @@ from typing import Any
 from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, AnswerLimit, is_cut_below
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.shards import read_predictions
 
 _DETAILS = b'"details"'
 _MOST_OF_HEAD = 1 << 22
-
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -103,16 +101,28 @@ def _keys(ids: Sequence[str]) -> set[tuple[str, int]]:
     return {key for key, _ in with_runs(ids, str)}
 
 
-def select_rows(rows: Rows, ids: Sequence[str]) -> Rows:
+def select_rows(rows: list[Row], ids: Sequence[str]) -> list[Row]:
     """Returns the rows of these records, in their order; all rows unchanged if some record has none."""
     known = dict(with_runs(rows, _record_id))
     keys = [key for key, _ in with_runs(ids, str)]
     return [known[key] for key in keys] if all(key in known for key in keys) else rows
 
 
-def cut_rounds(journal: Path) -> Journal:
-    """Returns the file of the rounds of finished dialogues with a cut answer, beside their journal."""
-    return Journal(journal.with_name(f'cut_{journal.name.removeprefix("tmp_")}'))
+def _kept(journal: Journal) -> Journal:
+    return Journal(journal.path.with_name(f'kept_{journal.path.name.removeprefix("tmp_")}'))
+
+
+def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
+    """Keeps rows of a journal beside the finished predictions, for :func:`reopen_file`.
+
+    Args:
+        journal: The journal, which is removed afterwards.
+        rows: Answers to records that the config does not select, and rounds of dialogues with a cut answer.
+    """
+    kept = _kept(journal)
+    kept.remove()
+    if kept_rows := dict(enumerate(rows)):
+        kept.append(kept_rows)
 
 
 def reopen_file(file: Path, result: Path, records: Records | None = None) -> None:
@@ -129,18 +139,16 @@ def reopen_file(file: Path, result: Path, records: Records | None = None) -> Non
     Raises:
         DataError: The file is damaged.
     """
-    rows = read_predictions(file)
     journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
+    kept = _kept(journal)
+    rows = [*read_predictions(file), *kept.restore().values()]
     places = {key: place for place, (key, _) in enumerate(with_runs(records.ids, str))} if records else {}
     behind = iter(range(len(places), len(places) + len(rows)))
-    placed = {
-        places[key] if key in places else next(behind) if records else number: row
-        for number, (key, row) in enumerate(with_runs(rows, _record_id))
-    }
-    rounds = cut_rounds(journal.path)
+    placed: dict[int, Row] = {}
+    for number, (key, row) in enumerate(with_runs(rows, _record_id)):
+        placed[places[key] if key in places else next(behind) if records else number] = row
     journal.remove()
     journal.append(placed)  # failures too: their cost is part of the run
-    journal.append(dict(enumerate(rounds.restore().values(), start=max(placed, default=-1) + 1)))
     result.unlink(missing_ok=True)
     file.unlink()
-    rounds.remove()
+    kept.remove()

@@ -89,6 +89,10 @@ def write_config(folder: Path) -> None:
 def run(tmp_path: Path) -> Path:
     """Two models; agents, a judge, trials, a metric of no sample, a missing result, and another package's result."""
     folder = plain_run(tmp_path / 'run' / '20260101_000000')
+    file = folder / 'results' / 'better' / f'{REVIEW}.json'
+    result = json.loads(file.read_text('utf-8'))
+    result['provenance']['max_out_len'] = 512  # more than the config of the model says, which is the benchmark's
+    file.write_text(json.dumps(result))
     add_agent(folder, 'better', [chain(), tree(), Trajectory('react', stopped='limit:steps')])
     trials_run(folder)
     made_run(folder)
@@ -167,7 +171,7 @@ def test_every_eval_ever_says_what_the_run_says(tooleval: Command, run: Path) ->
     file, record = records['better', REVIEW]
     assert record['model_info']['id'] == 'Qwen/Qwen3-8B' and '/Qwen/Qwen3-8B/' in str(file)
     result = record['evaluation_results'][0]
-    assert result['generation_config']['generation_args'] == {'temperature': 0.5, 'max_tokens': 64}
+    assert result['generation_config']['generation_args'] == {'temperature': 0.5, 'max_tokens': 512}
     assert result['source_data']['hf_repo'] == 'me/teval'
     # A score by a judge names it, the others of the same result do not.
     _, judged = records['better', 'tooleval-toolbench_g1-agent-react']
