@@ -116,7 +116,8 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
         """Forgets the usage of cut dialogues whose rounds are in the journal, with their usage."""
         cut = {keys[index]: index for index, row in self._failed.items() if not row.get('infra')}
-        for key in {row.get('key') for row in journal.rows()} & cut.keys() if cut else ():
+        begun = {str(row.get('key')) for row in journal.rows()} if cut else set()
+        for key in begun & cut.keys():
             del self._failed[cut[key]]
 
     def _further_rows(self, journal: Journal, rows: Mapping[int, Row]) -> Iterator[Row]:

@@ -93,9 +93,9 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield 'data built by this package, not the official files'
     if provenance.get('scoring') == 'strict':
         yield "scoring='strict', not the published scoring"
-    limits = [provenance.get(name) for name in (MAX_OUT_LEN, PUBLISHED)]
-    if all(isinstance(limit, int) for limit in limits) and limits[0] < limits[1]:
-        yield f'answers of at most {limits[0]} tokens; the published ones had {limits[1]}'
+    limit, published = provenance.get(MAX_OUT_LEN), provenance.get(PUBLISHED)
+    if isinstance(limit, int) and isinstance(published, int) and limit < published:
+        yield f'answers of at most {limit} tokens; the published ones had {published}'
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))

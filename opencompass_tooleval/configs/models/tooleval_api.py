@@ -10,7 +10,7 @@ models = [
         openai_api_base='https://api.openai.com/v1/',
         temperature=0,
         max_seq_len=128000,
-        max_out_len=512,
+        max_out_len=16384,  # tokens of an answer; thoughts need many
         max_workers=16,
         batch_size=64,  # for other packages' data sets; ours send max_workers requests at a time
         run_cfg=dict(num_gpus=0),

@@ -13,10 +13,11 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
+from tests.cli.conftest import Command
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.forked import run_opencompass
 
-SCRIPT = f'{ROOT / "tests" / "limits_script.py"}:thinking'
+SCRIPT = f'{ROOT / "tests" / "cli" / "limits_script.py"}:thinking'
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs' / 'datasets'
 
 ALL = """
@@ -159,10 +160,14 @@ class Resumed:
     folder: Path
     server: ModelServer
 
-    def go(self, limit: int, test_range: str = '', wanted: tuple[str, ...] = (PLAIN,)) -> str:
-        """Runs the config with a benchmark's limit of 100, the second time with ``-r``; returns what it says."""
+    def write(self, limit: int, test_range: str, wanted: tuple[str, ...] = (PLAIN,)) -> None:
+        """Writes the config."""
         text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
         (self.folder / 'mine.py').write_text(text.replace('RANGE', repr(test_range)))
+
+    def go(self, limit: int, test_range: str = '', wanted: tuple[str, ...] = (PLAIN,)) -> str:
+        """Runs the config with a benchmark's limit of 100, the second time with ``-r``; returns what it says."""
+        self.write(limit, test_range, wanted)
         self.server.reset()
         resumed = ['-r'] if (self.folder / 'out').exists() else []
         done = run_opencompass('mine.py', '-w', 'out', *resumed, cwd=self.folder)
@@ -207,9 +212,14 @@ def test_cut_answers_are_told_and_asked_again_with_a_higher_limit(resumed: Resum
     assert resumed.limits() == []
 
 
-def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed) -> None:
+def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed, tooleval: Command) -> None:
     resumed.go(4096, '[:2]')
     assert resumed.result()['samples']['all'] == 2 and len(resumed.limits()) == 2
+    resumed.write(4096, '')
+    stored = resumed.rows()
+    done = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
+    assert 'm: at most 4,096 (max_out_len of the model) tokens per answer, all data sets' in done.out
+    assert '1 inference jobs' in done.out and resumed.rows() == stored  # a plan changes nothing
     resumed.go(4096)
     whole = len(resumed.rows())
     assert whole > 4 and len(resumed.limits()) == whole - 2
