@@ -15,7 +15,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
@@ -430,6 +430,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if trials and trials.all_the_same:
                 same.setdefault((model, trials.trials), []).append(dataset)
         yield from _cut_answers(results)
+        yield from self._unused_limits()
         yield from _environments(results)
         yield from _makers(results)
         if in_no_table := self._in_no_table():
@@ -449,6 +450,20 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
                 'not comparable with the leaderboard'
             )
+
+    def _unused_limits(self) -> Iterator[str]:
+        """Yields a line per model whose limit of tokens is below those of benchmarks, which count instead."""
+        for model in self.model_cfgs:
+            inferencers = {
+                dataset_abbr_from_cfg(dataset): dataset.get('infer_cfg', {}).get('inferencer', {})
+                for dataset in self.dataset_cfgs
+            }
+            limits = {name: answer_limit(model, cfg) for name, cfg in inferencers.items() if PUBLISHED in cfg}
+            unused = {name: limit.unused for name, limit in limits.items() if limit and limit.unused}
+            if unused:
+                name, value = model_abbr_from_cfg(model), next(iter(unused.values()))
+                why = f"max_out_len={value} of its config is below the benchmark's limit, which counted"
+                yield f'NOTE {name}: {why}: {_few(unused)}'
 
     def _about_main(
         self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]

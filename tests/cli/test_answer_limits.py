@@ -13,6 +13,10 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.models import ToolEvalOpenAI
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.conversation import Conversation
 from tests.cli.conftest import Command
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.forked import run_opencompass
@@ -135,6 +139,19 @@ def test_the_log_says_which_limit_counts_instead(everything: Path) -> None:
     assert "the benchmark's limit" not in next(everything.glob('logs/infer/m0/*.out')).read_text()
 
 
+def test_judges_and_simulators_have_the_limits_of_their_own_configs(servers: list[ModelServer]) -> None:
+    url = servers[0].url
+    servers[0].reset()
+    other = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base=url, retry=0)
+    entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': None}
+    for limit, sent in ((33, 33), (None, 4096)):
+        model = AuxiliaryModel({**other, 'max_out_len': limit} if limit else other)  # Judge asks one, too
+        with model.open_queue() as queue:
+            queue.submit('it', Conversation.of([Message('user', 'who?')], entry))
+            assert queue.results()
+        assert servers[0].stats()['asked'][-1]['limit'] == sent
+
+
 RESUMED = """
 from mmengine.config import read_base
 from opencompass_tooleval.models import ToolEvalOpenAI
@@ -195,6 +212,7 @@ def resumed(tmp_path: Path, servers: list[ModelServer]) -> Resumed:
 
 def test_cut_answers_are_told_and_asked_again_with_a_higher_limit(resumed: Resumed) -> None:
     said = resumed.go(512)
+    assert 'of its config is below' not in said
     count = len(resumed.rows())
     assert resumed.limits() == [512] * count and {row['finish_reason'] for row in resumed.rows()} == {'length'}
     told = f'WARNING m: {count} of {count} answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
@@ -232,6 +250,15 @@ def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed, tooleval: Co
 
     resumed.go(4096)
     assert resumed.limits() == [] and resumed.result()['samples']['all'] == whole
+
+
+def test_a_limit_that_does_not_count_is_told(resumed: Resumed) -> None:
+    said = resumed.go(50)
+    assert set(resumed.limits()) == {100}
+    assert (
+        "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counted: teval-review_str_v2"
+        in said
+    )
 
 
 def test_other_records_keep_the_first_ones(resumed: Resumed) -> None:
