@@ -47,7 +47,7 @@ def _print(plan: Plan) -> None:
             console.print(f'  {row.answers_by}', markup=False)
         for limit, names in row.answer_limits.items():
             which = 'all data sets' if len(row.answer_limits) == 1 else f'{len(names)} data sets: {first_of(names)}'
-            console.print(f'{row.model}: at most {limit} tokens per answer, {which}', markup=False, soft_wrap=True)
+            console.print(f'{row.model}: an answer has at most {limit}: {which}', markup=False, soft_wrap=True)
         if row.not_counted:
             console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}', markup=False)
     for fault in plan.faults:

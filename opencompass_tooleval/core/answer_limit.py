@@ -31,11 +31,11 @@ class AnswerLimit:
     unused: int | None = None
 
     def __str__(self) -> str:
-        """Formats ``16,384 (max_out_len of the model)``."""
+        """Formats ``16,384 tokens (max_out_len of the model)``."""
         if self.source != 'benchmark':
-            return f'{self.tokens:,} ({MAX_OUT_LEN} of the {self.source})'
+            return f'{self.tokens:,} tokens ({MAX_OUT_LEN} of the {self.source})'
         more = '' if self.unused is None else f', since the {self.unused:,} of the model are less'
-        return f'{self.tokens:,} (of the benchmark{more})'
+        return f'{self.tokens:,} tokens (of the benchmark{more})'
 
     @property
     def note(self) -> str:

@@ -144,7 +144,7 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields a line per model whose answers were cut in more than a few samples, and on limits that differ."""
+    """Yields a line per model whose answers were cut in more than a few samples, and on limits that then differed."""
     cut: dict[str, dict[str, tuple[int, int, Any]]] = {}
     limits: dict[str, dict[Any, list[str]]] = {}
     for (model, dataset), result in results.items():
@@ -162,8 +162,9 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
             'config of the model, and run again with -r: only these are asked again'
         )
     differing: dict[str, list[str]] = {}
+    some_cut = {dataset for counts in cut.values() for dataset in counts}
     for dataset, by_limit in limits.items():
-        if len(by_limit) > 1:
+        if len(by_limit) > 1 and dataset in some_cut:
             shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(by_limit.items()))
             differing.setdefault(shown, []).append(dataset)
     for shown, datasets in differing.items():

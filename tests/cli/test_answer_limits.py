@@ -236,7 +236,7 @@ def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed, tooleval: Co
     resumed.write(4096, '')
     stored = resumed.rows()
     done = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
-    assert 'm: at most 4,096 (max_out_len of the model) tokens per answer, all data sets' in done.out
+    assert 'm: an answer has at most 4,096 tokens (max_out_len of the model): all data sets' in done.out
     assert '1 inference jobs' in done.out and resumed.rows() == stored  # a plan changes nothing
     resumed.go(4096)
     whole = len(resumed.rows())
