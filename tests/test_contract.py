@@ -117,9 +117,9 @@ def test_ultratool_prompt_style_config_is_the_plain_one_but_for_the_style(langua
     plain, rows = data_sets(f'{name}_datasets'), data_sets(f'{name}_{prompt_style}_datasets')
     assert len(rows) == len(plain) == 6
     for row, expected in zip(rows, plain, strict=True):
-        settings = {key: ULTRATOOL_PROMPT_STYLES[prompt_style][key] for key in ('max_out_len', 'temperature')}
+        style = ULTRATOOL_PROMPT_STYLES[prompt_style]
         infer_cfg = expected['infer_cfg'].to_dict()
-        infer_cfg['inferencer'].update(settings)
+        infer_cfg['inferencer'].update(published_max_out_len=style['max_out_len'], temperature=style['temperature'])
         assert row['infer_cfg'].to_dict() == infer_cfg
         assert row['eval_cfg']['evaluator'].to_dict() == {
             **expected['eval_cfg']['evaluator'].to_dict(),

@@ -42,8 +42,8 @@ class AnswerLimit:
         """A sentence if the model's limit does not count, or the benchmark's is higher; ``''`` for none."""
         if self.unused is not None:
             return (
-                f"answers have up to {self.tokens:,} tokens, the benchmark's limit, since {MAX_OUT_LEN}={self.unused} "
-                f"of the model is less. To have less all the same, set {MAX_OUT_LEN} in the data set's inferencer"
+                f"answers have up to {self.tokens:,} tokens, the benchmark's limit, since max_out_len={self.unused} "
+                "of the model is less. To have less all the same, set max_out_len in the data set's inferencer"
             )
         if self.published and self.tokens < self.published:
             return f"answers have up to {self.tokens:,} tokens, fewer than the benchmark's {self.published:,}"

@@ -289,7 +289,8 @@ def test_a_judge_may_be_one(tmp_path: Path) -> None:
 
 
 def test_torchrun_has_no_part_in_it(tmp_path: Path) -> None:
-    model = dict(type=ToolEvalServed, path='m', engine=scripted_engine(tmp_path), run_cfg=dict(num_gpus=4))
+    engine = scripted_engine(tmp_path)
+    model = dict(type=ToolEvalServed, abbr='m', path='m', engine=engine, run_cfg=dict(num_gpus=4))
     for kind in (ToolEvalServed, 'ToolEvalServed', 'opencompass_tooleval.models.served_model.ToolEvalServed'):
         cfg = Config(dict(models=[{**model, 'type': kind}], datasets=[[dict(abbr='d')]], work_dir=str(tmp_path)))
         task = ToolEvalInferTask(cfg)
