@@ -17,6 +17,7 @@ from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.fixture import on_copies, unchanged
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, parse_server
@@ -50,7 +51,7 @@ def record_bank(
     """
     from opencompass_tooleval.environments.live import LiveTools
 
-    named = parse_server(server, read_variables(env))
+    named = parse_server(on_copies(server, fixture), read_variables(env))
     planned = list(_read_calls(calls)) if calls else None
     log_file = out.with_name(f'{out.name}.calls.jsonl')
     for file in (out, log_file):
@@ -59,7 +60,7 @@ def record_bank(
     out.parent.mkdir(parents=True, exist_ok=True)
     log = CallLog(log_file)
     try:
-        with LiveTools(named, fixture, allow=allow or (), log=log) as live:
+        with unchanged(fixture), LiveTools(named, fixture, allow=allow or (), log=log) as live:
             listed = live.listed
             if planned is not None:
                 _make(live, planned)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,10 +75,12 @@ def make_tasks(
         DataError: A config, a document or the documentation cannot be used, or the set is finished.
         ValueError: An option is none, or nothing answers the calls.
         ServerError: The server cannot be started, or its state does not reset.
+        FixtureChangedError: The user's fixture is not as before: a server has changed it, not its copy.
     """
     from opencompass_tooleval.embedding.cache import default_cache
     from opencompass_tooleval.embedding.encoder import shared_encoder
     from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+    from opencompass_tooleval.environments.fixture import unchanged
     from opencompass_tooleval.instructions.generation import load_model_cfg
     from opencompass_tooleval.making.agreement import LEAST_AGREEING
     from opencompass_tooleval.making.drafts import DEFAULT_KINDS, Drawing, Quotas
@@ -97,8 +99,10 @@ def make_tasks(
     console = Console(stderr=json_out == STDOUT)
     live = {'fixture': fixture, 'allow': allow, 'leave_out': leave_out, 'env': env, 'probe': probe, 'ignore': ignore}
     documented = {'bank': bank, 'stateful_tools': stateful_tools, 'simulator': cfgs['simulator']}
-    opened = _open(source, input_, out, live, documented, context or ())
-    with opened.closing:
+    with ExitStack() as stack:
+        stack.enter_context(unchanged(fixture))
+        opened = _open(source, input_, out, live, documented, context or ())
+        stack.enter_context(opened.closing)
         if dry_run:
             drawing = Drawing(opened.tools, quotas, seed, similarity)
             drafts = list(drawing.draw(drawing.apportion(tasks)))
@@ -146,6 +150,7 @@ def _open(
     source: str, input_: str, out: Path, live: Mapping[str, Any], documented: Mapping[str, Any], context: Sequence[Path]
 ) -> Any:
     from opencompass_tooleval.cli.agents_bank_mcp import read_variables
+    from opencompass_tooleval.environments.fixture import on_copies
     from opencompass_tooleval.making.grounding import document_resources
     from opencompass_tooleval.making.live_source import open_live_source, place_fixture
     from opencompass_tooleval.making.pipeline import JOURNAL_FOLDER
@@ -162,7 +167,7 @@ def _open(
         return opened
     fixture = place_fixture(live['fixture'], out, (out / JOURNAL_FOLDER).exists()) if live['fixture'] else None
     settings = {
-        'server': _absolute(input_),
+        'server': on_copies(input_, live['fixture']),
         'fixture': fixture,
         'allow': live['allow'] or [],
         'leave_out': live['leave_out'] or [],
@@ -172,14 +177,6 @@ def _open(
     if fixture:
         probes = [{'leave_out': live['ignore'] or []}, *probes]
     return open_live_source(out, settings, probes, documents)
-
-
-def _absolute(command: str) -> str:
-    """A command with absolute paths of files: a server's working directory is its copy of the fixture."""
-    if command.startswith(('http://', 'https://')):
-        return command
-    words = shlex.split(command)
-    return shlex.join(str(Path(word).absolute()) if Path(word).is_file() else word for word in words)
 
 
 def _probe(text: str) -> dict[str, Any]:

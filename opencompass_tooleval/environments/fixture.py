@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+
+from opencompass_tooleval.core.errors import first_of
 
 ALIAS = '/fixture'
 """Name of the copied folder in tasks and calls; its real path differs in each trial."""
@@ -22,7 +26,12 @@ MAX_BYTES = 2 * 1024**3
 
 _END = r'(?![\w-]|\.\w)'
 _ALIAS = re.compile(rf'(?<![\w./~-]){ALIAS}{_END}')
-_PLACE = '{fixture}'
+PLACE = '{fixture}'
+"""Stands for the copied folder or file in a command of a server."""
+
+
+class FixtureChangedError(ValueError):
+    """The user's fixture has changed while servers ran on copies of it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class FixtureCopy:
 
     def fill(self, text: str) -> str:
         """Fills in an argument or a variable of the server."""
-        return text.replace(_PLACE, str(self.place))
+        return text.replace(PLACE, str(self.place))
 
     def inward(self, value: Any) -> Any:
         """Replaces :data:`ALIAS` by the copy's folder in all texts of a call's arguments."""
@@ -55,26 +64,106 @@ class FixtureCopy:
 
 
 def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
-    """Copies a fixture into an empty folder; links stay links.
+    """Copies a fixture into an empty folder; links stay links, within the copy.
 
     Args:
         fixture: A folder or file; None for nothing.
         folder: The destination.
 
     Raises:
-        ValueError: It has more than :data:`MAX_FILES` files, or :data:`MAX_BYTES`.
+        ValueError: It has more than :data:`MAX_FILES` files, or :data:`MAX_BYTES`, or a link leads out of it: a server
+            would write to the original.
         OSError: It is missing or cannot be copied.
     """
     folder = folder.resolve()  # servers report paths without links
     if fixture is None:
         return FixtureCopy(folder, folder)
-    find_files(fixture)
+    links = inner_links(fixture)
     place = folder / (fixture.name or 'fixture')
     if fixture.is_dir():
         shutil.copytree(fixture, place, symlinks=True)
+        for link, target in links.items():
+            (place / link).unlink()  # an absolute one leads into the original
+            (place / link).symlink_to(os.path.relpath(place / target, (place / link).parent))
         return FixtureCopy(place, place)
     shutil.copy2(fixture, place)
     return FixtureCopy(folder, place)
+
+
+def inner_links(fixture: Path) -> dict[Path, Path]:
+    """Returns link -> target of the links in a fixture, both relative to it.
+
+    Raises:
+        ValueError: One leads out of it, or nowhere by way of too many links.
+        OSError: The fixture is missing, or cannot be read.
+    """
+    links: dict[Path, Path] = {}
+    root = fixture.resolve()
+    for path in find_files(fixture):
+        if path == fixture or not path.is_symlink():
+            continue
+        try:
+            # By steps: a link to a link in the fixture that leads out of it is found at the latter.
+            target = Path(os.path.normpath(path.parent.resolve() / path.readlink()))
+            end = path.resolve()
+        except RuntimeError as error:
+            raise ValueError(f'the link {path} of the fixture leads nowhere') from error
+        if not target.is_relative_to(root) or not end.is_relative_to(root):
+            raise ValueError(
+                f'the link {path} leads out of the fixture, to {end}: a server would change the original. '
+                'Put a copy in its place'
+            )
+        links[path.relative_to(fixture)] = target.relative_to(root)
+    return links
+
+
+@contextmanager
+def unchanged(fixture: Path | None) -> Iterator[None]:
+    """Checks at its end that a user's fixture is as before: only its copies may change.
+
+    Raises:
+        FixtureChangedError: Files of it are other ones, or missing, or new.
+    """
+    before = folder_state(fixture.resolve()) if fixture else {}
+    try:
+        yield
+    finally:
+        after = folder_state(fixture.resolve()) if fixture and fixture.exists() else {}
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        if changed:
+            names = first_of([fixture.name if name == '.' else name for name in changed]) if fixture else ''
+            raise FixtureChangedError(
+                f'THE FIXTURE {fixture} WAS CHANGED DURING THE RUN: {names}. Restore it from a copy of yours. '
+                'The server was given its path, or has one built in; do not use what was made'
+            )
+
+
+def on_copies(command: str, fixture: Path | None) -> str:
+    """Returns the command of a server for runs on copies of a fixture, in whose folder it starts.
+
+    Words, and values in ``--name=VALUE``, that name the fixture or lie below it get :data:`PLACE`; other files get
+    absolute paths. A URL stays as it is.
+
+    Args:
+        command: The command line, quoted as in a shell, relative to this process's working directory.
+        fixture: The fixture; None without one.
+    """
+    if command.startswith(('http://', 'https://')):
+        return command
+    root = fixture.resolve() if fixture else None
+
+    def placed(word: str) -> str:
+        path = Path(word)
+        if root and word and path.exists() and path.resolve().is_relative_to(root):
+            below = path.resolve().relative_to(root)
+            return PLACE if below == Path() else f'{PLACE}/{below.as_posix()}'
+        return str(path.absolute()) if path.is_file() else word
+
+    def in_option(word: str) -> str:
+        name, sign, value = word.partition('=')
+        return f'{name}={placed(value)}' if sign and name.startswith('-') else placed(word)
+
+    return shlex.join(map(in_option, shlex.split(command)))
 
 
 def find_files(folder: Path) -> list[Path]:
@@ -124,7 +213,10 @@ def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
         if any(fnmatch(name, pattern) for pattern in leave_out):
             continue
         if path.is_symlink():
-            state[name] = f'link to {path.readlink()}'
+            target = path.readlink()
+            if target.is_absolute() and target.is_relative_to(folder.resolve()):
+                target = Path(os.path.relpath(target, path.parent.resolve()))  # as copies have it
+            state[name] = f'link to {target}'
         elif path.is_file():
             with path.open('rb') as content:
                 digest = hashlib.blake2b(digest_size=16)

@@ -12,7 +12,7 @@ from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.fixture import copy_fixture, folder_state
+from opencompass_tooleval.environments.fixture import copy_fixture, folder_state, inner_links
 from opencompass_tooleval.environments.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset
@@ -41,11 +41,13 @@ def place_fixture(fixture: Path, folder: Path, has_begun: bool = False) -> str:
         Its path there, relative to ``folder``.
 
     Raises:
-        ValueError: The set's folder is in the fixture, the fixture is too large, or the set was begun with another.
+        ValueError: The set's folder is in the fixture, the fixture is too large, a link leads out of it, or the set was
+            begun with another.
         OSError: The fixture is missing or cannot be copied.
     """
     if folder.resolve().is_relative_to(fixture.resolve()):
         raise ValueError(f'the fixture {fixture} holds the folder of the set: give another --out, outside of it')
+    inner_links(fixture)
     is_folder, place = fixture.is_dir(), folder / FIXTURE_FOLDER
     state = folder_state(fixture.resolve())  # links in a folder stay links, a linked file is copied
     if place.exists() and folder_state(place) != (state if is_folder else {fixture.name: state['.']}):

@@ -1,6 +1,7 @@
 """An MCP server of notes, with tools with forbidden behaviour.
 
-Its notes are ``notes.txt`` in its working directory. ``COUNTER=FILE`` names a file outside of it, which counts starts.
+Its notes are ``notes.txt`` in its working directory, or the file that its argument names. ``COUNTER=FILE`` names
+another file, which counts starts.
 ``--http PORT`` serves over streamable HTTP with the SDK. Over standard input and output it speaks the protocol itself:
 tests start some hundreds of it, and the SDK takes 900 ms to import. The published servers of the tests are of the SDK.
 """
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-NOTES = Path('notes.txt')
+NOTES = Path(sys.argv[1] if sys.argv[1:2] not in ([], ['--http']) else 'notes.txt')
 NOTHING: dict[str, Any] = {'type': 'object', 'properties': {}}
 TEXT = {
     'type': 'object',
