@@ -124,11 +124,15 @@ def unchanged(fixture: Path | None) -> Iterator[None]:
     Raises:
         FixtureChangedError: Files of it are other ones, or missing, or new.
     """
-    before = folder_state(fixture.resolve()) if fixture else {}
+
+    def state() -> dict[str, str]:
+        return folder_state(fixture.resolve()) if fixture and fixture.exists() else {}
+
+    before = state()
     try:
         yield
     finally:
-        after = folder_state(fixture.resolve()) if fixture and fixture.exists() else {}
+        after = state()
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         if changed:
             names = first_of([fixture.name if name == '.' else name for name in changed]) if fixture else ''
