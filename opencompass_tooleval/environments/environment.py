@@ -149,6 +149,11 @@ class Session:
                 observation = replace(observation, text=simulator.form.no_response)
         return observation
 
+    def has_recorded(self, name: Any, arguments: Any) -> bool:
+        """Tests if the bank has a call of this task with these arguments."""
+        bank, key = self._environment.bank, arguments_key(self._passed(arguments))
+        return bank is not None and key is not None and bool(bank.recorded_for(self.task, _shown_name(name), key))
+
     def _passed(self, arguments: Any) -> Any:
         passed = read_arguments(arguments)
         return server_input(passed) if self._environment.argument_checks == BY_JSON else passed

@@ -32,7 +32,9 @@ _EMPTY: tuple[Any, ...] = ('', [], {})
 
 
 def similarity(predicted: Any, gold: Any) -> float:
-    """Computes 1 - Levenshtein distance / longer length, of ``str()`` of both; an empty gold value needs an empty one."""
+    """Computes 1 - Levenshtein distance / longer length, of ``str()`` of both; an empty gold value needs
+    an empty one.
+    """
     if gold in _EMPTY:
         return float(predicted in _EMPTY)
     left, right = str(predicted), str(gold)
