@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from opencompass_tooleval.agents import context
@@ -35,11 +36,12 @@ from opencompass_tooleval.agents.trajectory import (
 from opencompass_tooleval.core.answer import Answer, clean, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import SEVERAL_CALLS
+from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message, tool_messages
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.environments.observation import UNKNOWN_TOOL
+from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, Observation
 
 MAX_MODEL_CALLS = 200
 CHILDREN = 2
@@ -62,7 +64,7 @@ class _Node:
         depth: Number of thoughts, actions and inputs on the path.
         messages: The conversation so far.
         calls: Its calls with their observations; empty if the answer was only a thought.
-        written: Arguments of the first call, as the model wrote them.
+        written: Name and arguments of the first call, as the model wrote them.
         omitted_observations: Number of observations that are left out of the conversation, since it is too long.
         children: Nodes that follow.
     """
@@ -71,7 +73,7 @@ class _Node:
     depth: int
     messages: tuple[Message, ...]
     calls: tuple[AnsweredCall, ...] = ()
-    written: str = ''
+    written: tuple[str, str] = ('', '')
     omitted_observations: int = 0
     children: list[_Node] = field(default_factory=list)
 
@@ -90,6 +92,7 @@ class DepthFirstSearch:
             request. By default that of the runner.
         max_observation: Number of characters of an observation that the model sees.
         runner: The runner to follow. ``toolbench``: a depth of 12, and only the first call of an answer is made.
+            Of a name with dots, such as ``functions.Finish``, what follows the last one counts.
             ``stabletoolbench``: a depth of 50, and all calls are made; each adds two to the depth.
 
     Raises:
@@ -97,6 +100,7 @@ class DepthFirstSearch:
     """
 
     name = 'dfsdt'
+    _renames_all = False
 
     def __init__(
         self,
@@ -137,7 +141,8 @@ class DepthFirstSearch:
             task: The task.
             session: Answers its calls.
         """
-        search = _Search(task, session, self._max_observation, self._max_model_calls, self._runner)
+        bounds = (self._max_observation, self._max_model_calls)
+        search = _Search(task, session, *bounds, self._runner, self._renames_all)
         waiting = [_Node(-1, 0, first_messages(task))]
         while waiting:
             node = waiting[-1]
@@ -186,6 +191,7 @@ class ToolBenchReAct(DepthFirstSearch):
     """
 
     name = 'toolbench_react'
+    _renames_all = True
 
     def __init__(
         self,
@@ -220,7 +226,9 @@ class _Search:
         is_over: True after the last answer that the model may give.
     """
 
-    def __init__(self, task: Task, session: Session, max_observation: int, max_model_calls: int, runner: str) -> None:
+    def __init__(
+        self, task: Task, session: Session, max_observation: int, max_model_calls: int, runner: str, renames_all: bool
+    ) -> None:
         self.steps: list[Step] = []
         self.omitted_observations = 0
         self.last_give_up: _Node | None = None
@@ -231,9 +239,11 @@ class _Search:
         self._max_observation = max_observation
         self._asks_left = max_model_calls
         self._takes_all = runner == STABLETOOLBENCH
+        self._renames_all = renames_all
         self._names = [*(tool.name for tool in task.tools), FINISH.name]
         # ToolBench's model makes one call per answer; StableToolBench leaves the number to the server.
-        self._tools = ToolSet((*task.tools, FINISH), parallel=None if self._takes_all else False)
+        offered = map(_with_empty_names, task.tools) if self._takes_all else task.tools
+        self._tools = ToolSet((*offered, FINISH), parallel=None if self._takes_all else False)
         calls = [ToolCall(call.name, call.arguments) for call in task.oracle_calls]
         self._golds = [write_answer('', [call]) for call in (*calls, finish_call(GOLD_ANSWER))]
 
@@ -286,26 +296,43 @@ class _Search:
 
         Calls after an answer to the user are not made. As published, calls after a give-up are made, and cancel it.
         """
-        counted = answer.calls if self._takes_all else answer.calls[:1]
+        counted = answer.calls if self._takes_all else tuple(map(self._without_prefix, answer.calls[:1]))
         finish = None
         for call in counted:
             finish = None
-            called = next((name for name in self._names if name.endswith(call.name)), call.name)
+            called = next((name for name in self._names if name.endswith(call.name)), None)
             if called == FINISH.name:
                 finish = read_finish(call.arguments, call.name, call.written)
                 answered = finish.call
             else:
-                observation = yield from self._session.ask(called, call.arguments)
-                answered = answered_call(call.name, call.arguments, observation, self._max_observation)
+                is_padded = called is None and call.name != call.name.strip()
+                asked = self._session.ask(called or call.name, call.arguments)
+                observation = _unknown(call.name) if is_padded else (yield from asked)
+                shown = (observation, self._max_observation, call.written)
+                answered = answered_call(call.name, call.arguments, *shown)
             child.calls += (answered,)
             if finish and finish.is_end and finish.stopped != GAVE_UP:
                 break
-        child.written = as_written(counted[0].arguments_text)
+        child.written = as_written(counted[0].name), as_written(counted[0].arguments_text)
         carried_out = counted[: len(child.calls)]
-        shown = Answer(text, calls=tuple(map(_as_repeated, carried_out, child.calls)))
+        shown = Answer(text, calls=tuple(map(self._as_repeated, count(), carried_out, child.calls)))
         observations = [call.observation for call in child.calls]
         child.messages += tool_messages(shown, observations, child.calls_before)
         return finish if finish and finish.is_end else None
+
+    def _without_prefix(self, call: ToolCall) -> ToolCall:
+        """Returns the call under what follows the last dot of its name, such as ``functions.Finish``."""
+        return call if call.name in self._names else replace(call, name=call.name.rpartition('.')[2])
+
+    def _as_repeated(self, place: int, call: ToolCall, answered: AnsweredCall) -> ToolCall:
+        """Returns a call as it is repeated in the conversation.
+
+        StableToolBench's search renames an unknown function only if it is the first of its answer: the others it
+        renames in a message that it has already copied.
+        """
+        is_renamed = answered.fault == UNKNOWN_TOOL and (place == 0 or self._renames_all)
+        name = prompts.INVALID_NAME if is_renamed else call.name
+        return ToolCall(name, repeated_arguments(call.arguments), call.id)
 
     def _why_ignored(self, answer: Answer) -> str:
         """Returns the reason for which an answer or some of its calls had no effect."""
@@ -314,10 +341,16 @@ class _Search:
         return visible_text(answer).reason or ''
 
 
-def _as_repeated(call: ToolCall, answered: AnsweredCall) -> ToolCall:
-    """Returns a call as it is repeated in the conversation."""
-    name = prompts.INVALID_NAME if answered.fault == UNKNOWN_TOOL else call.name
-    return ToolCall(name, repeated_arguments(call.arguments), call.id)
+def _unknown(name: str) -> Observation:
+    """Returns ToolBench's answer to a name with blanks around it, which the environment would remove."""
+    text = json.dumps({'error': f'No such function name: {clean_text(name)}', 'response': ''})
+    return Observation(text, ERROR, UNKNOWN_TOOL)
+
+
+def _with_empty_names(tool: ToolSchema) -> ToolSchema:
+    """Returns a function of ToolBench as StableToolBench offers it: lists of parameters begin with an empty name."""
+    groups = {group: ['', *tool.parameters[group]] for group in ('required', 'optional') if group in tool.parameters}
+    return replace(tool, parameters={**tool.parameters, **groups}) if 'optional' in groups else tool
 
 
 def first_messages(task: Task) -> tuple[Message, ...]:
@@ -360,8 +393,8 @@ def _former_candidates(node: _Node) -> Iterator[str]:
         return
     rows = [
         {
-            'name': child.calls[0].name,
-            'arguments': child.written,
+            'name': child.written[0],
+            'arguments': child.written[1],
             'function_output': child.calls[0].observation,
             'mento-carlo-action-value': _ACTION_VALUE,
         }

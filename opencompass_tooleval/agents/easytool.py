@@ -10,6 +10,9 @@ this check has no effect. An error that stops the published run ends ours with a
 
 A try without a readable tool, API or parameters has an empty result, from which the model writes an answer too.
 
+A call whose arguments are refused is tried again with other names of them; if all are refused, the model is shown
+nothing (:mod:`~opencompass_tooleval.agents.easytool_calls`).
+
 There is one deviation from the published run: a task that needs no tool is answered directly, as intended. The
 published code calls a function without its model's name there, and raises.
 """
@@ -17,13 +20,15 @@ published code calls a function without its model's name there, and raises.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents import easytool_prompts as prompts
+from opencompass_tooleval.agents.easytool_calls import rewritten_arguments
 from opencompass_tooleval.agents.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
 from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, as_written
@@ -44,6 +49,7 @@ from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.environments.observation import WRONG_ARGUMENTS, Observation
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.method_replies import READINGS, Reader, Unreadable
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
@@ -68,6 +74,10 @@ MAX_RESULT = 1_000
 
 NEAREST = 5
 """Number of retrieved tools, as published."""
+
+PREPARED, BY_ID = 'prepared', 'by_id'
+TOOL_LISTS = (PREPARED, BY_ID)
+"""Forms of the list of tools from which the model chooses one."""
 
 UNKNOWN_DEPENDENCY = 'plan:unknown_dependency'
 
@@ -112,6 +122,10 @@ class EasyTool:
     Args:
         retrieve: True if the model chooses among the five tools whose descriptions are nearest to the task, from those
             of the query and of ``corpus``; False if it chooses among all tools of the query.
+        tool_list: The list of tools in the request to choose one. ``prepared``: as the published runs list the data
+            that the authors' script prepares, each key and value of a tool as if it were a tool (``ID: ID``, ``7``,
+            ``ID: Description``, text), and a tool that was tried stays. ``by_id``: ``ID: 7``, text, without tools that
+            were tried. By default ``by_id`` with retrieval, as published, else ``prepared``.
         corpus: A file of instructions with further tools to retrieve, found like a data file.
         encoder: Sentence encoder for retrieval: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the
             official one. Loaded with the first task.
@@ -123,13 +137,15 @@ class EasyTool:
         reading: Reader of replies, one of :data:`~opencompass_tooleval.instructions.method_replies.READINGS`.
 
     Raises:
-        ValueError: There is no such reading, a bound is no positive number, or there is a corpus without retrieval.
+        ValueError: There is no such reading or list of tools, a bound is no positive number, or there is a corpus
+            without retrieval.
     """
 
     def __init__(
         self,
         *,
         retrieve: bool = False,
+        tool_list: str | None = None,
         corpus: str | None = None,
         encoder: str | None = None,
         similarity: Callable[[], Similarity] | None = None,
@@ -141,11 +157,14 @@ class EasyTool:
     ) -> None:
         if reading not in READINGS:
             raise ValueError(f'reading is {reading!r}; it is one of {", ".join(READINGS)}')
+        if tool_list not in (None, *TOOL_LISTS):
+            raise ValueError(f'tool_list is {tool_list!r}; it is one of {", ".join(TOOL_LISTS)}')
         if min(max_tries, max_requests, max_calls, max_steps) < 1:
             raise ValueError('max_tries, max_requests, max_calls and max_steps are 1 at least')
         if corpus and not retrieve:
             raise ValueError('a corpus is for retrieve=True')
         self.retrieve = retrieve
+        self.tool_list = tool_list or (BY_ID if retrieve else PREPARED)
         self.corpus = corpus
         self.max_tries = max_tries
         self.max_requests = max_requests
@@ -165,6 +184,7 @@ class EasyTool:
         )
         return {
             'retrieve': self.retrieve,
+            'tool_list': self.tool_list,
             **retrieval,
             'max_tries': self.max_tries,
             'max_requests': self.max_requests,
@@ -207,6 +227,22 @@ def _shared_similarity(encoder: str | None) -> Similarity:
     from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 
     return shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
+
+
+def listed_tools(shown: Mapping[str, ShownTool], tried: Collection[str], form: str) -> str:
+    """Returns the list of tools in the request to choose one.
+
+    Args:
+        shown: Number -> tool.
+        tried: Numbers that were chosen before.
+        form: One of :data:`TOOL_LISTS`. As published, the keys of a prepared entry are listed as if they were numbers,
+            and it is them that are left out once they are tried: a model that chooses ``ID`` sees no number any more.
+    """
+    if form == BY_ID:
+        rows = [(number, tool.description) for number, tool in shown.items()]
+    else:
+        rows = [row for number, tool in shown.items() for row in (('ID', number), ('Description', tool.description))]
+    return '\n'.join(f'ID: {key}\n{value}' for key, value in rows if key not in tried)
 
 
 class Query:
@@ -334,25 +370,25 @@ class Query:
             done |= {'answer': self.kept(direct), 'done': True}
             return str(done['answer'])
         log = self._log(row, answers)
-        shown = self._shown(task)
+        shown, tried = self._shown(task), set[str]()
         for number_of_tries in range(1, self.method.max_tries + 1):
             self._begin_try()
             done['tries'] = number_of_tries
-            number = yield from self._choose_tool(task, shown, gold)
+            number = yield from self._choose_tool(task, shown, tried, gold)
             results = (yield from self._call_apis(task, self.tools[number], log, gold)) if number in self.tools else []
             result = '\n\n'.join(results)[: self.max_result]
             answer = yield from self._generate(task, result, log)
             done |= {'answer': answer, 'done': (yield from self._is_done(task, result, answer))}
             if done['done']:
                 break
-            shown.pop(number, None)
+            tried.add(number)
         return str(done['answer'])
 
     def _begin_try(self) -> None:
         """Stops the method if there are too many tries."""
 
     def _shown(self, task: Any) -> dict[str, ShownTool]:
-        """Returns the tools that are shown for a task, before tried ones are removed."""
+        """Returns the tools that a task may use, tried ones included."""
         if self.method.retrieve:
             return nearest(str(task)[:MAX_FIELD], self.tools, self.method.similarity(), NEAREST)
         return dict(self.tools)
@@ -364,11 +400,13 @@ class Query:
         except Unreadable:
             return True
 
-    def _choose_tool(self, task: Any, shown: Mapping[str, ShownTool], gold: GoldCall | None) -> Dialogue[str]:
+    def _choose_tool(
+        self, task: Any, shown: Mapping[str, ShownTool], tried: Collection[str], gold: GoldCall | None
+    ) -> Dialogue[str]:
         """Returns the number of the chosen tool, shown or not; ``''`` if no reply can be read."""
         gold_number = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
         gold_id = int(gold_number) if gold_number.isdecimal() else gold_number
-        template, read, fields = self._selection(task, shown)
+        template, read, fields = self._selection(task, shown, tried)
         try:
             choice = yield from self._read(template, {'ID': gold_id}, read, fields)
         except Unreadable:
@@ -379,9 +417,11 @@ class Query:
             raise MethodStopped(NO_TOOL)
         return self._number(choice['ID'])
 
-    def _selection(self, task: Any, shown: Mapping[str, ShownTool]) -> tuple[str, Reader, dict[str, Any]]:
+    def _selection(
+        self, task: Any, shown: Mapping[str, ShownTool], tried: Collection[str]
+    ) -> tuple[str, Reader, dict[str, Any]]:
         """Returns the request for a tool: the prompt, the reader of its reply, and its fields."""
-        listed = '\n'.join(f'ID: {number}\n{tool.description}' for number, tool in shown.items())
+        listed = listed_tools(shown, tried, self.method.tool_list)
         return prompts.CHOOSE_TOOL, replies.read_choice_at_end, {'query': task, 'tools': listed}
 
     def _number(self, chosen: Any) -> str:
@@ -416,7 +456,9 @@ class Query:
         results: list[str] = []
         for name, passed, place in chosen:
             for arguments in passed if isinstance(passed, list) else [passed] if isinstance(passed, dict) else []:
-                results.append((yield from self._call(name, arguments, place)))
+                result = yield from self._call(name, arguments, place)
+                if result is not None:
+                    results.append(result)
         return results
 
     def _parameters(self, task: Any, guideline: Any, log: Log, gold: GoldCall | None) -> Dialogue[Any]:
@@ -429,16 +471,33 @@ class Query:
             template, read = self.prompts.CHOOSE_PARAMETER_DEPEND, replies.read_parameters_depend
         return (yield from self._read(template, gold_reply, read, fields))
 
-    def _call(self, name: str, arguments: Any, place: int) -> Dialogue[str]:
-        """Calls an API; the call belongs to the step that chose its parameters."""
+    def _call(self, name: str, arguments: Any, place: int) -> Dialogue[str | None]:
+        """Calls an API; the call belongs to the step that chose its parameters.
+
+        Returns:
+            The response; None if all names of its arguments are refused.
+        """
         if not isinstance(arguments, dict) and (arguments is None or arguments not in ('', [], ())):
             raise MethodStopped(UNREADABLE_PARAMETERS)
         self.called += 1
         if self.called > self.method.max_calls:
             raise MethodStopped(TOO_MANY_CALLS)
-        observation = yield from self.session.ask(name, arguments or {})
-        self.chain.add_call(answered_call(name, arguments or {}, observation, MAX_RESULT), place)
-        return observation.text[: MAX_RESULT + 1]
+        passed, observation = yield from self._answered(name, arguments or {})
+        is_refused = observation.fault == WRONG_ARGUMENTS
+        shown = replace(observation, text='') if is_refused else observation
+        self.chain.add_call(answered_call(name, passed, shown, MAX_RESULT), place)
+        return None if is_refused else observation.text[: MAX_RESULT + 1]
+
+    def _answered(self, name: str, arguments: dict[Any, Any]) -> Dialogue[tuple[dict[Any, Any], Observation]]:
+        """Tries a call until its arguments are not refused; returns the last arguments and their observation."""
+        if self.session.has_recorded(name, arguments):  # recordings of the published runs have names as written
+            return arguments, (yield from self.session.ask(name, arguments))
+        parameters = (self.task.schemas.get(name) or {}).get('properties') or ()
+        for passed in rewritten_arguments(arguments, parameters):
+            observation = yield from self.session.ask(name, passed)
+            if observation.fault != WRONG_ARGUMENTS:
+                break
+        return passed, observation
 
     def _generate(self, task: Any, result: str, log: Log) -> Dialogue[str]:
         template = self.prompts.ANSWER_GENERATION if log is None else self.prompts.ANSWER_GENERATION_DEPEND

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.agents.steps import MAX_TEXT, bounded_value
+from opencompass_tooleval.agents.steps import MAX_TEXT, bounded_value, bounded_written
 from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, ToolCall
@@ -79,19 +79,26 @@ def read_finish(arguments: Any, name: str = FINISH.name, written: str | None = N
         written: The arguments as the model wrote them, if known; they are read instead.
     """
     passed = _passed(arguments if written is None else written)
+
+    def answered(observation: str) -> AnsweredCall:
+        text = bounded_written(written)
+        return AnsweredCall(
+            FINISH.name, bounded_value(arguments), observation, observation_chars=len(observation), written=text
+        )
+
     if not isinstance(passed, dict) or name != FINISH.name:
         call = AnsweredCall(bounded_text(name, MAX_NAME_CHARS), bounded_value(arguments), '')
         return Finish(call, True, stopped=UNREADABLE)
     if _RETURN_TYPE not in passed:
-        return Finish(_call(arguments, '{error:"must have "return_type""}'), False)
+        return Finish(answered('{error:"must have "return_type""}'), False)
     if passed[_RETURN_TYPE] == GIVE_UP:
-        return Finish(_call(arguments, '{"response":"chose to give up and restart"}'), True, stopped=GAVE_UP)
+        return Finish(answered('{"response":"chose to give up and restart"}'), True, stopped=GAVE_UP)
     if passed[_RETURN_TYPE] != GIVE_ANSWER:
-        return Finish(_call(arguments, '{error:""return_type" is not a valid choice"}'), False)
+        return Finish(answered('{error:""return_type" is not a valid choice"}'), False)
     if _FINAL_ANSWER not in passed:
-        return Finish(_call(arguments, '{error:"must have "final_answer""}'), False)
+        return Finish(answered('{error:"must have "final_answer""}'), False)
     final_answer = bounded_text(passed[_FINAL_ANSWER], MAX_TEXT)
-    return Finish(_call(arguments, '{"response":"successfully giving the final answer."}'), True, final_answer)
+    return Finish(answered('{"response":"successfully giving the final answer."}'), True, final_answer)
 
 
 def _passed(arguments: Any) -> Any:
@@ -124,10 +131,6 @@ def told_user(final_answer: str) -> str:
     """
     finish = read_finish(final_answer)
     return finish.final_answer if finish.is_answer else final_answer
-
-
-def _call(arguments: Any, observation: str) -> AnsweredCall:
-    return AnsweredCall(FINISH.name, bounded_value(arguments), observation, observation_chars=len(observation))
 
 
 def finish_call(final_answer: str) -> ToolCall:

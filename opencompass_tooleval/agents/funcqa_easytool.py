@@ -7,7 +7,7 @@ API, and a task is done when a call has a result. In a question of several hops 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -103,7 +103,9 @@ class _Question(easytool.Query):
         if max(tries, len(self.session.calls)) > self.method.max_calls:
             raise MethodStopped(TOO_MANY_STEPS)
 
-    def _selection(self, task: Any, shown: Mapping[str, ShownTool]) -> tuple[str, Reader, dict[str, Any]]:
+    def _selection(
+        self, task: Any, shown: Mapping[str, ShownTool], tried: Collection[str]
+    ) -> tuple[str, Reader, dict[str, Any]]:
         return easytool_prompts.CHOOSE_TOOL, replies.read_choice, {'question': task, 'Too_list': self.method.entries}
 
     def _number(self, chosen: Any) -> str:

@@ -164,7 +164,9 @@ class FunctionCalling:
                 break
             room -= 1
             observation = yield from session.ask(call.name, call.arguments)
-            carried_out.append(answered_call(call.name, call.arguments, observation, self._max_observation))
+            carried_out.append(
+                answered_call(call.name, call.arguments, observation, self._max_observation, call.written)
+            )
         return carried_out, None
 
     def _beginning(self, task: Task) -> tuple[Message, ...]:

@@ -30,7 +30,7 @@ from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.toolbench_judge_prompts import prompt_hash
-from opencompass_tooleval.agents.win import COMPARISONS, RANDOM
+from opencompass_tooleval.agents.win import COMPARISONS, RANDOM, STABLETOOLBENCH
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
@@ -55,6 +55,8 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         comparisons_per_answer: Number of comparisons of each answer with the reference.
         answer_order: The order in which the judge sees two answers: ``random``, as published, or ``both``.
         seed: Seed of random choices.
+        win_rule: The authors' rule for ``win``: ``stabletoolbench``, or ``toolbench``, by which an answer that passes
+            wins against one that does not.
         function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
 
     Raises:
@@ -72,13 +74,20 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         comparisons_per_answer: int = COMPARISONS,
         answer_order: str = RANDOM,
         seed: int = 0,
+        win_rule: str = STABLETOOLBENCH,
         function_calls: bool = False,
     ) -> None:
         super().__init__(name)
         JudgedEvaluator.__init__(self, judge_cfg, judgements)
         self.need_judge("agents' answers")
         self.settings = JudgeSettings(
-            tuple(judgement_kinds), judgements_per_answer, comparisons_per_answer, answer_order, seed, function_calls
+            tuple(judgement_kinds),
+            judgements_per_answer,
+            comparisons_per_answer,
+            answer_order,
+            seed,
+            win_rule,
+            function_calls,
         )
         self.reference = Path(reference) if reference else None
         if WIN_AREA in judgement_kinds and not (self.reference or self.judgements):

@@ -35,6 +35,8 @@ MAX_METHOD = 200
 
 _CALL = ('name', 'arguments', 'response')
 
+_FINISHES = f"'name': '{FINISH.name}'"
+
 Node = dict[str, Any]
 
 
@@ -62,9 +64,9 @@ class JudgedAnswer:
 
     @property
     def is_finished(self) -> bool:
-        """True if its last call is ``Finish``."""
+        """True if its last call is ``Finish``, or, as published, contains ``'name': 'Finish'`` as Python writes it."""
         last = next((node for node in reversed(self.nodes) if node['role'] == TOOL), None)
-        return last is not None and last['message'].get('name') == FINISH.name
+        return last is not None and _FINISHES in str(last['message'])
 
     @property
     def told(self) -> str:

@@ -35,6 +35,7 @@ class JudgeSettings:
         comparisons_per_answer: Number of comparisons of each answer with the reference.
         answer_order: One of :data:`~opencompass_tooleval.agents.win.ANSWER_ORDERS`.
         seed: Seed of random choices.
+        win_rule: One of :data:`~opencompass_tooleval.agents.win.RULES`.
         function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
     """
 
@@ -43,6 +44,7 @@ class JudgeSettings:
     comparisons_per_answer: int = win.COMPARISONS
     answer_order: str = win.RANDOM
     seed: int = 0
+    win_rule: str = win.STABLETOOLBENCH
     function_calls: bool = False
 
     @property
@@ -59,6 +61,7 @@ class JudgeSettings:
             about |= {
                 'comparisons_per_answer': self.comparisons_per_answer,
                 'answer_order': self.answer_order,
+                'win_rule': self.win_rule,
                 'judge_seed': self.seed,
             }
         return {**about, 'judge_calls_functions': True} if self.function_calls else about
@@ -74,6 +77,8 @@ class JudgeSettings:
             raise ValueError(f'judgements_per_answer and comparisons_per_answer are between 1 and {MAX_OPINIONS}')
         if self.answer_order not in win.ANSWER_ORDERS:
             raise ValueError(f'answer_order={self.answer_order!r}: it is one of {", ".join(win.ANSWER_ORDERS)}')
+        if self.win_rule not in win.RULES:
+            raise ValueError(f'win_rule={self.win_rule!r}: it is one of {", ".join(win.RULES)}')
 
 
 Place = tuple[str, str, int]
@@ -101,10 +106,14 @@ def judgings(
         if WIN_AREA in settings.kinds:
             reference = references.get(answer.id)
             how = (settings.answer_order, settings.seed, settings.judgements_per_answer)
-            asked |= {
-                (answer.id, WIN_AREA, number): win.judge_round(answer, reference, number, *how)
-                for number in range(settings.comparisons_per_answer)
-            }
+            rounds = settings.comparisons_per_answer
+            if settings.win_rule == win.TOOLBENCH:
+                asked[answer.id, WIN_AREA, 0] = win.judge_rounds(answer, reference, rounds, *how)
+            else:
+                asked |= {
+                    (answer.id, WIN_AREA, number): win.judge_round(answer, reference, number, *how)
+                    for number in range(rounds)
+                }
         asked |= {(answer.id, name, 0): judge_yes_no(name, answer) for name in YES_NO if name in settings.kinds}
     if settings.function_calls:
         return {place: carry_out(judging, lambda item: single(by_function(item))) for place, judging in asked.items()}
@@ -123,6 +132,9 @@ def collected(
     """
     opinions: dict[str, dict[str, list[Opinion]]] = {answer.id: {} for answer in answers}
     for (answer_id, area, _), outcome in found.items():
+        if isinstance(outcome, list):
+            opinions[answer_id].setdefault(area, []).extend(outcome)
+            continue
         both = outcome if isinstance(outcome, tuple) else (outcome,)
         for about, opinion in zip((area, SOLVABLE_AREA), both, strict=False):
             opinions[answer_id].setdefault(about, []).append(opinion)

@@ -1,8 +1,8 @@
 """Judges if an answer solves its query, and if it passes: the rules of ToolBench's evaluator, as in StableToolBench.
 
-Pure: judging is a generator, and the caller sends the requests. An answer whose last call is no ``Finish``, an empty
-one, and one with ``give_up_and_restart`` is unsolved without a request. For others the judge reads the final answer,
-and if it is unsure, the complete run.
+Pure: judging is a generator, and the caller sends the requests. An answer whose last call is no ``Finish``, one
+without a final answer, and one with ``give_up_and_restart`` is unsolved without a request. For others, also for a
+``Finish`` with an empty answer, the judge reads the final answer, and if it is unsure, the complete run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def unasked(answer: JudgedAnswer) -> str:
     """Returns the rule by which an answer is unsolved without a request; ``''`` if the judge is asked."""
     if not answer.is_finished:
         return NO_FINISH
-    if not answer.final_answer.strip() or not answer.told.strip():
+    if not answer.final_answer:
         return NO_ANSWER
     if GIVE_UP in answer.final_answer:
         return GAVE_UP

@@ -45,7 +45,14 @@ def shown_observation(text: str, most: int = MAX_TEXT) -> str:
     return text if len(text) <= most else f'{text[:most]}{CUT_MARK}'
 
 
-def answered_call(name: str, arguments: Any, observation: Observation, most: int = MAX_TEXT) -> AnsweredCall:
+def bounded_written(written: str | None) -> str | None:
+    """Returns the text of arguments for a step: without surrogates, and None if it is too long."""
+    return None if written is None or len(written) > MAX_TEXT else as_written(written)
+
+
+def answered_call(
+    name: str, arguments: Any, observation: Observation, most: int = MAX_TEXT, written: str | None = None
+) -> AnsweredCall:
     """Creates the record of a call.
 
     Args:
@@ -53,6 +60,7 @@ def answered_call(name: str, arguments: Any, observation: Observation, most: int
         arguments: The arguments that the model gave.
         observation: The complete observation.
         most: Number of characters of the observation that are shown.
+        written: The arguments in the model's own text, if known.
     """
     return AnsweredCall(
         bounded_text(name, MAX_NAME_CHARS),
@@ -62,6 +70,7 @@ def answered_call(name: str, arguments: Any, observation: Observation, most: int
         observation.fault,
         len(observation.text),
         observation.error,
+        bounded_written(written),
     )
 
 

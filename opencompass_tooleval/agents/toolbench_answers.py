@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.finish import FINISH, GIVE_ANSWER, GIVE_UP, finish_call, read_finish, told_user
-from opencompass_tooleval.agents.steps import MAX_TEXT, as_written, bounded_value
+from opencompass_tooleval.agents.steps import MAX_TEXT, as_written, bounded_value, bounded_written
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_prompts import INVALID_NAME
 from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.benchmarks.toolbench.trajectories import Node, Run, read_passed, read_runs
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text
 from opencompass_tooleval.core.messages import TOOL
-from opencompass_tooleval.core.tool_calls import written_arguments
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.observation import EXACT, UNKNOWN_TOOL
 
@@ -34,6 +33,9 @@ _OF_EASYTOOL = 'compression'
 """Prefix of methods in EasyTool's files."""
 
 _MAX_NAME = 200
+
+_RUNNER = 'runner'
+"""The setting that trajectories of ToolBench's loops have."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _has_end(trajectory: Trajectory) -> bool:
     if not trajectory.stopped:
         return True
     finish = _last_finish(trajectory)
-    gave_up = finish is not None and read_finish(finish.arguments).stopped == GAVE_UP
+    gave_up = finish is not None and read_finish(finish.arguments, written=finish.written).stopped == GAVE_UP
     return gave_up and trajectory.loop != _REACT
 
 
@@ -112,7 +114,7 @@ def final_answer_of(trajectory: Trajectory) -> str:
     # EasyTool's files have the answer itself, and a Finish whose text is no JSON.
     if finish is None or trajectory.loop == _EASYTOOL:
         return trajectory.final_answer
-    return written_arguments(finish.arguments)
+    return finish.arguments_text
 
 
 def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
@@ -123,24 +125,27 @@ def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
     """
     has_end = _has_end(trajectory)
     for place in trajectory.path:
-        yield from _messages(trajectory.steps[place], has_end)
+        yield from _messages(trajectory.steps[place], has_end, by_toolbench=_RUNNER in trajectory.settings)
     if trajectory.final_answer and _last_finish(trajectory) is None:
-        yield TOOL, _call_message(FINISH.name, finish_call(trajectory.final_answer).arguments, '')
+        yield TOOL, _call_message(FINISH.name, finish_call(trajectory.final_answer).arguments_text, '')
 
 
-def _messages(step: Step, has_end: bool) -> Iterator[tuple[str, Any]]:
+def _messages(step: Step, has_end: bool, by_toolbench: bool) -> Iterator[tuple[str, Any]]:
+    """Yields the nodes of a step. The converter of ToolBench's runners leaves out calls that follow ``Finish``."""
     if not step.purpose and (not step.calls or (step.text and not has_end)):
         yield 'assistant', step.text
     for call in step.calls:
         if call.name == FINISH.name:
-            yield TOOL, _call_message(call.name, call.arguments, '' if has_end else call.observation)
+            yield TOOL, _call_message(call.name, call.arguments_text, '' if has_end else call.observation)
+            if has_end and by_toolbench:
+                return
         elif call.source:  # the end of lagent's agent is no tool; our Finish gives its answer
             name = INVALID_NAME if has_end and call.fault == UNKNOWN_TOOL else call.name
-            yield TOOL, _call_message(name, call.arguments, call.observation)
+            yield TOOL, _call_message(name, call.arguments_text, call.observation)
 
 
-def _call_message(name: str, arguments: Any, response: str) -> dict[str, str]:
-    return {'name': name, 'arguments': written_arguments(arguments), 'response': response}
+def _call_message(name: str, arguments: str, response: str) -> dict[str, str]:
+    return {'name': name, 'arguments': arguments, 'response': response}
 
 
 def load_answers(file: Path) -> list[StoredAnswer]:
@@ -198,7 +203,9 @@ def _step(node: Node, parent: int) -> Step | None:
     name, response = bounded_text(message['name'], _MAX_NAME), message.get('response')
     text = clean_text(response) if isinstance(response, str) else ''
     source = '' if name == FINISH.name else EXACT
-    call = AnsweredCall(name, _read(message.get('arguments')), text, source, observation_chars=len(text))
+    arguments = message.get('arguments')
+    written = bounded_written(arguments) if isinstance(arguments, str) else None
+    call = AnsweredCall(name, _read(arguments), text, source, observation_chars=len(text), written=written)
     return Step('', (call,), parent)
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.tool_calls import written_arguments
 from opencompass_tooleval.environments.observation import FAULTS, SOURCES
 
 NOT_FINISHED = 'finish:missing'
@@ -35,6 +36,8 @@ class AnsweredCall:
         fault: One of ``FAULTS`` there, if the source is ``error``.
         observation_chars: Number of characters of the observation before it was cut.
         error: Value of :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
+        written: The arguments in the model's own text; None if that is unknown, or equals the indented JSON. It does
+            not affect equality.
     """
 
     name: str
@@ -44,6 +47,12 @@ class AnsweredCall:
     fault: str = ''
     observation_chars: int = 0
     error: str | None = None
+    written: str | None = field(default=None, compare=False)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments in the model's own text; if that is unknown, as indented JSON."""
+        return written_arguments(self.arguments) if self.written is None else self.written
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,9 @@ class Trajectory:
     def to_json(self) -> str:
         """Converts to JSON text for :func:`parse_trajectory`."""
         payload = asdict(self)
+        for call in (call for step in payload['steps'] for call in step['calls']):
+            if call['written'] in (None, written_arguments(call['arguments'])):
+                del call['written']
         if self.changes is None:
             del payload['changes']
         return json.dumps(to_jsonable(payload))
@@ -140,7 +152,7 @@ def _check(trajectory: Trajectory) -> None:
         if not isinstance(step.parent, int) or not -1 <= step.parent < place:
             raise ValueError(f'step {place} follows none before it')
         for call in step.calls:
-            texts += [call.name, call.observation, call.error or '']
+            texts += [call.name, call.observation, call.error or '', call.written or '']
             if call.source not in ('', *SOURCES) or call.fault not in ('', *FAULTS):
                 raise ValueError(f'step {place} has a call with no such source or fault')
     if not all(isinstance(text, str) for text in texts):

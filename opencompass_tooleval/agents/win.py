@@ -1,9 +1,9 @@
 """Judges which of two answers to a query is better (the preference of ToolBench's evaluator), in rounds.
 
-Pure: judging is a generator, and the runner of dialogues sends its requests. If only one answer is solved, it wins
-without a request; else if only one is unsure, that one wins. Between two of a kind the judge selects, and between equal
-answers a coin. As published, final answers are cut and methods removed before any request, also before the judge
-decides if an answer is solved.
+Pure: judging is a generator, and the runner of dialogues sends its requests. By ToolBench's rule, an answer that passes
+wins all rounds against one that does not. Else, if only one answer is solved, it wins without a request; else if only
+one is unsure, that one wins. Between two of a kind the judge selects, and between equal answers a coin. As published,
+final answers are cut and methods removed before any request, also before the judge decides if an answer is solved.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.opinion import coin
-from opencompass_tooleval.agents.solved import TIMES, ask_whole, judge_solved
+from opencompass_tooleval.agents.solved import TIMES, ask_whole, judge_passed, judge_solved, votes_of
 from opencompass_tooleval.agents.toolbench_judge_prompts import SELECT, SOLVED, UNSURE
 from opencompass_tooleval.judging.judge_item import Judging
 from opencompass_tooleval.judging.judgement import Opinion
@@ -29,8 +29,16 @@ ANSWER_ORDERS = (RANDOM, BOTH)
 COMPARISONS = 4
 """Number of rounds; default as in ToolBench's instructions."""
 
+STABLETOOLBENCH, TOOLBENCH = 'stabletoolbench', 'toolbench'
+RULES = (STABLETOOLBENCH, TOOLBENCH)
+"""Authors of the rule. ToolBench's script compares the labels of the pass rate first. StableToolBench's has the same
+lines, which its files, with the judgements of all repeats in one text, never meet."""
+
+ONLY_PASSED = 'only_passed'
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
 """Rules by which an answer is preferred without a request."""
+
+_PASSED, _FAILED = 'passed', 'failed'
 
 WIN, TIE, LOSS = 'win', 'tie', 'loss'
 
@@ -92,6 +100,53 @@ def judge_round(
     short = {**whole, 'answer_0': first.shortened.content, 'answer_1': second.shortened.content}
     opinion = yield from ask_whole(candidate, SELECT, number, whole, short)
     return opinion if opinion.fault else Opinion(shown[int(opinion.value)], SELECT.name, opinion.why)
+
+
+def judge_rounds(
+    candidate: JudgedAnswer,
+    reference: JudgedAnswer | None,
+    rounds: int,
+    answer_order: str = RANDOM,
+    seed: int = 0,
+    times: int = TIMES,
+) -> Judging[list[Opinion]]:
+    """Judges all rounds by ToolBench's rule: first if the two answers pass, from ``times`` judgements of each.
+
+    Args:
+        candidate: The answer to compare.
+        reference: The reference; None if it has no answer to the query: it loses.
+        rounds: Number of rounds.
+        answer_order: One of :data:`ANSWER_ORDERS`.
+        seed: Seed of all random choices.
+        times: Number of judgements of whether an answer passes.
+    """
+    if reference is not None:
+        labels = []
+        for answer in (candidate, replace(reference, id=f'{candidate.id}/{REFERENCE}')):
+            label = yield from _label(answer, times)
+            if label.fault:
+                return [label] * rounds
+            labels.append(label.value)
+        if labels[0] != labels[1]:
+            return [Opinion(CANDIDATE if labels[0] == _PASSED else REFERENCE, ONLY_PASSED)] * rounds
+    found = []
+    for number in range(rounds):
+        found.append((yield from judge_round(candidate, reference, number, answer_order, seed, times)))
+    return found
+
+
+def _label(answer: JudgedAnswer, times: int) -> Judging[Opinion]:
+    """Judges if an answer passes: by most judgements; as published, a coin decides between as many of each."""
+    solved, solvable = [], []
+    for repeat in range(times):
+        of_answer, of_task = yield from judge_passed(answer, repeat)
+        if of_answer.fault or of_task.fault:
+            return of_answer if of_answer.fault else of_task
+        solved.append(of_answer)
+        solvable.append(of_task)
+    votes = [vote for vote, _ in votes_of(answer.id, solved, solvable)]
+    balance = 2 * sum(votes) - len(votes)
+    return Opinion(_PASSED if balance > 0 or (balance == 0 and coin('label', answer.id)) else _FAILED)
 
 
 def outcome(rounds: Sequence[Opinion]) -> str:

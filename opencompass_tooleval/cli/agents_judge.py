@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.judgements import WIN_AREA, to_row
 from opencompass_tooleval.agents.judgings import JudgeSettings
 from opencompass_tooleval.agents.recorded_judgements import ask_judge, judged_lines, load_to_judge
 from opencompass_tooleval.agents.solved import TIMES
-from opencompass_tooleval.agents.win import COMPARISONS, RANDOM
+from opencompass_tooleval.agents.win import COMPARISONS, RANDOM, STABLETOOLBENCH
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, print_metrics, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
@@ -44,6 +44,9 @@ def judge_agents(
         str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')
     ] = (RANDOM),
     seed: Annotated[int, typer.Option(help='Of what is drawn.')] = 0,
+    win_rule: Annotated[
+        str, typer.Option(help='For win: whose rule; stabletoolbench, or toolbench, where who passes alone wins.')
+    ] = STABLETOOLBENCH,
     function_calls: Annotated[
         bool, typer.Option('--function-calls', help="The judge calls a function, as ToolBench's does.")
     ] = False,
@@ -64,6 +67,7 @@ def judge_agents(
         comparisons_per_answer,
         answer_order,
         seed,
+        win_rule,
         function_calls,
     )
     if (WIN_AREA in settings.kinds) != (reference is not None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,20 @@ def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
 
 
 _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
+
+
+def mean_steps(result: Result, records: Collection[str]) -> float | None:
+    """Computes the mean number of an agent's steps per task, over the samples of some records; None if unknown."""
+    counts = [row.get('steps') for row in details_of(result) if str(row['id']) in records]
+    known = [count for count in counts if isinstance(count, int)]  # UltraTool's `steps` is a list
+    return sum(known) / len(known) if known else None
+
+
+def changed_shares(pairs: Pairs) -> tuple[float, float]:
+    """Computes the shares of the records with a better and with a worse value in the second result, in percent."""
+    gains = [after - before for before, after in zip(pairs.a, pairs.b, strict=True)]
+    better, worse = sum(gain > _NOISE for gain in gains), sum(gain < -_NOISE for gain in gains)
+    return 100 * better / len(gains), 100 * worse / len(gains)
 
 
 def unanswered_records(result: Result) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from opencompass_tooleval.core.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Interval, intervals_of
-from opencompass_tooleval.core.paired import Result, metrics_of, over_shared, pairs_of
+from opencompass_tooleval.core.paired import Result, changed_shares, mean_steps, metrics_of, over_shared, pairs_of
 from opencompass_tooleval.core.usage_summary import PromptTokens
 
 NO_TOKENS = PromptTokens()
@@ -31,6 +31,10 @@ class Comparison:
         original: Score of the original, 0-100; with an interval, over the records that both have.
         variant: Score of the variant, over the same records.
         unshared: Number of records that only one of them has.
+        better: Percentage of the records of both with a better value of the variant; None without an interval.
+        worse: Percentage of these with a worse value.
+        steps: Mean number of an agent's steps per task, of the original and of the variant, over the same records; None
+            if there are none.
         interval: Their difference in points over the records that both have; None for a column that is a mean of
             several data sets, and if the score is no mean over records.
     """
@@ -41,6 +45,9 @@ class Comparison:
     variant: float
     interval: Interval | None
     unshared: int = 0
+    better: float | None = None
+    worse: float | None = None
+    steps: tuple[float | None, float | None] = (None, None)
 
     @property
     def delta(self) -> float:
@@ -68,7 +75,12 @@ def compare(
         paired = pairs.get((dataset, metric))
         scores, _ = over_shared(paired, (original[metric], variant[metric]), (None, None))
         interval = intervals.get((dataset, metric))
-        comparisons.append(Comparison(dataset, metric, *scores, interval, paired.unshared if paired else 0))
+        if paired is None:
+            comparisons.append(Comparison(dataset, metric, *scores, interval))
+            continue
+        steps = mean_steps(original, set(paired.ids)), mean_steps(variant, set(paired.ids))
+        comparison = Comparison(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps)
+        comparisons.append(comparison)
     return comparisons
 
 
@@ -125,7 +137,12 @@ class VariantKind:
         """Columns of the table, filled by :meth:`row`."""
         scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
         tokens = (*self.token_columns('first_prompt'), *self.token_columns('task_prompts'))
-        return ('model', 'dataset', 'metric', *scores, *tokens)
+        return ('model', 'dataset', 'metric', *scores, 'better', 'worse', *self.step_columns, *tokens)
+
+    @property
+    def step_columns(self) -> tuple[str, str]:
+        """Columns of an agent's steps per task: of the original and of the variant."""
+        return f'steps_{self.original}', f'steps_{self.variant}'
 
     def token_columns(self, of: str) -> tuple[str, str, str]:
         """Returns columns of tokens: of the original, of the variant, and the reduction in percent.
@@ -180,6 +197,9 @@ class VariantKind:
             'delta': comparison.delta,
             'low': interval.low if interval else None,
             'high': interval.high if interval else None,
+            'better': comparison.better,
+            'worse': comparison.worse,
+            **dict(zip(self.step_columns, comparison.steps, strict=True)),
             **self._tokens('first_prompt', before.first, after.first, before.counted_by == after.counted_by),
             **self._tokens('task_prompts', before.task, after.task, before.counted_by == after.counted_by),
         }

@@ -40,7 +40,7 @@ from opencompass_tooleval.environments.observation import (
     Observation,
 )
 from opencompass_tooleval.environments.simulator import Simulator
-from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT, server_input
+from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
 from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Session:
             name: The tool, by the benchmark's name.
             arguments: A value or JSON text.
         """
-        return self._answer(_shown_name(name), self._passed(arguments))
+        return self._answer(_shown_name(name), read_arguments(arguments))
 
     def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
         """Answers a call; the environment's simulator receives a call that no other source answers.
@@ -135,7 +135,7 @@ class Session:
             name: The tool, by the benchmark's name.
             arguments: A value or JSON text.
         """
-        shown, passed = _shown_name(name), self._passed(arguments)
+        shown, passed = _shown_name(name), read_arguments(arguments)
         observation = self._answer(shown, passed)
         simulator, bank = self._environment.simulator, self._environment.bank
         # A failure of a live server has a word in `error`, and is not simulated; a missing recording has none.
@@ -149,9 +149,10 @@ class Session:
                 observation = replace(observation, text=simulator.form.no_response)
         return observation
 
-    def _passed(self, arguments: Any) -> Any:
-        passed = read_arguments(arguments)
-        return server_input(passed) if self._environment.argument_checks == BY_JSON else passed
+    def has_recorded(self, name: Any, arguments: Any) -> bool:
+        """Tests if the bank has a call of this task with these arguments."""
+        bank, key = self._environment.bank, arguments_key(read_arguments(arguments))
+        return bank is not None and key is not None and bool(bank.recorded_for(self.task, _shown_name(name), key))
 
     def _document(self, name: str) -> Any:
         return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}

@@ -52,13 +52,6 @@ def standard_category(text: str) -> str:
     return _BETWEEN_WORDS.sub('_', text).replace('__', '_')
 
 
-def server_input(arguments: Any) -> Any:
-    """Returns the arguments without the server's own key."""
-    if not isinstance(arguments, dict):
-        return arguments
-    return {name: value for name, value in arguments.items() if name != _KEY}
-
-
 def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str:
     """Builds the user message to a general model: documentation, up to five cached calls, and the input.
 
@@ -73,7 +66,7 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
     is_toolbench = 'api_name' in shown
     api = {'name': shown['api_name'], 'description': shown.get('api_description')} if is_toolbench else shown
     documented = {'tool_description': shown.get('tool_description') or '', 'api_info': [api or {'name': name}]}
-    cached = [(str(to_jsonable(server_input(call.arguments))), _stored(call)) for call in examples[:MAX_EXAMPLES]]
+    cached = [(str(to_jsonable(call.arguments)), _stored(call)) for call in examples[:MAX_EXAMPLES]]
     while len(cached) > 1 and len(str(cached)) > MAX_EXAMPLE_CHARS:
         cached.pop()
     return _bounded(
@@ -107,7 +100,8 @@ def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str
         'tool_name': standard_name(str(shown.get('tool_name') or name.partition('.')[0])),
         'tool_category': standard_category(str(shown.get('category_name') or '')),
     }
-    return _bounded(f'API doc:\n{documented}\n\nRequest:\n{to_jsonable(server_input(arguments))}')
+    passed = {name: value for name, value in arguments.items() if name != _KEY}
+    return _bounded(f'API doc:\n{documented}\n\nRequest:\n{to_jsonable(passed)}')
 
 
 def read_simulated(reply: str) -> str | None:

@@ -19,6 +19,7 @@ from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.agents.toolbench_names import function_of
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.dialogue import ModelRequest
@@ -211,6 +212,58 @@ def test_stabletoolbench_carries_out_all_calls_of_an_answer(loop: DepthFirstSear
     trajectory, requests = drive(loop, calling(PRODUCT, finishing('258'), REST))
     assert (len(requests), trajectory.final_answer) == (1, '258')
     assert [call.name for call in trajectory.steps[0].calls] == ['multiply_', 'Finish']
+
+
+@pytest.mark.parametrize('name', ['functions.Finish', 'a.b.Finish'])
+def test_what_follows_the_last_dot_of_a_name_is_the_name(name: str) -> None:
+    trajectory, requests = drive(SEARCH, calling((name, finish_call('258').arguments)))
+    assert (len(requests), trajectory.final_answer) == (1, '258')
+    trajectory, requests = drive(SEARCH, calling(('functions.multiply_', PRODUCT[1])), DONE)
+    assert [(call.name, call.observation) for call in trajectory.calls] == [('multiply_', '300')]
+    assert requests[1].messages[2].calls[0].name == 'multiply_'
+    trajectory, _ = drive(DepthFirstSearch(**STABLE), calling((name, finish_call('258').arguments)), GIVES_UP)
+    assert trajectory.final_answer == '' and trajectory.calls[0].fault == 'unknown_tool'
+
+
+def test_a_dotted_name_that_the_task_has_stays() -> None:
+    tool = replace(TASK.tools[0], name='Numbers.multiply_')
+    task = replace(TASK, tools=(tool, *TASK.tools))
+    trajectory, _ = talk(SEARCH, lambda *_: calling(('Numbers.multiply_', PRODUCT[1])), task, session_of(TASK))
+    assert {call.name for call in trajectory.calls} == {'Numbers.multiply_'}
+
+
+def test_blanks_around_an_unknown_name_are_told() -> None:
+    trajectory, requests = drive(SEARCH, calling((' multiply_', {})), GIVES_UP)
+    (call,) = trajectory.calls
+    assert call.fault == 'unknown_tool'
+    assert requests[1].messages[-1].content == '{"error": "No such function name:  multiply_", "response": ""}'
+    _, requests = drive(DepthFirstSearch(max_depth=2), calling((' multiply_', {})), DONE)
+    assert '"name": " multiply_"' in requests[1].messages[-1].content
+
+
+def test_of_unknown_names_in_one_answer_stabletoolbenchs_search_renames_the_first() -> None:
+    unknown, told = calling(('a', {}), ('b', {})), {}
+    for loop in (DepthFirstSearch(**STABLE), ToolBenchReAct(**STABLE)):
+        _, requests = drive(loop, unknown, DONE)
+        told[loop.name] = [call.name for call in requests[1].messages[2].calls]
+    invalid = 'invalid_hallucination_function_name'
+    assert told == {'dfsdt': [invalid, 'b'], 'toolbench_react': [invalid, invalid]}
+
+
+def test_stabletoolbenchs_lists_of_parameters_begin_with_an_empty_name() -> None:
+    api = {'tool_name': 'Map', 'api_name': 'find', 'required_parameters': [{'name': 'id', 'type': 'STRING'}]}
+    task = replace(TASK, tools=(function_of(api), *TASK.tools))
+    offered = {}
+    for loop in (SEARCH, DepthFirstSearch(**STABLE)):
+        _, requests = talk(loop, lambda *_: DONE, task, session_of(TASK))
+        assert requests[0].tools is not None
+        schemas = [tool['function']['parameters'] for tool in requests[0].tools.as_request()]
+        offered[loop.settings['runner']] = [(schema.get('required'), schema.get('optional')) for schema in schemas]
+    of_others = [(['input'], None), (['input'], None), (['return_type'], None)]
+    assert offered == {
+        'toolbench': [(['is_id'], []), *of_others],
+        'stabletoolbench': [(['', 'is_id'], ['']), *of_others],
+    }
 
 
 def test_each_of_several_calls_is_two_deep() -> None:
@@ -454,7 +507,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> None:
     """Each call gets its recorded response, whole, and the final answer is the file's."""
     environment = Environment(bank, preferred_source=name)
-    loop = ToolBenchReAct(max_depth=100, max_observation=20_000)
+    loop = ToolBenchReAct(max_depth=100, max_observation=20_000, runner='stabletoolbench')  # names with dots stay
     played = (0, 0)
     for stored in load_answers(RUNS / name):
         steps = stored.trajectory.steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
@@ -151,7 +152,7 @@ def test_one_task(session: Session) -> None:
     assert (trajectory.final_answer, trajectory.stopped) == ('Delft is in Holland.', '')
     assert [request.messages[0].content == prompts.TOOL_CHECK_SYSTEM for request in requests].index(True) == 2
     asked = [request.messages[-1].content for request in requests]
-    assert 'ID: 1\nFinds places.\nID: 2\nSays the weather.\n' in asked[3]
+    assert 'ID: ID\n1\nID: Description\nFinds places.\nID: ID\n2\nID: Description\nSays the weather.\n' in asked[3]
     listed = "This is the API list: ['search_for_maps', 'route_for_maps']\n"
     assert asked[4].startswith(f'Finds places.\n{prompts.CHOOSE_API_NOTE}\n{listed}')
     assert "{'name': 'search_for_maps', 'description': 'search_for_maps!'}" in asked[5]
@@ -197,17 +198,96 @@ def test_ids_are_what_they_are(session: Session) -> None:
     assert carried_out(session, task_topology=[texts])[0].stopped == 'plan:unknown_dependency'
 
 
-def test_tools_that_were_tried_are_left_out_and_all_tries_are_made(session: Session) -> None:
-    no = '{"Choice": "No"}'
-    trajectory, requests = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}', '{"ID": 1}'], answer_check=[no])
-    empty_try = ['choose_tool', 'choose_API', 'answer_generation', 'answer_check']  # Weather has no such API
-    assert purposes(trajectory)[3:] == [*ONE_TRY, *empty_try, *ONE_TRY * 3, *END]
-    listed = [t.messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0] for t in requests]
-    both = 'ID: 1\nFinds places.\nID: 2\nSays the weather.'
-    chosen = [tools for tools, purpose in zip(listed, purposes(trajectory), strict=True) if purpose == 'choose_tool']
-    assert chosen == [both, 'ID: 2\nSays the weather.', '', '', '']
+def choices(session: Session, loop: EasyTool, *chosen: str) -> tuple[Trajectory, list[str]]:
+    """A run whose answers are never accepted, and the lists of tools that were shown."""
+    trajectory, requests = carried_out(session, loop=loop, choose_tool=chosen, answer_check=['{"Choice": "No"}'])
     assert 'answers: []\n' in requests[-2].messages[-1].content  # none was accepted
     assert trajectory.final_answer == 'Delft is in Holland.'
+    listed = [t.messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0] for t in requests]
+    return trajectory, [
+        tools for tools, purpose in zip(listed, purposes(trajectory), strict=True) if purpose == 'choose_tool'
+    ]
+
+
+def test_by_id_tools_that_were_tried_are_left_out_and_all_tries_are_made(session: Session) -> None:
+    trajectory, listed = choices(session, EasyTool(tool_list='by_id'), '{"ID": 1}', '{"ID": 2}', '{"ID": 1}')
+    empty_try = ['choose_tool', 'choose_API', 'answer_generation', 'answer_check']  # Weather has no such API
+    assert purposes(trajectory)[3:] == [*ONE_TRY, *empty_try, *ONE_TRY * 3, *END]
+    assert listed == ['ID: 1\nFinds places.\nID: 2\nSays the weather.', 'ID: 2\nSays the weather.', '', '', '']
+
+
+def test_prepared_tools_are_listed_key_by_key_and_stay(session: Session) -> None:
+    both = 'ID: ID\n1\nID: Description\nFinds places.\nID: ID\n2\nID: Description\nSays the weather.'
+    trajectory, listed = choices(session, EasyTool(), '{"ID": 1}', '{"ID": 2}', '{"ID": 1}')
+    assert listed == [both] * 5 and trajectory.settings['tool_list'] == 'prepared'
+
+
+def test_a_model_that_chooses_a_key_sees_it_no_more(session: Session) -> None:
+    _, listed = choices(session, EasyTool(), '{"ID": "ID"}', '{"ID": "Description"}')
+    assert listed[1:] == ['ID: Description\nFinds places.\nID: Description\nSays the weather.', '', '', '']
+
+
+def test_retrieved_tools_are_listed_by_id(session: Session) -> None:
+    loop = EasyTool(retrieve=True, similarity=ByWord)
+    assert loop.settings['tool_list'] == 'by_id'
+    _, listed = choices(session, loop, '{"ID": 1}')
+    assert listed[0] == 'ID: 1\nFinds places.\nID: 2\nSays the weather.' and 'Finds' not in listed[1]
+
+
+class Museum:
+    """A tool that is strict on names, as a Python function is."""
+
+    names = ('find_for_museum',)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        known = set(arguments) <= {'q', 'is_id', 'opening_day'} and 'q' in arguments
+        return FunctionAnswer(str(dict(arguments)) if known else 'No such argument.', is_wrong_call=not known)
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        pass
+
+
+def at_the_museum(
+    parameters: str, environment: Environment | None = None, known: Sequence[str] = ()
+) -> tuple[list[dict[str, Any]], str]:
+    """The arguments of the calls, and what the model was shown of the responses."""
+    schema = {'type': 'object', 'properties': {name: {} for name in known}}
+    task = Task('q1', 'toolbench_g2', 'Open?', (ToolSchema('find_for_museum', '', schema),))
+    session = (environment or Environment(stateful_tools=lambda: (Museum(),))).begin(task.id, task.schemas)
+    replies = {'choose_API': ['["find_for_museum"]'], 'choose_parameter': [f'{{"Parameters": {parameters}}}']}
+    trajectory, requests = carried_out(session, task, **replies)
+    shown = next(text for request in requests if 'API response:' in (text := request.messages[-1].content))
+    calls = [call.arguments for call in trajectory.calls]
+    return calls, shown.partition('API response:\n ')[2].removesuffix('\nOutput:')
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'passed'),
+    [
+        ('{"q": "a", "id": 5}', {'q': 'a', 'is_id': 5}),
+        ('{"ID": 5, "q": "a"}', {'is_id': 5, 'q': 'a'}),
+        ('{"Q": "a"}', {'q': 'a'}),
+        ('{"Q": "a", "Id": 5, "Opening-Day": 2}', {'q': 'a', 'is_id': 5, 'opening_day': 2}),
+        ('{"q": "a", "opening-day": 2}', {'q': 'a', 'opening_day': 2}),
+        ("{'q': 'a', 'opening\\\\_day': 2}", {'q': 'a', 'opening_day': 2}),
+    ],
+)
+def test_names_of_arguments_are_rewritten_until_the_tool_takes_them(parameters: str, passed: dict[str, Any]) -> None:
+    assert at_the_museum(parameters) == ([passed], str(passed))
+
+
+def test_of_a_call_that_fails_with_all_names_the_model_is_shown_nothing() -> None:
+    calls, shown = at_the_museum('[{"q": "a"}, {"What-Is": "b"}, {"Q": "c"}]')
+    assert calls == [{'q': 'a'}, {'what_is': 'b'}, {'q': 'c'}]
+    assert shown == "{'q': 'a'}\n\n{'q': 'c'}"
+    assert at_the_museum('{}') == ([{}], '')
+
+
+def test_a_name_that_the_tool_has_and_a_recorded_one_stay(tmp_path: Path) -> None:
+    write_bank([RecordedCall('f', 'q1', 'find_for_museum', {'ID': 5}, 'open')], tmp_path / 'bank')
+    bank = Environment(Bank(tmp_path / 'bank'))
+    assert at_the_museum('{"id": 5}', bank, ['id']) == ([{'id': 5}], 'open')  # the only recorded call of the task
+    assert at_the_museum('{"ID": 5}', bank, ['is_id']) == ([{'ID': 5}], 'open')
 
 
 def test_only_accepted_answers_are_summarized_and_the_last_is_logged(session: Session) -> None:
@@ -413,10 +493,11 @@ def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, r
 
 
 @pytest.mark.parametrize(
-    'wrong', [{'reading': 'x'}, {'max_tries': 0}, {'max_steps': 0}, {'corpus': 'file'}, {'max_calls': -1}]
+    'wrong',
+    [{'reading': 'x'}, {'tool_list': 'x'}, {'max_tries': 0}, {'max_steps': 0}, {'corpus': 'file'}, {'max_calls': -1}],
 )
 def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'reading is|are 1 at least|is for retrieve'):
+    with pytest.raises(ValueError, match=r'reading is|tool_list is|are 1 at least|is for retrieve'):
         EasyTool(**wrong)
 
 

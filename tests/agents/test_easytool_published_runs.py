@@ -85,7 +85,8 @@ def digest(request: ModelRequest) -> str:
 
 def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[ModelRequest]]:
     offered = task()
-    return talk(EasyTool(), Scripted(run['replies']), offered, session(offered))
+    # The published code was run on the tools as {number: description}.
+    return talk(EasyTool(tool_list='by_id'), Scripted(run['replies']), offered, session(offered))
 
 
 @pytest.mark.parametrize('place', range(RUNS))

@@ -137,6 +137,23 @@ def test_judgements_that_differ_have_a_deviation(scripted: Callable[..., dict[st
     assert result['breakdown']['judged']['solved']['split_share'] == 1.0
 
 
+def test_the_win_rule_of_toolbench_is_an_option(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    reference = tmp_path / 'reference.json'
+    rows = {str(n): {'record_id': f'q{n}', 'prediction': trajectory('Leiden.').to_json()} for n in range(2)}
+    reference.write_text(json.dumps(rows), encoding='utf-8')
+
+    def says(item: str) -> str:
+        return '{"task_status": "Solvable"}' if 'task' in item else status('Unsolved' if 'refer' in item else 'Solved')
+
+    evaluator = ToolEvalAgentJudgedEvaluator(
+        SUBSET, scripted(says), judgement_kinds=['win'], reference=str(reference), win_rule='toolbench'
+    )
+    result = evaluate(evaluator, [trajectory('Delft.'), trajectory('Haarlem.')])
+    assert (result['win_rate'], result['provenance']['win_rule']) == (100.0, 'toolbench')
+    assert result['breakdown']['judged']['win']['decided_by'] == {'only_passed': 8}
+    assert not any('select' in item for item in Scripted.asked)
+
+
 def test_what_one_evaluation_kept_is_a_file_of_judgements(
     scripted: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -171,10 +171,11 @@ def test_failures_of_the_server_are_not_judged() -> None:
         {'judgements_per_answer': 0},
         {'comparisons_per_answer': 1_001},
         {'answer_order': 'odd'},
+        {'win_rule': 'odd'},
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    faults = r'judgement_kinds|judgements_per_answer and comparisons_per_answer|answer_order'
+    faults = r'judgement_kinds|judgements_per_answer and comparisons_per_answer|answer_order|win_rule'
     with pytest.raises(ValueError, match=faults):
         JudgeSettings(**settings)
 

@@ -31,7 +31,6 @@ from tests.agents.judged_support import answer, call, finish, names, run, status
         (answer(nodes=[]), 'no_finish'),
         (answer(nodes=[finish(), call()]), 'no_finish'),  # its last call is no Finish
         (answer(''), 'no_answer'),
-        (answer(' '), 'no_answer'),
         (JudgedAnswer('1', 'q', 'm', '{"return_type": "give_up_and_restart"}', [finish()]), 'gave_up'),
         (answer('I chose give_up_and_restart.'), 'gave_up'),  # as published: wherever it stands
         (answer('x' * 200_001), 'too_long'),
@@ -41,6 +40,21 @@ def test_unsolved_without_asking(judged: JudgedAnswer, rule: str) -> None:
     opinion, asked = run(judge_solved(judged), lambda item: status('Solved'))
     assert (opinion, asked) == (Opinion('Unsolved', rule), [])
     assert unasked(judged) == rule
+
+
+@pytest.mark.parametrize('told', ['', ' '])
+def test_the_judge_is_asked_about_a_finish_with_an_empty_answer(told: str) -> None:
+    passed = finish(told)['message']['arguments']
+    opinion, asked = run(judge_solved(JudgedAnswer('1', 'q', 'm', passed, [finish(told)])), lambda _: status('Solved'))
+    assert opinion.value == 'Solved' and [passed in item.prompt for item in asked] == [True]
+
+
+def test_a_response_with_the_words_of_a_finish_counts_as_one() -> None:
+    """As published: the evaluator looks for them in the last call as Python writes it."""
+    quoting = call(response="{'name': 'Finish'}")
+    assert unasked(JudgedAnswer('1', 'q', 'm', 'Delft.', [quoting])) == ''
+    quoting = call(response='x "y" ' + "{'name': 'Finish'}")  # Python escapes the quotes of a text with both kinds
+    assert unasked(JudgedAnswer('1', 'q', 'm', 'Delft.', [quoting])) == 'no_finish'
 
 
 @pytest.mark.parametrize('value', ['Solved', 'Unsolved'])

@@ -10,9 +10,17 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.finish import finish_call, read_finish
+from opencompass_tooleval.agents.judged_answer import of_trajectory
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import load_answers, stored_answer, to_toolbench
-from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.agents.trajectory import (
+    GAVE_UP,
+    NOT_FINISHED,
+    AnsweredCall,
+    Step,
+    Trajectory,
+    parse_trajectory,
+)
 from opencompass_tooleval.benchmarks.toolbench.trajectories import read_run
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -125,6 +133,30 @@ def test_an_answer_that_is_not_quite_json_is_written_as_it_is(written: str, told
     assert (back.final_answer, back.stopped, finish.final_answer) == (told, '', told)
 
 
+def test_arguments_stand_as_the_model_wrote_them() -> None:
+    finish = read_finish({}, written='{"return_type":"give_answer",\t"final_answer":"Holland"}')
+    passed = replace(SEARCHED, written='{"name":"x"}')
+    done = Trajectory('dfsdt', (Step('', (passed,)), Step('', (finish.call,), 0)), 'Holland', path=(0, 1))
+    row = to_toolbench(TASK, parse_trajectory(done.to_json()))
+    assert row['answer']['final_answer'] == '{"return_type":"give_answer",\t"final_answer":"Holland"}'
+    judged = of_trajectory(TASK, done)
+    assert judged.final_answer == row['answer']['final_answer']
+    assert [node['message']['arguments'] for node in judged.nodes] == ['{"name":"x"}', judged.final_answer]
+
+
+def test_calls_behind_a_finish_that_failed_are_left_out() -> None:
+    """As by StableToolBench's converter, where an answer has several calls; loops of ours keep them."""
+    failed = replace(read_finish({}).call, arguments={})
+    steps = (Step('', (SEARCHED, failed, SEARCHED)), Step('', (FINISH,), 0))
+    done = Trajectory('dfsdt', steps, 'Holland', path=(0, 1), settings={'runner': 'stabletoolbench'})
+    assert [name for role, name in chain_of(to_toolbench(TASK, done)) if role == 'tool'] == [
+        'search_for_map',
+        'Finish',
+        'Finish',
+    ]
+    assert len(chain_of(to_toolbench(TASK, replace(done, settings={})))) == 6
+
+
 def test_an_answer_without_finish_gets_one() -> None:
     steps = (
         Step('', (called('a', {}), called('b', {})), purpose='call'),
@@ -191,7 +223,7 @@ def test_the_published_example_comes_back(method: str) -> None:
     answers = load_answers(file)
     written = {answer.task.id: to_toolbench(answer.task, answer.trajectory) for answer in answers}
     assert list(written) == list(rows) and len(rows) == 3
-    assert {key: comparable(row) for key, row in written.items()} == {key: comparable(rows[key]) for key in rows}
+    assert written == rows  # arguments as the model wrote them, too
     ends = {answer.task.id: (answer.trajectory.loop, answer.trajectory.stopped) for answer in answers}
     loop = {'cot': 'toolbench_react', 'dfs': 'dfsdt'}[method]
     assert ends == {key: (loop, NOT_FINISHED if (method, key) == ('cot', '588') else '') for key in rows}

@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.agents.solved import judge_solved
 from opencompass_tooleval.agents.toolbench_judge_prompts import CHECK, PARSE, SELECT
-from opencompass_tooleval.agents.win import judge_round, outcome, points, reference_first
+from opencompass_tooleval.agents.win import judge_round, judge_rounds, outcome, points, reference_first
 from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Opinion
 from tests.agents.judged_support import Says, answer, call, finish, names, run, status
@@ -41,6 +41,63 @@ def test_who_is_solved_alone_wins_unasked_then_who_is_unsure_alone(candidate: st
     wanted = 'candidate' if ranks[0] <= ranks[1] else 'reference'
     rule = 'select_better_answer' if candidate == reference else 'only_solved' if 0 in ranks else 'only_unsure'
     assert (opinion.value, opinion.decided_by) == (wanted, rule)
+
+
+def labelled(candidate: str, reference: str, solvable: str = 'Solvable') -> Says:
+    """A judge that is sure of the status of each answer, and prefers the reference."""
+
+    def says(item: JudgeItem) -> str:
+        if 'check_task_solvable' in item.id:
+            return json.dumps({'task_status': solvable})
+        return judge(candidate, reference, better='reference')(item)
+
+    return says
+
+
+@pytest.mark.parametrize(
+    ('candidate', 'reference', 'solvable', 'value', 'rule'),
+    [
+        ('Solved', 'Unsolved', 'Solvable', 'candidate', 'only_passed'),
+        ('Unsolved', 'Solved', 'Solvable', 'reference', 'only_passed'),
+        ('Unsolved', 'Solved', 'Unsolvable', 'reference', 'only_solved'),  # both pass
+        ('Solved', 'Solved', 'Solvable', 'reference', 'select_better_answer'),
+        ('Unsolved', 'Unsolved', 'Solvable', 'reference', 'select_better_answer'),
+    ],
+)
+def test_by_toolbench_who_passes_alone_wins_every_round_unasked(
+    candidate: str, reference: str, solvable: str, value: str, rule: str
+) -> None:
+    opinions, asked = run(judge_rounds(CANDIDATE, REFERENCE, 3, times=2), labelled(candidate, reference, solvable))
+    assert [(opinion.value, opinion.decided_by) for opinion in opinions] == [(value, rule)] * 3
+    of_reference = [item.id for item in asked if item.id.startswith('1/reference/')]
+    assert {'1/reference/check_answer_status/0', '1/reference/check_answer_status/1'} <= {*of_reference}
+    assert names(asked).count('select_better_answer') == (3 if rule == 'select_better_answer' else 0)
+
+
+def test_by_toolbench_a_noisy_judge_decides_by_the_majority_and_a_coin() -> None:
+    """Of four judgements of an answer three are that it is solved: it passes; of two and two a coin says."""
+
+    def noisy(solved: int) -> Says:
+        def says(item: JudgeItem) -> str:
+            is_solved = 'Leiden' not in item.prompt and int(item.id.split('/')[-1]) < solved
+            return labelled('Solved' if is_solved else 'Unsolved', 'Unsolved')(item)
+
+        return says
+
+    (opinion,), _ = run(judge_rounds(CANDIDATE, REFERENCE, 1), noisy(3))
+    assert (opinion.value, opinion.decided_by) == ('candidate', 'only_passed')
+    rules = set()
+    for query_id in map(str, range(20)):
+        pair = answer('Own: Delft.', query_id), answer('Reference: Leiden.', query_id)
+        (opinion,), _ = run(judge_rounds(*pair, 1), noisy(2))
+        rules.add(opinion.decided_by)
+    assert rules == {'only_passed', 'only_solved'}
+
+
+def test_by_toolbench_an_unreadable_label_is_no_round_and_no_reference_loses() -> None:
+    opinions, _ = run(judge_rounds(CANDIDATE, REFERENCE, 2), lambda item: '')
+    assert [(opinion.value, opinion.fault) for opinion in opinions] == [('', 'empty')] * 2
+    assert run(judge_rounds(CANDIDATE, None, 2), lambda item: '') == ([Opinion('candidate', 'no_reference')] * 2, [])
 
 
 def test_no_reference_loses_and_nothing_is_asked() -> None:

@@ -143,12 +143,16 @@ def test_lines_of_the_table() -> None:
     line = KIND.row('m', comparison, before, after)
     assert tuple(line) == KIND.columns
     scores, first, task = '50.00 100.00 50.00 0.00 100.00 2', '400.00 100.00 75.00', '500.00 400.00 20.00'
-    assert ' '.join(line.values()) == f'm d name {scores} {first} {task}'
+    assert ' '.join(line.values()) == f'm d name {scores} 50.00 0.00   {first} {task}'
     bare = KIND.row('m', Comparison('t', 'overall', 50.0, 50.0, None), before, PromptTokens(None, 100.0, 'y'))
     assert [column for column, text in bare.items() if not text] == [
         'low',
         'high',
         'records',
+        'better',
+        'worse',
+        'steps_documentation',
+        'steps_instructions',
         'first_prompt_instructions',
         'first_prompt_reduction',
         'task_prompts_reduction',  # one side was counted otherwise
@@ -156,6 +160,23 @@ def test_lines_of_the_table() -> None:
     nothing = PromptTokens(0.0, 0.0, 'x')
     assert KIND.row('m', comparison, nothing, nothing)['first_prompt_reduction'] == ''
     assert KIND.row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'
+
+
+def test_records_that_got_better_and_worse_and_steps_by_hand() -> None:
+    """Of four records of both, one gets better and two worse; the fifth is in one result only."""
+
+    def of_agents(values: Sequence[float | None], steps: Sequence[int]) -> dict[str, Any]:
+        made = result(values)
+        for detail, count in zip(made['details'], steps, strict=True):
+            detail['steps'] = count
+        return made
+
+    before = of_agents([0.0, 1.0, 1.0, 0.5, 1.0], [2, 4, 4, 2, 100])
+    (comparison,) = compare('d', before, of_agents([1.0, 0.0, 0.5, 0.5], [5, 5, 4, 6]), 200, 0)
+    assert (comparison.better, comparison.worse, comparison.steps) == (25.0, 50.0, (3.0, 5.0))
+    assert KIND.row('m', comparison)['steps_instructions'] == '5.00'
+    (comparison,) = compare('d', stepwise([[0.0, 1.0], [1.0]]), stepwise([[1.0, 1.0], [1.0]]), 200, 0)
+    assert (comparison.better, comparison.worse, comparison.steps) == (50.0, 0.0, (None, None))
 
 
 def test_a_suffix_may_name_a_method_of_a_benchmark() -> None:

@@ -302,13 +302,20 @@ def test_of_equal_arguments_those_that_are_written_the_same_answer(tmp_path: Pat
     for passed, response in (
         ('{"b": 2, "a": 1}', 'second'),
         ('{"a": 1.0, "b": 2}', 'third'),
-        ({'a': 1, 'b': 2, 'toolbench_key': 'k'}, 'first'),
         ('{"a": 1, "b": 2.0}', 'first'),
     ):
         observed = environment.begin('1').call('find_it_for_film_index', passed)
         assert (observed.text, observed.source) == (response, 'other_task')
     plain = Environment(Bank(tmp_path / 'bank')).begin('1')
     assert plain.call('find_it_for_film_index', '{"b": 2, "a": 1}').text == 'first'
+
+
+def test_the_servers_own_key_is_an_argument_like_any_other_but_for_mirrorapi(tmp_path: Path) -> None:
+    write_bank([recorded({'a': 1}, 'first')], tmp_path / 'bank')
+    for system, shown in (('stabletoolbench', "{'a': 1, 'toolbench_key': 'k'}"), ('mirrorapi', "{'a': 1}")):
+        session = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', system)).begin('1')
+        asked = next(session.ask('find_it_for_film_index', {'a': 1, 'toolbench_key': 'k'}))
+        assert asked.messages[-1].content.rstrip().endswith(shown)
 
 
 def test_examples_are_in_the_caches_order_errors_too(tmp_path: Path) -> None:

@@ -94,12 +94,13 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch:
     run.write('d', [0.0, 1.0], 'one two three four').write('d-easytool', [1.0, 1.0], 'one')
     run.summarize()
     tokens = ['5.00', '2.00', '60.00']
-    expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', *tokens, *tokens]
+    changed = ['50.00', '0.00', '', '']  # better, worse; only agents have steps
+    expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', *changed, *tokens, *tokens]
     assert run.rows == [dict(zip(EASYTOOL.columns, expected, strict=True))]
     lines = run.text.splitlines()
     assert lines[0] == 'Documentation against instructions (delta in points, 95% interval of 200 resamples):'
     assert lines[1].split() == list(EASYTOOL.columns)
-    assert lines[3].split() == expected
+    assert lines[3].split() == [text for text in expected if text]
     assert lines[4:] == ['tokens of m: means over the tasks, estimate: words, signs and Chinese characters']
     printed = capsys.readouterr().out
     assert run.text in printed

@@ -35,11 +35,15 @@ def braces(count: int, better: int) -> Repair:
 
 
 def close_behind(mark: str) -> Repair:
-    """Cuts after the last ``mark``, which ends a complete item, and closes the list."""
+    """Cuts before the comma of the last ``mark``, which ends a complete item, and closes the list.
+
+    The comma must go: ``[{...}},]`` with a brace too many is then ``[{...}}]``, and the next repairs, which edit the
+    last characters, can read it.
+    """
 
     def repair(text: str) -> str:
         place = text.rfind(mark)
-        return '' if place < 0 else text[: place + len(mark)] + ']'
+        return '' if place < 0 else text[: place + len(mark) - 1] + ']'
 
     return repair
 
@@ -89,6 +93,7 @@ fix_call_quotes = replace_all(
 )
 
 COMPLETE_ITEM, COMPLETE_CALL = '},', '}},'
+"""Text that ends a complete item, with the comma behind it."""
 
 ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),

@@ -13,6 +13,7 @@ from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
     as_is,
     before_last,
     braces,
+    close_behind,
     doubled,
     drop_before_last,
     in_turn,
@@ -20,6 +21,7 @@ from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
 )
 
 COMPLETE_TOOL = '}}}},'
+_close_behind_tool = close_behind('}}},')  # one brace fewer than where an answer without an end is cut first
 
 
 def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
@@ -35,12 +37,6 @@ def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
 def _drop_third_bracket(text: str) -> str:
     """Removes a ``]`` at the third place from the end."""
     return text[:-3] + text[-2:] if text[-3:-2] == ']' else ''
-
-
-def _close_behind_tool(text: str) -> str:
-    """Cuts after the last ``}}},`` (``}}}`` stays) and closes the list."""
-    place = text.rfind('}}},')
-    return '' if place < 0 else text[: place + 3] + ']'
 
 
 def _open_next_item(text: str) -> str:

@@ -28,13 +28,32 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
 from opencompass_tooleval.core.result import OK
 
 LOCAL = 'local_levenshtein'
+_EMPTY: tuple[Any, ...] = ('', [], {})
 
 
 def similarity(predicted: Any, gold: Any) -> float:
-    """Computes 1 - Levenshtein distance / longer length, of ``str()`` of both; an empty gold value needs ''."""
+    """Computes 1 - Levenshtein distance / longer length, of ``str()`` of both; an empty gold value needs
+    an empty one.
+    """
+    if gold in _EMPTY:
+        return float(predicted in _EMPTY)
     left, right = str(predicted), str(gold)
-    longer = max(len(left), len(right))
-    return 1 - Levenshtein.distance(left, right) / longer if longer else 1.0
+    return 1 - Levenshtein.distance(left, right) / max(len(left), len(right))
+
+
+def _unescaped(value: Any) -> Any:
+    """Removes Markdown's backslash before underscores: ``file\\_path``, which ``\\\\_`` in an answer becomes."""
+    return value.replace('\\_', '_') if isinstance(value, str) else value
+
+
+def _compared(param: Mapping[Any, Any], protocol: Protocol) -> Mapping[Any, Any]:
+    """Returns the arguments as the published scorer compares them; of equal names the first counts."""
+    if protocol.strict:
+        return param
+    compared: dict[Any, Any] = {}
+    for name, value in param.items():
+        compared.setdefault(_unescaped(name), _unescaped(value))
+    return compared
 
 
 def _arguments(record: Record, step: Step, param: Mapping[Any, Any]) -> Iterator[ArgumentScore]:
@@ -67,7 +86,7 @@ def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Prot
     codes = _tool_codes(record, step, item)
     if not isinstance(param, dict):
         return StepScore(step.number, {LOCAL: 0.0}, ARGS_NO_DICT, param, step.param, (*codes, ARGS_NO_DICT))
-    arguments = tuple(_arguments(record, step, param))
+    arguments = tuple(_arguments(record, step, _compared(param, protocol)))
     codes += tuple(argument.reason for argument in arguments if argument.reason != OK)
     alike = [argument.value for argument in arguments if argument.value is not None]
     if not alike:

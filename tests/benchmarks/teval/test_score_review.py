@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.score_review import strict_choice
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.records import ReviewGold
+from opencompass_tooleval.benchmarks.teval.score_review import read, strict_choice
+from tests.benchmarks.teval.support import real_samples
 
 CASES = [
     ('B', 'B'),
@@ -80,3 +83,17 @@ CASES = [
 @pytest.mark.parametrize(('answer', 'choice'), CASES)
 def test_choice(answer: str, choice: str) -> None:
     assert strict_choice(answer) == choice
+
+
+def test_with_a_full_width_colon_official_reads_every_choice_as_a() -> None:
+    """T-Eval's issue 53: the Chinese prompts ask for ``Answer：``. All answers here are right."""
+    shares = {}
+    for scoring in ('official', 'strict'):
+        right = 0
+        samples = real_samples('review_str')
+        for sample in samples:
+            assert isinstance(sample.record.gold, ReviewGold)
+            gold = sample.record.gold.answer
+            right += read(sample.record, f'Answer：{gold}', Protocol('v1', scoring)).value == gold
+        shares[scoring] = round(100 * right / len(samples), 2)
+    assert shares == {'official': 42.51, 'strict': 100.0}

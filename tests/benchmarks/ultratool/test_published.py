@@ -15,6 +15,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
     aggregate_scores,
     read_answer,
+    score_answer,
     score_answers,
     score_judgements,
 )
@@ -108,6 +109,23 @@ def test_every_answer_to_creation() -> None:
         tools = {step: item['tool'] for step, item in zip(steps, wanted['to_judge'], strict=True)}
         assert judged == {step: tool for step, tool in tools.items() if isinstance(tool, dict) and tool}, row.record.id
     assert unread == 10  # Table 6: 99.00
+
+
+@pytest.mark.parametrize('task', ['tool_usage_awareness', 'tool_usage', 'tool_creation'])
+def test_answers_that_were_cut(task: str) -> None:
+    """GPT-3.5's answers, cut, and damaged in the last item that is complete."""
+    lines = real(EXPECTED.parent / 'cut_answers.jsonl').read_text(encoding='utf-8').splitlines()
+    rows, subset = published('gpt-3.5', task), find_subset(task)
+    wanted = [row for row in map(json.loads, lines) if row['task'] == task]
+    assert len(wanted) > 80
+    for row in wanted:
+        record, parsed = rows[row['row']].record, read_answer(subset, row['answer'], GPT)
+        assert record is not None
+        if row['published'] == 'judged tools':
+            value: float | None = len(created_tools(record, parsed.value or [], GPT))
+        else:
+            value = score_answer(record, row['answer'], GPT).values[row['published']]
+        assert (parsed.ok, value) == (row['readable'], pytest.approx(row['value'], abs=5e-5)), row['answer']
 
 
 def test_every_answer_to_creation_can_be_read_strictly() -> None:

@@ -1,0 +1,43 @@
+"""Names of arguments as EasyTool's published code rewrites them before and between its tries of a call.
+
+The published run calls Python functions, whose parameters have no reserved names: ``id`` is ``is_id``. A function that
+raises is called again, with other names each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+_RESERVED = frozenset({'from', 'class', 'return', 'false', 'true', 'id', 'and', '', 'ID'})
+
+_REWRITINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    str.lower,
+    lambda name: name.replace('-', '_'),
+    lambda name: name.replace('\\', ''),
+)
+"""Rewriting of the names for each try; every try begins with the names of the one before."""
+
+
+def rewritten_arguments(arguments: Mapping[Any, Any], parameters: Collection[str]) -> Iterator[dict[Any, Any]]:
+    """Yields the arguments for each try of a call, without those that were tried.
+
+    Args:
+        arguments: The model's arguments.
+        parameters: Names that the tool has, which stay. No function of ToolBench has a reserved name, but tools of
+            other benchmarks have.
+    """
+
+    def renamed(name: Any, rewrite: Callable[[str], str]) -> Any:
+        if not isinstance(name, str) or name in parameters:
+            return name
+        name = rewrite(name)
+        return f'is_{name.lower()}' if name in _RESERVED and name not in parameters else name
+
+    passed, tried = dict(arguments), None
+    for rewrite in _REWRITINGS:
+        passed = {renamed(name, rewrite): value for name, value in passed.items()}
+        if passed != tried:
+            yield passed
+        tried = passed
