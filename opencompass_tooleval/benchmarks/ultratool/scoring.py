@@ -16,6 +16,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outc
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.answer import TOO_LONG, Answer, as_answer, why_unread
 from opencompass_tooleval.core.reading import Parsed, unread
+from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import INFRA, OK
 from opencompass_tooleval.judging.judgement import by_record
 
@@ -70,7 +71,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
     reason = outcome.reason
     if reason != OK:
         reason = _why_unread(answer) or parsed.reason or reason
-    return StepsScore(
+    score = StepsScore(
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},
         reason=reason,
@@ -82,6 +83,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
         flat=outcome.flat,
         domain=record.domain,
     )
+    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
 def _items(parsed: Parsed) -> Sequence[Any]:
