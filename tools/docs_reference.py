@@ -295,7 +295,8 @@ def reasons_page() -> str:
     parts = [
         '# Reason codes\n',
         'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or '
-        'the first cause of a lost point, as `area:code`. A cause has the same code in all benchmarks. Where a model beside the one under test failed, its name '
+        'the first cause of a lost point, as `area:code`. A cause has the same code in '
+        'all benchmarks. Where a model beside the one under test failed, its name '
         'stands between: `infra:simulator:timeout`.\n',
     ]
     for area, words_of_area in areas.items():

@@ -201,9 +201,11 @@ def with_current_reasons(result: dict[str, Any]) -> dict[str, Any]:
     """Returns a stored result with today's codes in its counts of reasons and its samples."""
     renamed = dict(result)
     if isinstance(reasons := result.get('reasons'), dict):
-        renamed['reasons'] = counts = {}
+        counts: dict[str, int] = {}
         for reason, count in reasons.items():
-            counts[name] = counts.get(name := current_reason(reason), 0) + count
+            name = current_reason(reason)
+            counts[name] = counts.get(name, 0) + count
+        renamed['reasons'] = counts
     if isinstance(details := result.get('details'), list):
         renamed['details'] = [_renamed(detail) for detail in details]
     return renamed
@@ -211,8 +213,7 @@ def with_current_reasons(result: dict[str, Any]) -> dict[str, Any]:
 
 def _renamed(detail: Any) -> Any:
     reason = detail.get('reason') if isinstance(detail, dict) else None
-    is_renamed = isinstance(reason, str) and reason in RENAMED_REASONS
-    return {**detail, 'reason': RENAMED_REASONS[reason]} if is_renamed else detail
+    return {**detail, 'reason': current_reason(reason)} if isinstance(reason, str) else detail
 
 
 def words_of_reason(reason: str) -> Words:
