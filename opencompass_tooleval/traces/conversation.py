@@ -134,6 +134,7 @@ def distinct_ids(messages: Iterable[Message]) -> list[Message]:
     renamed = []
     for message in messages:
         calls = []
+        waiting = {} if message.calls else waiting
         for call in message.calls:
             used[call.id] += 1
             name = f'{call.id}#{used[call.id]}' if call.id and used[call.id] > 1 else call.id
@@ -189,7 +190,9 @@ def tool_schemas(value: Any) -> tuple[ToolSchema, ...] | None:
         inner = raw.get('function', raw) if isinstance(raw, dict) else None
         name = inner.get('name') if isinstance(inner, dict) else None
         if isinstance(inner, dict) and isinstance(name, str) and name:
-            schemas = (inner[key] for key in ('parameters', 'inputSchema', 'input_schema') if isinstance(inner.get(key), dict))
+            schemas = (
+                inner[key] for key in ('parameters', 'inputSchema', 'input_schema') if isinstance(inner.get(key), dict)
+            )
             tools[name[:MAX_NAME_CHARS]] = ToolSchema(
                 name[:MAX_NAME_CHARS], text_of(inner.get('description')), _object_schema(to_jsonable(next(schemas, {})))
             )
