@@ -14,7 +14,8 @@ from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.answer import TOO_LONG, Answer, as_answer, why_unread
+from opencompass_tooleval.core.answer import Answer, as_answer, why_unread
+from opencompass_tooleval.core.bounds import TOO_LONG
 from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import INFRA, OK
