@@ -53,13 +53,14 @@ from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
 from opencompass_tooleval.core import redaction
-from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, is_refusal, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.json_members import members
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import tool_messages
 from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
+from opencompass_tooleval.core.refusal import MAX_REFUSAL_CHARS, declines_or_apologizes, is_refusal, without_offer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.tool_calls import make_call
@@ -532,8 +533,15 @@ READERS: Mapping[str, Reader] = {
     ),
     'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/redaction.py')),
     'description against the documentation': Reader(
-        lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],
-        ('core/answer.py', 'instructions/validate_description.py'),
+        lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
+        ('core/refusal.py', 'instructions/validate_description.py'),
+    ),
+    'refusal': Reader(
+        lambda text: [
+            [is_refusal(beginning + text), declines_or_apologizes(text), without_offer(text[:MAX_REFUSAL_CHARS])]
+            for beginning in ('', 'Sorry ', 'I cannot ', '抱歉')
+        ],
+        ('core/refusal.py',),
     ),
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))  # the package of this checkout, installed or not
 from opencompass_tooleval.cli.listing import dataset_configs  # noqa: E402
 from opencompass_tooleval.cli.main import app  # noqa: E402
 from opencompass_tooleval.core.benchmark import Benchmark, all_benchmarks, find_benchmark  # noqa: E402
-from opencompass_tooleval.core.labels import FAULTS, REASONS, SOURCES, Words  # noqa: E402
+from opencompass_tooleval.core.labels import FAULTS, REASONS, RENAMED_REASONS, SOURCES, Words  # noqa: E402
 from opencompass_tooleval.core.metrics import main_metrics, words_of_metric  # noqa: E402
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
@@ -46,7 +46,6 @@ AREAS = {
     'review': 'Reviews',
     'step': 'Steps',
     'awareness': 'Awareness of tools',
-    'path': 'Paths',
     'finish': 'How a run ends',
     'limit': 'Limits of a run',
     'loop': 'Loops',
@@ -296,7 +295,8 @@ def reasons_page() -> str:
     parts = [
         '# Reason codes\n',
         'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or '
-        'the first cause of a lost point, as `area:code`. Where a model beside the one under test failed, its name '
+        'the first cause of a lost point, as `area:code`. A cause has the same code in '
+        'all benchmarks. Where a model beside the one under test failed, its name '
         'stands between: `infra:simulator:timeout`.\n',
     ]
     for area, words_of_area in areas.items():
@@ -304,6 +304,12 @@ def reasons_page() -> str:
             parts += [f'## {AREAS[area]}\n', words_table(words_of_area)]
     parts += ['## Sources of observations\n', "Where an agent's observation comes from.\n", words_table(SOURCES)]
     parts += ['## Errors of environments\n', 'Why an observation is an error.\n', words_table(FAULTS)]
+    renamed = '\n'.join(f'| `{old}` | `{new}` |' for old, new in RENAMED_REASONS.items())
+    parts += [
+        '## Renamed codes\n',
+        'Results of earlier versions are shown with the codes of this page.\n',
+        f'| earlier code | code |\n| --- | --- |\n{renamed}\n',
+    ]
     return '\n'.join(parts)
 
 

@@ -42,6 +42,7 @@ from opencompass_tooleval.agents.trajectory import (
 )
 from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import TRUNCATED
@@ -56,11 +57,10 @@ from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 NAME = 'easytool'
-UNKNOWN_TOOL_NUMBER = 'tool:unknown_name'
 UNREADABLE_REPLY = 'parse:not_a_literal'
 NO_TASKS = 'plan:no_tasks'
 NO_ORDER = 'plan:no_order'
-NO_TOOL = 'parse:no_tool'
+NO_CHOICE = 'parse:no_choice'
 UNREADABLE_PARAMETERS = 'args:unreadable'
 
 MAX_TRIES = 5
@@ -414,7 +414,7 @@ class Query:
         if choice == NOTHING:
             return ''
         if not isinstance(choice, dict) or 'ID' not in choice:
-            raise MethodStopped(NO_TOOL)
+            raise MethodStopped(NO_CHOICE)
         return self._number(choice['ID'])
 
     def _selection(
@@ -428,7 +428,7 @@ class Query:
         """Returns the number of a tool, as text, from the chosen ID."""
         number = bounded_text(str(chosen), MAX_NAME_CHARS)
         if number not in self.tools:
-            self.chain.add_reason(UNKNOWN_TOOL_NUMBER)
+            self.chain.add_reason(UNKNOWN_TOOL)
         return number
 
     def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Dialogue[list[str]]:

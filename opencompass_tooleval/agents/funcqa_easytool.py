@@ -18,9 +18,9 @@ from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import NOT_AN_OBJECT, UNKNOWN_NAME
 from opencompass_tooleval.benchmarks.funcqa.trajectory import TOO_MANY_STEPS
 from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.funcqa_tools import FuncQASession
 from opencompass_tooleval.environments.observation import ERROR
@@ -110,8 +110,8 @@ class _Question(easytool.Query):
 
     def _number(self, chosen: Any) -> str:
         if str(chosen) not in self.tools:
-            self.session.note(str(chosen), None, UNKNOWN_NAME)
-            raise MethodStopped(UNKNOWN_NAME)
+            self.session.note(str(chosen), None, UNKNOWN_TOOL)
+            raise MethodStopped(UNKNOWN_TOOL)
         return str(chosen)
 
     def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Dialogue[list[str]]:
@@ -130,7 +130,7 @@ class _Question(easytool.Query):
             observation = yield from self.session.ask(tool.name, given)
             if not isinstance(given, dict) and given not in ([], '', ()):
                 raise MethodStopped(NOT_AN_OBJECT)  # the published run looks up keys without a check
-            if observation.error == UNKNOWN_NAME:
+            if observation.error == UNKNOWN_TOOL:
                 results.append(f'No function named {tool.name} in data_funcqa/funchub/math.py')
             elif observation.source != ERROR:
                 results.append(observation.text)

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 
 from opencompass_tooleval.agents.goal import MISSING_PARAMETER, NO_TOOL, Goal, GoldCall
 from opencompass_tooleval.agents.matching import call_key
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
+from opencompass_tooleval.core.refusal import REFUSED
 from opencompass_tooleval.environments.observation import ERROR, INJECTED
 
-NOT_ANSWERED = 'goal:answer'
 FORBIDDEN_CALL = 'goal:forbidden'
 NEEDLESS_CALL = 'goal:needless_call'
 NOT_ASKED = 'goal:not_asked'
 WRONG_EFFECTS = 'goal:effects'
 MISSING_FACTS = 'goal:facts'
-MISSING_CALLS = 'goal:calls'
+MISSING_CALLS = 'calls:missing'
 
-_QUESTION_MARKS = ('?', '\N{FULLWIDTH QUESTION MARK}')
 _THOUSANDS = re.compile(r'(?<=\d),(?=\d{3}(?!\d))')
 _WHOLE = re.compile(r'(?<![\w.])(\d+)\.0+(?!\w|\.\d)')
 """A whole number with decimals, such as ``3.0``; not a version or an address, such as ``v3.0`` or ``10.0.0.1``."""
@@ -33,7 +32,7 @@ class GoalResult:
     """Result of a trajectory's check against its goal.
 
     Attributes:
-        reason: The first reason for a missed goal, as ``goal:code``; ``''`` if it was reached.
+        reason: The first reason for a missed goal, as ``area:code``; ``''`` if it was reached.
         wrong_effects: Parts of the state that differ from the goal.
         missing_facts: Facts that the final answer does not contain.
         missing_calls: Indices in :attr:`Goal.calls` of calls that were not made.
@@ -89,11 +88,6 @@ def _edge(letter: str, outside: str) -> str:
     return ''.join(outside.format(pattern) for pattern in ('[a-z0-9_]', *of_numbers))
 
 
-def asks_back(answer: str) -> bool:
-    """Returns whether an answer asks the user something: it has a question mark, of English or Chinese."""
-    return any(mark in answer for mark in _QUESTION_MARKS)
-
-
 def _calls_decide(goal: Goal, changes: Mapping[str, str] | None) -> bool:
     """Returns whether the end of a trajectory does not show that the goal is reached, so that its calls have to."""
     return changes is None if goal.effects else not goal.facts
@@ -122,7 +116,7 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
     missing = missing_calls(goal.calls, calls)
     reason = ''
     if trajectory.stopped or not answer:
-        reason = trajectory.stopped or NOT_ANSWERED
+        reason = trajectory.stopped or NOT_FINISHED
     elif forbidden:
         reason = FORBIDDEN_CALL
     elif goal.kind == NO_TOOL and calls:
@@ -135,6 +129,8 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
         reason = MISSING_FACTS
     elif missing and _calls_decide(goal, changes):
         reason = MISSING_CALLS
+    if reason and trajectory.is_declined:
+        reason = REFUSED
     return GoalResult(reason, tuple(wrong), facts, missing, forbidden)
 
 

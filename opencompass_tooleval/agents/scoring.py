@@ -16,6 +16,7 @@ from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, Answer
 from opencompass_tooleval.agents.waste import Waste, count_waste, ends_in_loop
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.refusal import REFUSED
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.tool_set import ToolSchema
 
@@ -45,7 +46,7 @@ MISSING = 'calls:missing'
 EXTRA = 'calls:extra'
 WRONG_ORDER = 'calls:order'
 WRONG_ARGUMENTS = 'calls:arguments'
-REFUSED = 'calls:refused'
+REJECTED = 'calls:refused'
 
 _UNREAD = ('parse:', 'answer:')
 """Areas of reasons of a step that are more specific than a missing end."""
@@ -217,14 +218,18 @@ def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Value
     if trajectory.stopped.startswith(INFRA):
         return trajectory.stopped
     if not is_finished:
+        if trajectory.is_declined:
+            return REFUSED
         if trajectory.stopped != GAVE_UP and ends_in_loop(trajectory):
             return LOOP
         last = trajectory.steps[trajectory.path[-1]].reason if trajectory.path else ''
         return last if last.startswith(_UNREAD) else trajectory.stopped or NOT_FINISHED
     causes = {RECALL: MISSING, PRECISION: EXTRA, ORDER: WRONG_ORDER, ARGUMENTS: WRONG_ARGUMENTS}
     wrong = next((reason for metric, reason in causes.items() if values[metric] not in (None, 1)), OK)
+    if wrong != OK and trajectory.is_declined:
+        return REFUSED
     # Gold calls define the correct arguments, even if a tool rejects them; if only tools are known, the tool decides.
-    return REFUSED if wrong == OK and task.gold is None and values[INVALID] else wrong
+    return REJECTED if wrong == OK and task.gold is None and values[INVALID] else wrong
 
 
 def score_predictions(

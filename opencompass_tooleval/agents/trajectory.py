@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.labels import current_reason
+from opencompass_tooleval.core.refusal import is_refusal, without_offer
 from opencompass_tooleval.core.tool_calls import written_arguments
 from opencompass_tooleval.environments.observation import FAULTS, SOURCES
 
@@ -21,6 +23,13 @@ NO_ROOM = 'limit:context'
 
 STATE_LOST = 'infra:environment'
 """The live server failed, and its state at the end is unknown."""
+
+_QUESTION_MARKS = ('?', '\N{FULLWIDTH QUESTION MARK}')
+
+
+def asks_back(answer: str) -> bool:
+    """Returns whether an answer asks the user something: it has a question mark, of English or Chinese."""
+    return any(mark in answer for mark in _QUESTION_MARKS)
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,14 @@ class Trajectory:
         return tuple(call for place in self.path for call in self.steps[place].calls if call.source)
 
     @property
+    def is_declined(self) -> bool:
+        """True if the model called nothing, and its last text declines the task and asks the user for nothing."""
+        last = self.steps[self.path[-1]].text if self.path else ''
+        text = self.final_answer or last
+        is_idle = not any(step.calls for step in self.steps)
+        return is_idle and is_refusal(text) and not asks_back(without_offer(text))
+
+    @property
     def sources(self) -> dict[str, int]:
         """Source -> number of calls of tools that it answered."""
         return {source: sum(call.source == source for call in self.calls) for source in SOURCES}
@@ -136,9 +153,17 @@ def parse_trajectory(text: str) -> Trajectory:
     try:
         raw = json.loads(text)
         steps = tuple(
-            Step(**{**step, 'calls': tuple(AnsweredCall(**call) for call in step['calls'])}) for step in raw['steps']
+            Step(
+                **{
+                    **step,
+                    'calls': tuple(AnsweredCall(**call) for call in step['calls']),
+                    'reason': current_reason(step.get('reason', '')),
+                }
+            )
+            for step in raw['steps']
         )
-        trajectory = Trajectory(**{**raw, 'steps': steps, 'path': tuple(raw['path'])})
+        stopped = current_reason(raw.get('stopped', ''))
+        trajectory = Trajectory(**{**raw, 'steps': steps, 'path': tuple(raw['path']), 'stopped': stopped})
         _check(trajectory)
         return trajectory
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -72,7 +72,7 @@ def import_traces(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar='FILE...', help='OpenAI chat JSON lines, logs of Inspect, OTLP/JSON; or folders of them.'
+            metavar='FILE...', help='Chats (OpenAI, Anthropic) as JSON lines, logs of Inspect, OTLP/JSON; or folders.'
         ),
     ],
     out: Annotated[Path, typer.Option('--out', '-o', metavar='DIR', help='A new folder for what is imported.')],

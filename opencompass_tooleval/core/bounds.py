@@ -7,6 +7,8 @@ from typing import Any
 MAX_CHARS = 200_000
 """Maximum characters of an answer: about 50,000 tokens, a hundred times the official limit of 512."""
 
+TOO_LONG = 'answer:too_long'
+
 MAX_DEPTH = 100
 MAX_BITS = 10_000
 

@@ -16,8 +16,8 @@ METHOD = 'function_calling'
 
 NO_CALL = 'call:none'
 SEVERAL_CALLS = 'call:several'
-UNKNOWN_NAME = 'call:unknown_name'
-NOT_JSON = 'call:not_json'
+UNKNOWN_TOOL = 'name:unknown_tool'
+NOT_AN_OBJECT = 'args:not_an_object'
 BREAKS_SCHEMA = 'call:schema'
 
 
@@ -55,9 +55,9 @@ def why_no_call(answer: Answer) -> str:
 def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the fault of a call, as ``call:code``; '' for none."""
     if call.name not in schemas:
-        return UNKNOWN_NAME
+        return UNKNOWN_TOOL
     if not isinstance(call.arguments, dict):
-        return NOT_JSON
+        return NOT_AN_OBJECT
     return '' if keeps_to(call.arguments, schemas[call.name]) else BREAKS_SCHEMA
 
 

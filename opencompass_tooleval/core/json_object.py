@@ -11,24 +11,34 @@ from opencompass_tooleval.core.bounds import beyond_bounds
 TOO_DEEP = 'it is nested too deeply'
 
 
-def load_json(text: str | bytes, bounded: bool = False) -> Any:
+def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) -> Any:
     """Reads JSON; the only error is ValueError.
 
     Args:
         text: Text, or bytes in UTF-8, with or without a byte order mark.
         bounded: True to reject values outside :func:`~opencompass_tooleval.core.bounds.beyond_bounds`: a value that is
             written again needs more of the stack than reading does.
+        unique: True to reject an object with a key twice, at any depth: two readers would take different values.
 
     Raises:
-        ValueError: It is no JSON, or exceeds the bounds.
+        ValueError: It is no JSON, exceeds the bounds, or has a key twice.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_unique if unique else None)
     except RecursionError as error:
         raise ValueError(TOO_DEEP) from error
     if bounded and (excess := beyond_bounds(value)):
         raise ValueError(TOO_DEEP if excess == 'parse:too_deep' else 'it holds too large a number')
     return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f'{twice[:80]!r} is there more than once')
+    return found
 
 
 class _Repeated:

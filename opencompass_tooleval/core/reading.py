@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
+from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG, beyond_bounds
 
 BUDGET = 100_000
 """Maximum cost of all tries. The cost of a try counts the characters and the commas, brackets and signs in its text; a
 unit takes a third of a microsecond at worst. The longest published answers to UltraTool, tried on every parse method,
 would cost a quarter of it (usage) and nine tenths of the longest list of parse methods (creation)."""
+
+TOO_COSTLY = 'parse:too_long'
+NOT_JSON = 'parse:not_json'
+NO_BRACKETS = 'parse:no_brackets'
 
 READ_ERRORS = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 """Errors that :func:`ast.literal_eval` and :func:`json.loads` raise for an unreadable text."""
@@ -98,25 +102,25 @@ def read_first_possible(tries: Iterable[tuple[str, Callable[[], Any], int]], bud
     for parse_method, read, price in tries:
         spent += price
         if spent > budget:
-            return unread('parse:too_long')
+            return unread(TOO_COSTLY)
         try:
             return bounded(read(), parse_method)
         except READ_ERRORS:
             continue
-    return unread('parse:not_json')
+    return unread(NOT_JSON)
 
 
 def parse_literal(text: str) -> Parsed:
     """Reads one Python literal or JSON value that is the complete ``text``.
 
     Args:
-        text: At most ``MAX_CHARS`` characters are read; longer text is ``parse:too_long``.
+        text: At most ``MAX_CHARS`` characters are read; longer text is ``answer:too_long``.
 
     Returns:
         The value and its parse method: Python literal before JSON, as in T-Eval's ``format_load``.
     """
     if len(text) > MAX_CHARS:
-        return unread('parse:too_long')
+        return unread(TOO_LONG)
     return read_first_possible((parse_method, partial(read, text), 0) for parse_method, read in _PARSE_METHODS)
 
 
@@ -153,21 +157,21 @@ def parse_enclosed(text: Any, start: str = '', end: str = '') -> Parsed:
         end: Closing character, or ``''`` for the end of the text.
 
     Returns:
-        The result of :func:`parse_literal` for that part; ``parse:no_brackets`` if there is no such part.
+        The result of :func:`parse_literal` for that part; ``parse:no_brackets`` without ``start``.
     """
     if not isinstance(text, str):
         return Parsed(text, 'value')
     if len(text) > MAX_CHARS:
-        return unread('parse:too_long')
+        return unread(TOO_LONG)
     _, fence, rest = text.partition('```json')
     if fence:
         text = rest.strip('`')
     if start:
         first = text.find(start)
         if first < 0:
-            return unread('parse:no_brackets')
+            return unread(NO_BRACKETS)
         text = text[first:]
     if end:
-        # '[1, 2': rfind is -1 and nothing is left, which is no_brackets below.
+        # '[1, 2': rfind is -1 and nothing is left.
         text = text[: text.rfind(end) + len(end)]
-    return parse_literal(text) if text else unread('parse:no_brackets')
+    return parse_literal(text) if text else unread(NOT_JSON if start else NO_BRACKETS)

@@ -5,7 +5,7 @@ A reason is ``area:code``. The areas are
 * ``ok``: every metric of the sample has its full value,
 * ``parse``: the answer is unreadable,
 * ``call``, ``format``, ``name``, ``args``, ``thought``, ``plan``, ``review``, ``step``, ``tool``, ``awareness``,
-  ``judge``, ``path``, ``id``, ``retrieval``: it was read, and this part is wrong,
+  ``judge``, ``id``, ``retrieval``: it was read, and this part is wrong,
 * ``finish``, ``limit``, ``loop``: an agent did not reach an end; a loop has no code,
 * ``calls``: an agent's calls are not the gold calls,
 * ``goal``: an agent did not reach the goal of a task that was made from a user's tools,

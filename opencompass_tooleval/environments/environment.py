@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.function_calling import keeps_to
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
@@ -41,7 +42,7 @@ from opencompass_tooleval.environments.observation import (
 )
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
-from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS
+from opencompass_tooleval.mcp_servers.server import REFUSED, SERVER_ERRORS, TOOL_ERROR
 
 if TYPE_CHECKING:
     from opencompass_tooleval.environments.live import LiveTools, LiveTrial
@@ -205,9 +206,19 @@ class Session:
         if self._trial is None:
             self._trial = environment.live.begin(self.task)
         answer = self._trial.call(name, arguments)
+        is_invalid = answer.error in (TOOL_ERROR, REFUSED) and self._breaks_schema(name, arguments)
         if answer.error in SERVER_ERRORS:
-            return Observation(answer.text[:MAX_CHARS], ERROR, UNANSWERED, answer.error)
-        return Observation(answer.text[:MAX_CHARS], LIVE, error=answer.error)
+            fault = WRONG_ARGUMENTS if is_invalid else UNANSWERED
+            return Observation(answer.text[:MAX_CHARS], ERROR, fault, answer.error)
+        return Observation(answer.text[:MAX_CHARS], LIVE, error=WRONG_ARGUMENTS if is_invalid else answer.error)
+
+    def _breaks_schema(self, name: str, arguments: Any) -> bool:
+        """Tests if arguments that a server refused are invalid under the tool's schema; False for a faulty schema."""
+        schema = (self._schemas or {}).get(name)
+        try:
+            return bool(schema) and not keeps_to(arguments, schema)
+        except Exception:  # jsonschema's for what is no schema, which a server may list
+            return False
 
     def _prepare(self, tool: FunctionTool) -> None:
         """Gives a tool, before its first call, the recordings of this task."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import UNKNOWN_NAME, ToolResult, call_tool
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult, call_tool
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall
 from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL as UNKNOWN_TOOL_CALLED
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.observation import ERROR, FUNCTION, UNKNOWN_TOOL, WRONG_ARGUMENTS, Observation
@@ -40,7 +41,7 @@ class FuncQASession(Session):
         self.calls.append(ToolCall.of(name, arguments, result))
         if not result.error:
             return Observation(result.text, FUNCTION)
-        fault = UNKNOWN_TOOL if result.error == UNKNOWN_NAME else WRONG_ARGUMENTS
+        fault = UNKNOWN_TOOL if result.error == UNKNOWN_TOOL_CALLED else WRONG_ARGUMENTS
         return Observation(result.text, ERROR, fault, result.error)
 
     def note(self, name: str, parameters: Any, error: str) -> None:

@@ -13,8 +13,8 @@ from urllib.parse import unquote_plus
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.benchmarks.restbench.paths import is_placeholder, matches, normalise
-from opencompass_tooleval.core.answer import is_refusal
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.refusal import declines_or_apologizes
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 from opencompass_tooleval.tool_docs.value_types import expected, from_text, unlike_schema
@@ -103,7 +103,7 @@ def _check_scenario(scenario: Any) -> Iterator[Fault]:
         yield Fault(NO_SCENARIO, 'The scenario is missing: "Scenario" must be a sentence.')
     elif len(scenario) > MAX_SCENARIO_CHARS:
         yield Fault(NO_SCENARIO, f'The scenario is longer than {MAX_SCENARIO_CHARS} characters.')
-    elif is_refusal(scenario):
+    elif declines_or_apologizes(scenario):
         yield Fault(NO_SCENARIO, 'The scenario is a refusal or an apology: "Scenario" must say when the tool is used.')
 
 

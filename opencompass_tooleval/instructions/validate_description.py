@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opencompass_tooleval.core.answer import is_refusal
+from opencompass_tooleval.core.refusal import declines_or_apologizes
 from opencompass_tooleval.instructions.validate import Fault
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
@@ -89,7 +89,7 @@ def check_description(doc: ToolDoc, text: str) -> list[Fault]:
         The faults; empty if there are none. The comparison is skipped for documentation without words.
     """
     faults = []
-    if is_refusal(text) and not text.lstrip('\'"`* ').casefold().startswith(doc.name.casefold()):
+    if declines_or_apologizes(text) and not text.lstrip('\'"`* ').casefold().startswith(doc.name.casefold()):
         faults.append(Fault(REFUSAL, 'It is a refusal or an apology, and no description of the tool.'))
     if not _is_balanced(_without_names(text, doc)):
         faults.append(Fault(BRACKET, 'It has a brace or a square bracket without its counterpart.'))

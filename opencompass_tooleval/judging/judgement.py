@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from opencompass_tooleval.core.answer import is_refusal, strip_reasoning
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.refusal import declines_or_apologizes
 from opencompass_tooleval.core.result import INFRA
 
 F = TypeVar('F')
@@ -91,7 +92,7 @@ class Unjudged:
 def unread_reply(reply: str) -> Unread:
     """Returns the reason for a reply without judgement: it is empty, it declines to judge, or it is unreadable."""
     text = strip_reasoning(reply).text.strip()
-    return Unread(EMPTY_REPLY if not text else REFUSED if is_refusal(text) else UNREAD)
+    return Unread(EMPTY_REPLY if not text else REFUSED if declines_or_apologizes(text) else UNREAD)
 
 
 @dataclass(frozen=True)

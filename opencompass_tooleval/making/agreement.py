@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.goal import FORBIDDEN, MISSING_PARAMETER, NO_TOOL, RECOVERY, Goal, GoldCall
-from opencompass_tooleval.agents.goal_check import asks_back, plain_text
+from opencompass_tooleval.agents.goal_check import plain_text
 from opencompass_tooleval.agents.matching import call_key
+from opencompass_tooleval.agents.trajectory import asks_back
 from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.facts import find_facts
 from opencompass_tooleval.making.made_task import Solution, SolvedCall

@@ -15,11 +15,11 @@ from typing import Any
 import networkx as nx
 
 from opencompass_tooleval.agents.goal import Goal, GoldCall
-from opencompass_tooleval.agents.goal_check import NOT_ANSWERED, GoalResult, check_goal, made_calls
+from opencompass_tooleval.agents.goal_check import GoalResult, check_goal, made_calls
 from opencompass_tooleval.agents.matching import largest_matching, same_calls, spare_calls
 from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.environments.observation import INJECTED
@@ -38,7 +38,7 @@ class MadeScore(AgentScore):
 
     kind: str = ''
     is_reviewed: bool = False
-    result: GoalResult = field(default_factory=lambda: GoalResult(NOT_ANSWERED))
+    result: GoalResult = field(default_factory=lambda: GoalResult(NOT_FINISHED))
 
     def to_detail(self) -> dict[str, Any]:
         """Adds the kind, whether the task was reviewed, and what the goal lacks to :meth:`AgentScore.to_detail`."""

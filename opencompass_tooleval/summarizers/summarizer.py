@@ -20,7 +20,7 @@ from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it,
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.labels import explained
+from opencompass_tooleval.core.labels import explained, with_current_reasons
 from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.core.tables import (
     CORRELATIONS,
@@ -374,8 +374,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 file = self._file(model, dataset, 'results')
                 if file.is_file():
                     abbr = dataset_abbr_from_cfg(dataset)
-                    result = without_samples(load_json(file.read_bytes()), together.get(abbr, ()))
-                    yield (model_abbr_from_cfg(model), abbr), result
+                    result = with_current_reasons(load_json(file.read_bytes()))
+                    yield (model_abbr_from_cfg(model), abbr), without_samples(result, together.get(abbr, ()))
 
     def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         with_details = {key: result for key, result in results.items() if 'reasons' in result}

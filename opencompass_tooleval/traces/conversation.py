@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -126,6 +127,25 @@ def _answered(calls: Sequence[ToolCall], replies: list[Message]) -> Iterator[tup
         yield call, reply.content if reply else None
 
 
+def distinct_ids(messages: Iterable[Message]) -> list[Message]:
+    """Renames calls whose id an earlier call has, with their results: some programs begin anew with each answer."""
+    used: Counter[str] = Counter()
+    waiting: dict[str, list[str]] = {}
+    renamed = []
+    for message in messages:
+        calls = []
+        waiting = {} if message.calls else waiting
+        for call in message.calls:
+            used[call.id] += 1
+            name = f'{call.id}#{used[call.id]}' if call.id and used[call.id] > 1 else call.id
+            waiting.setdefault(call.id, []).append(name)
+            calls.append(replace(call, id=name))
+        names = waiting.get(message.call_id, []) if message.role == TOOL else []
+        call_id = (names.pop(0) if len(names) > 1 else names[0]) if names else message.call_id
+        renamed.append(replace(message, calls=tuple(calls), call_id=call_id))
+    return renamed
+
+
 def make_message(role: Any, text: str, calls: Iterable[ToolCall] = (), call_id: Any = '') -> Message:
     """Creates a message from values of a file.
 
@@ -157,7 +177,7 @@ def _text_of_part(part: Any) -> str:
 
 
 def tool_schemas(value: Any) -> tuple[ToolSchema, ...] | None:
-    """Reads offered tools: functions of OpenAI's API, of Inspect, of OpenTelemetry, or of MCP.
+    """Reads offered tools: of OpenAI's API, of Anthropic's, of Inspect, of OpenTelemetry, or of MCP.
 
     Returns:
         The functions; of several with one name the last. None if ``value`` is no list. Tools of the server itself, such
@@ -170,7 +190,9 @@ def tool_schemas(value: Any) -> tuple[ToolSchema, ...] | None:
         inner = raw.get('function', raw) if isinstance(raw, dict) else None
         name = inner.get('name') if isinstance(inner, dict) else None
         if isinstance(inner, dict) and isinstance(name, str) and name:
-            schemas = (inner[key] for key in ('parameters', 'inputSchema') if isinstance(inner.get(key), dict))
+            schemas = (
+                inner[key] for key in ('parameters', 'inputSchema', 'input_schema') if isinstance(inner.get(key), dict)
+            )
             tools[name[:MAX_NAME_CHARS]] = ToolSchema(
                 name[:MAX_NAME_CHARS], text_of(inner.get('description')), _object_schema(to_jsonable(next(schemas, {})))
             )

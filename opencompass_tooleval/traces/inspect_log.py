@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, make_call
 from opencompass_tooleval.core.usage import Usage, total_usage, whole_number
-from opencompass_tooleval.traces.conversation import Conversation, make_message, text_of, tool_schemas
+from opencompass_tooleval.traces.conversation import Conversation, distinct_ids, make_message, text_of, tool_schemas
 
 MAX_PART = 1 << 26
 """Maximum number of bytes of one sample, decompressed."""
@@ -114,10 +114,11 @@ def read_sample(sample: Any, header: Mapping[str, Any], place: str) -> Conversat
         raise ValueError("the sample has no list 'messages'")
     attached = sample.get('attachments')
     attachments = attached if isinstance(attached, dict) else {}
-    errors: dict[str, str] = {}
-    messages = [_message(raw, errors) for raw in _resolved(sample['messages'], attachments)]
-    if messages and (messages[-1].role == TOOL or messages[-1].calls):
-        messages += _submitted(_resolved(sample.get('output'), attachments), errors)
+    told = [_message(raw) for raw in _resolved(sample['messages'], attachments)]
+    if told and (told[-1][0].role == TOOL or told[-1][0].calls):
+        told += _submitted(_resolved(sample.get('output'), attachments))
+    messages = distinct_ids(message for message, _ in told)
+    errors = {one.call_id: error for one, (_, error) in zip(messages, told, strict=True) if one.call_id and error}
     output, spec = sample.get('output'), header.get('eval')
     models = [part.get('model') for part in (output, spec) if isinstance(part, dict)]
     scores = sample.get('scores')
@@ -126,7 +127,7 @@ def read_sample(sample: Any, header: Mapping[str, Any], place: str) -> Conversat
         tuple(messages),
         _tools(sample.get('events'), attachments),
         next((model for model in models if isinstance(model, str) and model), ''),
-        _usage(sample),
+        _usage(sample, messages),
         errors,
         {name: one.get('value') for name, one in scores.items() if isinstance(one, dict)}
         if isinstance(scores, dict)
@@ -147,7 +148,8 @@ def _resolved(value: Any, attachments: Mapping[str, Any], depth: int = 0) -> Any
     return value
 
 
-def _message(raw: Any, errors: dict[str, str]) -> Message:
+def _message(raw: Any) -> tuple[Message, str]:
+    """Returns a message, and the error of a call that it answers, or ``''``."""
     if not isinstance(raw, dict):
         raise ValueError('a message is no object')
     calls = raw.get('tool_calls')
@@ -156,36 +158,37 @@ def _message(raw: Any, errors: dict[str, str]) -> Message:
         for call in (calls if isinstance(calls, list) else ())
         if isinstance(call, dict)
     ]
-    text, call_id, error = text_of(raw.get('content')), raw.get('tool_call_id'), raw.get('error')
+    text, error, failed = text_of(raw.get('content')), raw.get('error'), ''
     if raw.get('role') == TOOL and isinstance(error, dict):
         kind = str(error.get('type') or 'unknown')[:MAX_NAME_CHARS]
         text = text or text_of(error.get('message'))
-        if isinstance(call_id, str):
-            errors[call_id[:MAX_NAME_CHARS]] = _ERRORS.get(kind, kind)
-    return make_message(raw.get('role'), text, made, call_id)
+        failed = _ERRORS.get(kind, kind)
+    return make_message(raw.get('role'), text, made, raw.get('tool_call_id')), failed
 
 
-def _submitted(output: Any, errors: dict[str, str]) -> list[Message]:
+def _submitted(output: Any) -> list[tuple[Message, str]]:
     """Returns the sample's output as the last answer, for an agent that submits it by a call, or an empty list."""
     choices = output.get('choices') if isinstance(output, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
-    answers = [_message(choice['message'], errors)] if isinstance(choice, dict) and 'message' in choice else []
-    return [answer for answer in answers if answer.content.strip() and not answer.calls]
+    answers = [_message(choice['message'])] if isinstance(choice, dict) and 'message' in choice else []
+    return [(answer, error) for answer, error in answers if answer.content.strip() and not answer.calls]
 
 
 def _tools(events: Any, attachments: Mapping[str, Any]) -> Any:
     """Returns the tools of all requests to models; None without a recorded request."""
-    asked = [
-        event
-        for event in (events if isinstance(events, list) else ())
-        if isinstance(event, dict) and event.get('event') == 'model' and isinstance(event.get('tools'), list)
-    ]
+    asked = [event for event in _requests(events) if isinstance(event.get('tools'), list)]
     if not asked:
         return None
     return tool_schemas(_resolved([tool for event in asked for tool in event['tools']], attachments))
 
 
-def _usage(sample: Mapping[str, Any]) -> Usage | None:
+def _requests(events: Any) -> list[dict[str, Any]]:
+    """Returns the events of requests to models."""
+    listed = events if isinstance(events, list) else []
+    return [event for event in listed if isinstance(event, dict) and event.get('event') == 'model']
+
+
+def _usage(sample: Mapping[str, Any], messages: Sequence[Message]) -> Usage | None:
     spent, seconds = sample.get('model_usage'), sample.get('total_time')
     rows = [row for row in spent.values() if isinstance(row, dict)] if isinstance(spent, dict) else []
     total = total_usage(map(_tokens, rows))
@@ -194,7 +197,8 @@ def _usage(sample: Mapping[str, Any]) -> Usage | None:
     if total is None and time is None:
         return None
     tokens = total or Usage()
-    return Usage(tokens.prompt, tokens.completion, seconds=time)
+    requests = len(_requests(sample.get('events'))) or sum(message.role == 'assistant' for message in messages)
+    return Usage(tokens.prompt, tokens.completion, seconds=time, requests=requests)
 
 
 def _tokens(row: Mapping[str, Any]) -> Usage:

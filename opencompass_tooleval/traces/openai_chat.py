@@ -1,8 +1,9 @@
-"""Chat logs of OpenAI's API: requests with ``messages``, with or without their answers, and items of Responses.
+"""Chat logs: requests with ``messages``, with or without their answers, and items of OpenAI's Responses API.
 
 A row is a request body (``{"model", "messages", "tools"}``, as in files for fine-tuning), a pair ``{"request",
 "response"}``, a row of the Batch API, or a request merged with its answer (``choices``, ``output``). The older
-``functions``, ``function_call`` and role ``function`` are read too.
+``functions``, ``function_call`` and role ``function`` are read too. Messages are those of OpenAI's API or of
+Anthropic's (:mod:`~opencompass_tooleval.traces.anthropic_chat`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from typing import Any
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.usage import Usage, whole_number
-from opencompass_tooleval.traces.conversation import Conversation, make_message, text_of, tool_schemas
+from opencompass_tooleval.traces import anthropic_chat
+from opencompass_tooleval.traces.conversation import Conversation, distinct_ids, make_message, text_of, tool_schemas
 
 _ASKED, _ANSWERED = ('messages', 'input'), ('choices', 'output')
+_REPLIES = ('response', 'message', 'completion')
+"""Names of a response of Anthropic's beside its request."""
 
 
 def is_chat(row: Any) -> bool:
@@ -43,27 +47,46 @@ def read_row(row: Mapping[str, Any], place: str) -> Conversation:
     asked = _part(row, ('request', 'body'), _ASKED)
     if asked is None:
         raise ValueError("it has no list 'messages' or 'input'")
-    answered = _part(row, ('response',), _ANSWERED) or {}
-    messages = list(read_messages(asked['messages'] if 'messages' in asked else asked['input']))
-    if isinstance(asked.get('instructions'), str):
-        messages.insert(0, make_message('system', asked['instructions']))
-    is_first = all(message.role != 'assistant' for message in messages)
-    choices = answered.get('choices')
-    if isinstance(choices, list):
-        messages += read_messages([choice.get('message') for choice in choices[:1] if isinstance(choice, dict)])
-    elif isinstance(answered.get('output'), (list, str)):
-        output = answered['output']
-        messages += read_messages([{'role': 'assistant', 'content': output}] if isinstance(output, str) else output)
+    reply = next((row[name] for name in _REPLIES if anthropic_chat.is_response(row.get(name))), None)
+    answered = reply or _part(row, ('response',), _ANSWERED) or {}
+    asked_for = asked['messages'] if 'messages' in asked else asked['input']
+    told = [*_system(asked), *read_messages(asked_for)]
+    is_first = all(message.role != 'assistant' for message, _ in told)
+    told += read_messages(_answers(answered))
+    messages = distinct_ids(message for message, _ in told)
+    are_blocks = any(anthropic_chat.has_blocks(raw) for raw in asked_for if isinstance(raw, dict))
+    errors = {message.call_id: error for message, (_, error) in zip(messages, told, strict=True) if error}
     model = next((one['model'] for one in (answered, asked, row) if isinstance(one.get('model'), str)), '')
     tools = asked.get('tools', asked.get('functions', row.get('tools', row.get('functions'))))
     # The usage of a later answer is that of one request of several.
     return Conversation(
-        place, tuple(messages), tool_schemas(tools), model, _usage(answered.get('usage')) if is_first else None
+        place,
+        tuple(messages),
+        tool_schemas(tools),
+        model,
+        _usage(answered.get('usage')) if is_first else None,
+        errors if are_blocks else None,
     )
 
 
-def read_messages(value: Any) -> Iterator[Message]:
-    """Yields messages of a chat, or of a list of items of the Responses API.
+def _system(asked: Mapping[str, Any]) -> list[tuple[Message, str]]:
+    """Returns the system prompt that stands beside the messages."""
+    texts = [text_of(asked[name]) for name in ('instructions', 'system') if isinstance(asked.get(name), (str, list))]
+    return [(make_message('system', text), '') for text in texts if text]
+
+
+def _answers(answered: Mapping[str, Any]) -> Any:
+    """Returns the messages or items of a response."""
+    choices, output = answered.get('choices'), answered.get('output')
+    if anthropic_chat.is_response(answered):
+        return [answered]
+    if isinstance(choices, list):
+        return [choice.get('message') for choice in choices[:1] if isinstance(choice, dict)]
+    return [{'role': 'assistant', 'content': output}] if isinstance(output, str) else output or []
+
+
+def read_messages(value: Any) -> Iterator[tuple[Message, str]]:
+    """Yields messages of a chat, or of a list of items of the Responses API, each with the error of a result or ``''``.
 
     Raises:
         ValueError: One is no message.
@@ -82,15 +105,17 @@ def read_messages(value: Any) -> Iterator[Message]:
         if kind == 'reasoning' or kind == 'item_reference':
             continue
         if open_calls:
-            yield make_message('assistant', '', open_calls)
+            yield make_message('assistant', '', open_calls), ''
             open_calls = []
         if kind == 'function_call_output':
-            yield make_message(TOOL, text_of(item.get('output')), call_id=item.get('call_id'))
+            yield make_message(TOOL, text_of(item.get('output')), call_id=item.get('call_id')), ''
+        elif anthropic_chat.has_blocks(item):
+            yield from anthropic_chat.read_message(item)
         elif 'role' in item or kind is None:
-            yield read_message(item)
+            yield read_message(item), ''
         # Calls of the server's own tools, such as web_search_call, have neither a role nor a result.
     if open_calls:
-        yield make_message('assistant', '', open_calls)
+        yield make_message('assistant', '', open_calls), ''
 
 
 def read_message(raw: Mapping[str, Any]) -> Message:
@@ -118,4 +143,5 @@ def _usage(raw: Any) -> Usage | None:
         next((number for name in names if (number := whole_number(raw.get(name))) is not None), None)
         for names in (('prompt_tokens', 'input_tokens'), ('completion_tokens', 'output_tokens'))
     )
-    return Usage(prompt, completion)
+    cached = [whole_number(raw.get(f'cache_{part}_input_tokens')) or 0 for part in ('creation', 'read')]  # Anthropic's
+    return Usage(None if prompt is None else prompt + sum(cached), completion)

@@ -8,7 +8,8 @@ requests of a trace that continue each other are one conversation. Results of to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,16 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, make_call, written_arguments
 from opencompass_tooleval.core.usage import Usage, total_usage, whole_number
-from opencompass_tooleval.traces.conversation import Conversation, make_message, running_hashes, text_of, tool_schemas
+from opencompass_tooleval.traces.conversation import (
+    Conversation,
+    distinct_ids,
+    make_message,
+    running_hashes,
+    text_of,
+    tool_schemas,
+)
 from opencompass_tooleval.traces.openai_chat import read_message
+from opencompass_tooleval.traces.other_forms import other_spans
 
 EXPORTS = ('resourceSpans', 'resourceLogs')
 """Keys of an export: spans, and logs with the events of spans."""
@@ -30,6 +39,7 @@ _ROLE_OF_EVENT = {
     **{f'gen_ai.{role}.message': role for role in ('system', 'user', 'assistant', 'tool')},
     'gen_ai.choice': 'assistant',
 }
+_MESSAGES = ('gen_ai.input.messages', 'gen_ai.output.messages')
 _MAX_DEPTH = 40
 
 
@@ -199,6 +209,12 @@ def _asked_and_answered(span: _Span) -> tuple[list[Message], list[Message]]:
     return [*system, *asked], answered
 
 
+def _other_form(spans: Iterable[_Span]) -> str:
+    """Returns why a trace in the form of another program is not read; ``''`` if it has messages of the conventions."""
+    names = [name for span in spans for name in span.attributes]
+    return '' if any(name in _MESSAGES for name in names) else other_spans(names)
+
+
 @dataclass
 class _Chain:
     """Requests that continue each other; ``end`` stands for all messages, as of :func:`running_hashes`."""
@@ -209,6 +225,8 @@ class _Chain:
 
 
 def _conversations(spans: list[_Span], place: str) -> Iterator[Conversation | str]:
+    if form := _other_form(spans):
+        raise ValueError(form)
     executed = [span for span in spans if span.operation == _EXECUTE]
     told = [(span, *both) for span in spans if span.operation != _EXECUTE and any(both := _asked_and_answered(span))]
     requests = [one for one in told if one[0].operation not in _NO_REQUEST]
@@ -218,7 +236,7 @@ def _conversations(spans: list[_Span], place: str) -> Iterator[Conversation | st
         unclaimed = _add_calls(chains, executed, are_several)
         if unclaimed:
             yield f'{place}: {unclaimed} calls of tools name none of its agents as their parent'
-    made = {call: span.attributes for span in executed if (call := span.call_id)}
+    made = _Executed(executed)
     for number, chain in enumerate(chains, start=1):
         yield _conversation(chain, made, f'{place}, conversation {number}' if len(chains) > 1 else place)
 
@@ -264,16 +282,37 @@ def _chains(requests: list[tuple[_Span, list[Message], list[Message]]]) -> list[
     return chains
 
 
-def _conversation(chain: _Chain, made: Mapping[str, Mapping[str, Any]], place: str) -> Conversation:
+class _Executed:
+    """The ``execute_tool`` spans of a trace by the id of their call, in the order of their start."""
+
+    def __init__(self, spans: Iterable[_Span]) -> None:
+        self._of_id: dict[str, deque[Mapping[str, Any]]] = {}
+        for span in spans:
+            if span.call_id:
+                self._of_id.setdefault(span.call_id, deque()).append(span.attributes)
+
+    def of_calls(self, messages: Sequence[Message], renamed: Sequence[Message]) -> dict[str, Mapping[str, Any]]:
+        """Returns the attributes of the span of each call, by its id in ``renamed``; an id may be used repeatedly."""
+        found = {}
+        for message, other in zip(messages, renamed, strict=True):
+            for call, named in zip(message.calls, other.calls, strict=True):
+                spans = self._of_id.get(call.id)
+                if spans:
+                    found[named.id] = spans.popleft() if len(spans) > 1 else spans[0]
+        return found
+
+
+def _conversation(chain: _Chain, made: _Executed, place: str) -> Conversation:
     definitions = [_json(span.attributes.get('gen_ai.tool.definitions')) for span in chain.spans]
     tool_lists = [tools for tools in definitions if isinstance(tools, list)]
     last = chain.spans[-1].attributes
     model = next((last[name] for name in ('gen_ai.response.model', 'gen_ai.request.model') if last.get(name)), '')
-    executed = [call.id for message in chain.messages for call in message.calls if call.id in made]
-    errors = {call: str(made[call].get('error.type') or '')[:MAX_NAME_CHARS] for call in executed}
+    messages = distinct_ids(chain.messages)
+    executed = made.of_calls(chain.messages, messages)
+    errors = {call: str(found.get('error.type') or '')[:MAX_NAME_CHARS] for call, found in executed.items()}
     return Conversation(
         place,
-        tuple(_with_results(chain.messages, made)),
+        tuple(_with_results(messages, executed)),
         tool_schemas([tool for tools in tool_lists for tool in tools]) if tool_lists else None,
         model if isinstance(model, str) else '',
         total_usage(span.usage for span in chain.spans),

@@ -13,15 +13,16 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.traces import inspect_log, otel
 from opencompass_tooleval.traces.conversation import Conversation, without_beginnings
 from opencompass_tooleval.traces.openai_chat import is_chat, read_row
+from opencompass_tooleval.traces.other_forms import other_row
 from opencompass_tooleval.work_dir.data_files import read_text
 
-CHAT, INSPECT, OTEL = 'openai_chat', 'inspect', 'otel'
+CHAT, INSPECT, OTEL = 'chat', 'inspect', 'otel'
 MAX_CONVERSATIONS = 100_000
 """Maximum number of conversations of a file, with those that are left out."""
 MAX_ROWS = 1_000_000
 """Maximum number of lines of a file: an export can have a line for each span."""
 _SUFFIXES = ('.json', '.jsonl', '.eval', '.json.gz', '.jsonl.gz')
-_EXPECTED = 'no conversation can be read; formats are OpenAI chat JSON lines, logs of Inspect, and OTLP/JSON'
+_EXPECTED = 'formats are JSON lines of chats (OpenAI, Anthropic), logs of Inspect, and OTLP/JSON'
 
 
 @dataclass
@@ -48,34 +49,55 @@ def read_traces(paths: Sequence[Path]) -> Traces:
         paths: Files, and folders of files.
 
     Raises:
-        DataError: A file is missing, damaged or too large, or no conversation can be read.
+        DataError: A file is missing, or no conversation can be read; of several files, the fault of the first.
     """
     traces = Traces()
+    faults: list[DataError] = []
     for file in _files(paths):
-        readable: list[tuple[str, Conversation]] = []
-        left_out = []
-        for format_, value in _read(file):
-            if isinstance(value, Conversation) and not value.fault:
-                readable.append((format_, value))
-            else:
-                fault = value if isinstance(value, str) else f'{value.place}: {value.fault}'
-                left_out.append(shorten(''.join(char if char.isprintable() else ' ' for char in fault)))
-            if len(readable) + len(left_out) > MAX_CONVERSATIONS:
-                raise DataError(file, f'it has more than {MAX_CONVERSATIONS} conversations')
-        if not readable:
-            raise DataError(file, f'{_EXPECTED}{f"; {left_out[0]}" if left_out else ""}')
-        kept, beginnings = without_beginnings([conversation for _, conversation in readable])
-        traces.conversations += kept
-        traces.left_out += left_out
-        traces.beginnings += beginnings
-        format_ = readable[0][0]
-        traces.formats[format_] = traces.formats.get(format_, 0) + len(kept)
+        try:
+            _add_file(traces, file)
+        except DataError as error:  # one log without an answer, of a folder of them
+            faults.append(error)
+            traces.left_out.append(_one_line(str(error)))
+    if faults and not traces.conversations:
+        raise faults[0]
     return traces
+
+
+def _one_line(fault: str) -> str:
+    return shorten(''.join(char if char.isprintable() else ' ' for char in fault))
+
+
+def _add_file(traces: Traces, file: Path) -> None:
+    """Adds the conversations of a file.
+
+    Raises:
+        DataError: It is missing, damaged or too large, or no conversation can be read.
+    """
+    readable: list[tuple[str, Conversation]] = []
+    left_out = []
+    for format_, value in _read(file):
+        if isinstance(value, Conversation) and not value.fault:
+            readable.append((format_, value))
+        else:
+            left_out.append(_one_line(value if isinstance(value, str) else f'{value.place}: {value.fault}'))
+        if len(readable) + len(left_out) > MAX_CONVERSATIONS:
+            raise DataError(file, f'it has more than {MAX_CONVERSATIONS} conversations')
+    if not readable:
+        raise DataError(file, f'no conversation can be read; {left_out[0] if left_out else _EXPECTED}')
+    kept, beginnings = without_beginnings([conversation for _, conversation in readable])
+    traces.conversations += kept
+    traces.left_out += left_out
+    traces.beginnings += beginnings
+    format_ = readable[0][0]
+    traces.formats[format_] = traces.formats.get(format_, 0) + len(kept)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.is_dir():
+            if not path.exists():
+                raise DataError(path, 'the file is missing')
             yield path
             continue
         inside = [file for file in sorted(path.iterdir()) if file.is_file() and file.name.endswith(_SUFFIXES)]
@@ -129,6 +151,8 @@ def _rows(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _chat(row: Any, place: str) -> Conversation | str:
+    if isinstance(row, dict) and (form := other_row(row)):
+        return f'{place}: {form}'
     if not is_chat(row):
         return f"{place}: it has no list 'messages' or 'input'"
     try:

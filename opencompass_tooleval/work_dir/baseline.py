@@ -16,6 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.core.comparable import GOLD_DIGEST, NOT_SETTINGS, gold_digest
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.labels import with_current_reasons
 from opencompass_tooleval.core.paired import details_of, metrics_of
 from opencompass_tooleval.work_dir.comparing import Results
 from opencompass_tooleval.work_dir.importing import fault_of_names, json_lines
@@ -63,7 +64,7 @@ def find_results(path: Path) -> Results:
         fault = _fault(row)
         if fault:
             raise DataError(path, f'{where}: {fault}', fix=_FIX)
-        results[row['model'], row['dataset']] = row['result']
+        results[row['model'], row['dataset']] = with_current_reasons(row['result'])
     return Baseline(path, results)
 
 

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +228,8 @@ def _date(work: WorkDir) -> str:
 
 
 _DATE = '%Y-%m-%d %H:%M'
+_FIRST_YEAR = 2023
+"""OpenCompass began in this year."""
 
 
 def read_bundle(file: Path) -> Bundle:
@@ -241,6 +243,8 @@ def read_bundle(file: Path) -> Bundle:
 
 def _content(file: Path) -> bytes:
     try:
+        if file.exists() and not file.is_file():  # to open a named pipe waits for its writer
+            raise DataError(file, 'the bundle is no file')
         with file.open('rb') as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
@@ -257,14 +261,14 @@ def _checked(file: Path, content: bytes) -> Bundle:
             raise Fault(f'its first line is not {_MARK!r} and a digest')
         if head != f'{_MARK} {digest}'.encode('ascii'):
             raise Fault('its content does not have the SHA-256 of its first line: it was changed or cut')
-        value = _object(load_json(body, bounded=True), 'the bundle')
+        value = _object(load_json(body, bounded=True, unique=True), 'the bundle')
         models = _object(value.get('models'), 'models')
         results = _list(value.get('results'), 'results', MAX_RESULTS)
         _check_values(value)
         bundle = Bundle(
             file.name,
             digest,
-            datetime.strptime(_text(value.get('date'), 'date'), _DATE).strftime(_DATE),
+            _checked_date(_text(value.get('date'), 'date')),
             _text(value.get('package'), 'package'),
             {_name(model): _object(settings, 'settings of a model') for model, settings in models.items()},
             tuple(sorted(map(_result, results), key=lambda result: (result.model, result.dataset))),
@@ -278,6 +282,14 @@ def _checked(file: Path, content: bytes) -> Bundle:
         return bundle
     except ValueError as error:
         raise DataError(file, f'the bundle fails a check: {error}') from error
+
+
+def _checked_date(text: str) -> str:
+    """Checks the date of a run: one to come would be the newest of its models for good."""
+    began = datetime.strptime(text, _DATE)
+    if not began.year >= _FIRST_YEAR or began > datetime.now() + timedelta(days=1):  # clocks of other time zones
+        raise Fault(f'its date {text[:20]!r} is before {_FIRST_YEAR} or to come')
+    return began.strftime(_DATE)
 
 
 def _result(row: Any) -> BundleResult:

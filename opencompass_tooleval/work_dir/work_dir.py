@@ -11,6 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.labels import with_current_reasons
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
 
@@ -104,7 +105,7 @@ class WorkDir:
         except ValueError as error:
             fix = 'delete it and run again with -r'
             raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
-        return result if isinstance(result, dict) else None
+        return with_current_reasons(result) if isinstance(result, dict) else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
         """Returns the most informative log of a data set.

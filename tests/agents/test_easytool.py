@@ -341,10 +341,10 @@ def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> Non
         ({'task_topology': ['[{"id": 1, "dep": -1}]']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 1}),
         ({'choose_tool': ['{"ID": 77}']}, '', {'choose_tool': 1, 'choose_API': 0, 'answer_generation': 1}),
         ({'choose_tool': ['-1']}, '', {'choose_tool': 1, 'choose_API': 0, 'answer_generation': 1}),
-        ({'choose_tool': ['{"tool": 1}']}, 'parse:no_tool', {'choose_tool': 1}),
+        ({'choose_tool': ['{"tool": 1}']}, 'parse:no_choice', {'choose_tool': 1}),
         ({'choose_tool': ['no']}, '', {'choose_tool': 12, 'answer_generation': 1}),
         ({'choose_tool': ['no'], 'answer_check': ['no']}, '', {'choose_tool': 60, 'answer_generation': 5}),
-        ({'choose_tool': ['[1]']}, 'parse:no_tool', {'choose_tool': 1}),
+        ({'choose_tool': ['[1]']}, 'parse:no_choice', {'choose_tool': 1}),
         ({'tool_check': ['{"Choice": "No"}']}, '', {'tool_check': 12, 'choose_tool': 1}),  # it gives no reason
         ({'tool_check': ['no']}, '', {'tool_check': 12, 'choose_tool': 1}),  # then a tool is needed
         ({'choose_API': ['no']}, '', {'choose_API': 12, 'answer_generation': 1}),
@@ -373,7 +373,7 @@ def test_unread_replies_say_so(session: Session) -> None:
     assert [step.reason for step in trajectory.steps[:3]] == ['parse:not_a_literal', '', '']
     replies = {'choose_tool': ['{"ID": 1}', '{"ID": 9}'], 'answer_check': ['no', 'yes']}
     trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": 1}'], **replies)
-    reasons = ['args:unreadable', '', '', 'tool:unknown_name', '', '', '', '']
+    reasons = ['args:unreadable', '', '', 'name:unknown_tool', '', '', '', '']
     assert [step.reason for step in trajectory.steps[5:]] == reasons
 
 

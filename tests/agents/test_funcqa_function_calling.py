@@ -59,7 +59,7 @@ def test_all_calls_of_an_answer_are_answered() -> None:
     told = {message.call_id: message.content for message in requests[1].messages if message.role == 'tool'}
     assert list(told) == ['id0', 'id1', 'id2', 'id3'] and (told['id0'], told['id3']) == ('300', '258')
     assert told['id1'].startswith('Error: sqrt_: parameters are an object') and 'no such tool' in told['id2']
-    assert [call.error for call in trajectory.calls] == ['', 'args:not_an_object', 'tool:unknown_name', '']
+    assert [call.error for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')
 
@@ -74,10 +74,10 @@ def test_an_answer_that_calls_nothing_is_the_end() -> None:
 
 def test_steps_and_calls_are_bounded() -> None:
     trajectory, requests = drive(calling(PRODUCT), max_steps=3)
-    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 3, 'step:too_many')
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 3, 'limit:steps')
     trajectory, requests = drive(calling(PRODUCT, REST), max_calls=5)
-    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 4, 'step:too_many')
-    assert score_trajectory(RECORD, trajectory).reason == 'step:too_many'
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 4, 'limit:steps')
+    assert score_trajectory(RECORD, trajectory).reason == 'limit:steps'
 
 
 def test_nothing_says_how_calls_are_written() -> None:

@@ -206,10 +206,10 @@ STOPS = [
     ({'order': '[{"task": "a", "dep": -1}]'}, 'plan:no_order', 2),
     ({'order': '[{"id": 1, "dep": -1}]'}, 'plan:no_order', 2),
     ({'order': '[{"task": "a", "id": [1], "dep": -1}]'}, 'plan:no_order', 2),
-    ({'tool': '5'}, 'parse:no_tool', 3),
-    ({'tool': '{"Tool": 5}'}, 'parse:no_tool', 3),
-    ({'tool': '{"ID": 13}'}, 'tool:unknown_name', 3),
-    ({'tool': '{"ID": "add_"}'}, 'tool:unknown_name', 3),
+    ({'tool': '5'}, 'parse:no_choice', 3),
+    ({'tool': '{"Tool": 5}'}, 'parse:no_choice', 3),
+    ({'tool': '{"ID": 13}'}, 'name:unknown_tool', 3),
+    ({'tool': '{"ID": "add_"}'}, 'name:unknown_tool', 3),
     ({'parameters': '{"Parameters": [12, 25]}'}, 'args:not_an_object', 4),
 ]
 
@@ -300,12 +300,12 @@ def test_the_check_is_recorded_and_decides_nothing(answer: str, check: str) -> N
 
 def test_a_hundred_calls_at_most() -> None:
     tasks = json.dumps([{'task': 'more', 'id': n, 'dep': -1} for n in range(101)])
-    assert run(by_stage(order=tasks)).stopped == 'step:too_many'
+    assert run(by_stage(order=tasks)).stopped == 'limit:steps'
     endless = run(by_stage(parameters=json.dumps({'Parameters': [{'input': [1]}] * 10_000})))
-    assert (len(endless.calls), endless.stopped) == (100, 'step:too_many')
+    assert (len(endless.calls), endless.stopped) == (100, 'limit:steps')
     tasks = json.dumps([{'task': 'more', 'id': n, 'dep': -1} for n in range(30)])
     failing = run(by_stage(order=tasks, tool='-1'))
-    assert (failing.stopped, stages(failing).count('task_answer')) == ('step:too_many', 100)
+    assert (failing.stopped, stages(failing).count('task_answer')) == ('limit:steps', 100)
     assert len(run(by_stage(order=tasks), max_calls=5).calls) == 0
 
 
@@ -378,7 +378,7 @@ def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None
 
 def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
     rounds = ({'asked': 'q', 'answer': 'Action: add_'}, {'asked': 'go on', 'answer': '<think>hm'})
-    trajectory = Trajectory('react', rounds=rounds, stopped='step:too_many')
+    trajectory = Trajectory('react', rounds=rounds, stopped='limit:steps')
     assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
     finished = replace(trajectory, rounds=rounds[:1])
-    assert score_trajectory(RECORD, finished).reason == 'step:too_many'
+    assert score_trajectory(RECORD, finished).reason == 'limit:steps'

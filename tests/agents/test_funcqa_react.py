@@ -134,9 +134,9 @@ def test_results_are_normalised_or_not() -> None:
 
 
 WRONG = {
-    'name': (call('product', '{"input": [12, 15]}'), 'tool:unknown_name', 'product', {'input': [12, 15]}),
-    'dotted name': (call('add_.__init__.x', '{}'), 'tool:unknown_name', 'add_.__init__.x', {}),
-    'published name': (call('multiply', '{"input": [1]}'), 'tool:unknown_name', 'multiply', {'input': [1]}),
+    'name': (call('product', '{"input": [12, 15]}'), 'name:unknown_tool', 'product', {'input': [12, 15]}),
+    'dotted name': (call('add_.__init__.x', '{}'), 'name:unknown_tool', 'add_.__init__.x', {}),
+    'published name': (call('multiply', '{"input": [1]}'), 'name:unknown_tool', 'multiply', {'input': [1]}),
     'text': (call('add_', 'twelve'), 'args:not_an_object', 'add_', 'twelve'),
     'no arguments': ('Action: add_', 'args:not_an_object', 'add_', ''),
     'bare list': (call('add_', '[1, 2]'), 'args:not_an_object', 'add_', '[1, 2]'),
@@ -167,9 +167,9 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
 def test_a_question_that_never_ends() -> None:
     trajectory = run_alone(dialogue(), [call('add_', '{"input": [1, 1]}')] * 20)
     assert (len(trajectory.calls), len(trajectory.rounds)) == (20, 20)
-    assert (trajectory.stopped, trajectory.answer) == ('step:too_many', '')
+    assert (trajectory.stopped, trajectory.answer) == ('limit:steps', '')
     score = score_trajectory(RECORD, trajectory)
-    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (0.0, 0.0, 'step:too_many')
+    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (0.0, 0.0, 'limit:steps')
 
 
 def test_a_made_up_next_question_is_not_the_answer() -> None:
@@ -211,7 +211,7 @@ def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> 
         assert outcome.value is not None and outcome.infra is None
         assert outcome.value.rounds[1]['asked'] == 'Response:Please follow the format\n'
         assert 'Give the final answer now.' in outcome.value.rounds[2]['asked']
-        assert (len(outcome.rounds), outcome.value.stopped) == (3, 'step:too_many')
+        assert (len(outcome.rounds), outcome.value.stopped) == (3, 'limit:steps')
 
 
 CONFIG = """
@@ -255,9 +255,9 @@ def test_end_to_end_over_a_server(server: ModelServer, tmp_path: Path) -> None:
     bad = len(one['details']) - 4
     share = 100 * bad / len(one['details'])
     assert [one[metric] for metric in metrics] == pytest.approx([100 - share, share, share, share])
-    assert one['breakdown']['tool_errors'] == {'args:not_a_number': 19 * bad, 'tool:unknown_name': bad}
-    assert one['breakdown']['stopped'] == {'step:too_many': bad}
-    assert one['reasons'] == {'ok': 4, 'tool:unknown_name': bad}
+    assert one['breakdown']['tool_errors'] == {'args:not_a_number': 19 * bad, 'name:unknown_tool': bad}
+    assert one['breakdown']['stopped'] == {'limit:steps': bad}
+    assert one['reasons'] == {'ok': 4, 'name:unknown_tool': bad}
 
     stats = server.stats()
     assert stats['requests'] == one['breakdown']['rounds'] + multi['breakdown']['rounds']

@@ -60,18 +60,18 @@ def test_a_fact_is_a_whole_word_or_number(text: str, fact: str, is_held: bool) -
     [
         (Goal(facts=('7',)), trajectory(), ''),
         (Goal(facts=('8',)), trajectory(), 'goal:facts'),
-        (Goal(facts=('7',)), trajectory(answer=' '), 'goal:answer'),
+        (Goal(facts=('7',)), trajectory(answer=' '), 'finish:missing'),
         (Goal(facts=('7',)), trajectory(stopped=TOO_MANY_STEPS), TOO_MANY_STEPS),
         (Goal(effects={'a': '1'}), trajectory(changes={'a': '1'}), ''),
         (Goal(effects={'a': '1'}), trajectory(changes={'a': '2'}), 'goal:effects'),
         (Goal(effects={'a': '1'}), trajectory(changes={'a': '1', 'b': ''}), 'goal:effects'),
         (Goal(effects={}), trajectory(WRITE, changes={'b': '1'}), 'goal:effects'),
-        (Goal(effects={'a': '1'}, facts=('7',), calls=((WRITE,),)), trajectory(), 'goal:calls'),
+        (Goal(effects={'a': '1'}, facts=('7',), calls=((WRITE,),)), trajectory(), 'calls:missing'),
         (Goal(effects={'a': '1'}, facts=('7',), calls=((WRITE,),)), trajectory(WRITE), ''),
         (Goal(calls=((READ,),)), trajectory(READ), ''),
-        (Goal(calls=((READ,),)), trajectory(WRITE), 'goal:calls'),
+        (Goal(calls=((READ,),)), trajectory(WRITE), 'calls:missing'),
         (Goal(calls=((READ, WRITE),)), trajectory(WRITE), ''),
-        (Goal(calls=((READ,), (READ,))), trajectory(READ), 'goal:calls'),
+        (Goal(calls=((READ,), (READ,))), trajectory(READ), 'calls:missing'),
         (Goal(calls=((READ,),), facts=('7',)), trajectory(), ''),
         (Goal(forbidden=('write',), facts=('7',)), trajectory(WRITE), 'goal:forbidden'),
         (Goal(NO_TOOL), trajectory(), ''),
@@ -84,6 +84,23 @@ def test_a_fact_is_a_whole_word_or_number(text: str, fact: str, is_held: bool) -
 def test_the_first_cause_is_the_reason(goal: Goal, done: Trajectory, reason: str) -> None:
     result = check_goal(goal, done)
     assert (result.reason, result.is_solved) == (reason, not reason)
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        ("I'm sorry, but I can't help with that.", 'answer:refused'),
+        ("I'm sorry, but I can't help with that. Is there anything else I can do for you?", 'answer:refused'),
+        ('抱歉，我无法完成这个请求。还有其他需要帮助的吗？', 'answer:refused'),
+        ("I'm sorry, but I can't book without a date. Which day?", 'goal:facts'),
+        ('It is 8.', 'goal:facts'),
+    ],
+)
+def test_a_refusal_is_no_missing_fact(answer: str, reason: str) -> None:
+    idle = Trajectory('x', (Step(answer),), answer, '', (0,))
+    assert check_goal(Goal(facts=('7',)), idle).reason == reason
+    called = trajectory(READ, answer=answer)
+    assert check_goal(Goal(facts=('7',)), called).reason == 'goal:facts'
 
 
 def test_a_planned_failure_is_no_call() -> None:

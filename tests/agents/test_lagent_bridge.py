@@ -60,7 +60,7 @@ def total(arguments: Any) -> Said:
 
 
 def unknown(name: str, arguments: Any) -> Said:
-    return Said(f'no tool is called {name}', 'tool:unknown_name')
+    return Said(f'no tool is called {name}', 'name:unknown_tool')
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def test_unknown_names_are_kept_and_told(name: str) -> None:
     assert told == Message('user', f'Response:no tool is called {name}\n')
     with pytest.raises(StopIteration) as end:
         asked.send(as_answer(finish('1')))
-    assert calls(end.value.value) == [(name, {'input': [1]}, f'no tool is called {name}', 'tool:unknown_name')]
+    assert calls(end.value.value) == [(name, {'input': [1]}, f'no tool is called {name}', 'name:unknown_tool')]
 
 
 @pytest.mark.parametrize('text', ['5', 'one and two', '[1, 2]', '{"input": [1,', '{', '', '{"input": ["1"]}', '\n\n'])

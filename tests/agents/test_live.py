@@ -9,6 +9,7 @@ import pytest
 
 from opencompass_tooleval.agents.function_calling import FunctionCalling
 from opencompass_tooleval.agents.goal import GoldCall
+from opencompass_tooleval.agents.scoring import score_trajectory
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
@@ -56,3 +57,24 @@ def test_dialogues_with_live_tools(tmp_path: Path) -> None:
         ]
     assert len([call for call in read_call_log(log.file, 'a') if call.task == 'q2']) == 3
     assert [*fixture.iterdir()] == []
+
+
+def test_a_refusal_by_schema_is_an_invalid_call(tmp_path: Path) -> None:
+    wrong = GoldCall('add_note', {}), GoldCall('add_note', {'text': 3})
+    gold = (*wrong, GoldCall('fail', {}), GoldCall('add_note', {'text': 'kept'}), GoldCall('read_notes', {'more': 1}))
+    with LiveTools(parse_server(NOTES), tmp_path, allow=['add_note'], ahead=1) as live:
+        task = Task('q1', 'live', 'Keep a note.', live.tools, gold)
+        session = Environment(errors=MCP_ERRORS, live=live).begin('q1', task.schemas)
+        dialogue = FunctionCalling().run(task, session)
+        (outcome,) = DialogueRunner(OracleModel(), None, 100, batch_size=1).run({'q1': dialogue}).values()
+        session.close()
+    assert outcome.value is not None
+    trajectory = parse_trajectory(outcome.value.to_json())
+    assert [(call.source, call.error) for call in trajectory.calls] == [
+        ('live', 'wrong_arguments'),
+        ('live', 'wrong_arguments'),
+        ('live', 'tool_error'),
+        ('live', ''),
+        ('live', ''),  # the server takes it
+    ]
+    assert score_trajectory(task, trajectory).values['invalid_call_rate'] == 2 / 5

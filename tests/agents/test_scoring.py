@@ -300,3 +300,21 @@ def test_who_keeps_to_the_published_documentation_has_all_calls_right_once_repai
     beside = breakdown(scores)['repaired']
     assert beside == {'calls': calls, 'tasks': tasks, 'call_order': 100, 'arguments': 100, 'all_calls_right': 100}
     assert sum(score.values['all_calls_right'] or 0 for score in scores) == official
+
+
+@pytest.mark.parametrize('stopped', ['', 'limit:steps', 'plan:no_tasks'])
+def test_an_agent_that_declines(stopped: str) -> None:
+    text = "I'm sorry, but I can't help with that."
+    done = Trajectory('react', (Step(text), Step(text, parent=0)), '' if stopped else text, stopped, (0, 1))
+    score = score_trajectory(TASK, done)
+    assert score.reason == 'answer:refused'
+    assert score.values == {**dict(zip(METRICS, values(chain(answer='No.', stopped=stopped)), strict=True))}
+    after = Trajectory('react', (Step('', (FIND,)), Step(text, parent=0)), '' if stopped else text, stopped, (0, 1))
+    assert score_trajectory(TASK, after).reason == (stopped or 'calls:missing')
+
+
+def test_trajectories_of_earlier_versions_have_todays_reasons() -> None:
+    stored = json.loads(chain(stopped='step:too_many').to_json())
+    stored['steps'][0]['reason'] = 'parse:no_tool'
+    (score,) = score_predictions([TASK], [Answer(json.dumps(stored))])
+    assert score.reason == 'parse:no_choice'

@@ -49,15 +49,15 @@ def test_score(tooleval: Command, tmp_path: Path) -> None:
         'tool_name_error_rate': pytest.approx(100 / 7),
         'parameter_error_rate': 0,
     }
-    assert result['reasons'] == {'ok': 5, 'answer:wrong_number': 1, 'tool:unknown_name': 1}
-    assert result['methods'] == {'easytool': 7} and result['tool_errors'] == {'tool:unknown_name': 1}
+    assert result['reasons'] == {'ok': 5, 'answer:wrong_number': 1, 'name:unknown_tool': 1}
+    assert result['methods'] == {'easytool': 7} and result['tool_errors'] == {'name:unknown_tool': 1}
     rows = read_lines(details)
     assert [row['id'] for row in rows] == [str(number) for number in range(7)]
     assert rows[0]['trajectory']['calls'][0] == {
         'name': '99',
         'parameters': None,
         'result': None,
-        'error': 'tool:unknown_name',
+        'error': 'name:unknown_tool',
     }
 
 

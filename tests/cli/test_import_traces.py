@@ -63,7 +63,7 @@ def predictions(out: Path, model: str, dataset: str) -> list[Any]:
 def test_what_is_unknown_is_said(imported: tuple[Path, str]) -> None:
     out, said = imported
     lines = said.splitlines()
-    assert lines[:2] == ['5 conversations: openai_chat 5', 'models: openai_gpt-4o 2, small 2, unknown-model 1']
+    assert lines[:2] == ['5 conversations: chat 5', 'models: openai_gpt-4o 2, small 2, unknown-model 1']
     assert lines[2:4] == ['1 left out:', f'  chat.jsonl, line 6: it cannot be read as JSON ({_json_error()})']
     for line in (
         'offered tools: 1 of 5 conversations do not say; they stay unknown, so these are no tasks for agents: '

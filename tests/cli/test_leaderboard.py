@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ def test_a_bundle_that_fails_gives_status_1_unless_told_to_go_on(tooleval: Comma
     assert tooleval('leaderboard', 'build', 'board', '--out', 'site', '--keep-going').code == 0
     done = tooleval('leaderboard', 'add', 'board', 'board/b.bundle')
     assert done.code == 1 and 'first line' in done.err
+
+
+def test_a_named_pipe_is_no_bundle(tooleval: Command, tmp_path: Path) -> None:
+    Path('board').mkdir()
+    os.mkfifo('pipe.bundle')
+    done = tooleval('leaderboard', 'add', 'board', 'pipe.bundle')  # nobody writes into it
+    assert done.code == 1 and 'pipe.bundle: the bundle is no file' in done.err
+    assert not list(Path('board').iterdir())
 
 
 def test_what_is_missing_is_named(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

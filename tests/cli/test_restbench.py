@@ -41,7 +41,7 @@ def test_score(tooleval: Command, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     result = json.loads(done.out)
     assert result['metrics'] == {'correct_path_rate': 60.0, 'tool_name_error_rate': 20.0}
-    assert result['reasons'] == {'ok': 3, 'name:unknown_tool': 1, 'path:missing_step': 1}
+    assert result['reasons'] == {'ok': 3, 'name:unknown_tool': 1, 'calls:missing': 1}
     assert (result['gold'], result['samples'], result['unknown_tools']) == ('official', 5, 1)
     rows = [json.loads(line) for line in details.read_text(encoding='utf-8').splitlines()]
     assert [row['id'] for row in rows] == ['0', '1', '2', '3', '4']

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import opencompass_tooleval
@@ -18,7 +19,15 @@ from opencompass_tooleval.benchmarks.toolbench.retrieval import METRICS as RETRI
 from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS as ULTRATOOL
 from opencompass_tooleval.core import result
-from opencompass_tooleval.core.labels import FAULTS, REASONS, SOURCES, explained, words_of_reason
+from opencompass_tooleval.core.labels import (
+    FAULTS,
+    REASONS,
+    RENAMED_REASONS,
+    SOURCES,
+    explained,
+    with_current_reasons,
+    words_of_reason,
+)
 from opencompass_tooleval.core.metrics import all_metrics, words_of_metric
 from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.environments import observation
@@ -33,7 +42,7 @@ OF_WRITTEN_INSTRUCTIONS = {'description', 'example', 'prompt'}
 
 def reasons_in_code() -> set[str]:
     # What commands are named like is no reason: 'plan:show_plan' is a function.
-    files = [file for file in PACKAGE.rglob('*.py') if file.name != 'words.py' and file.parent.name != 'cli']
+    files = [file for file in PACKAGE.rglob('*.py') if file.name != 'labels.py' and file.parent.name != 'cli']
     trees = [ast.parse(file.read_text(encoding='utf-8')) for file in files]
     texts = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     reasons = {text for text in texts if isinstance(text, str) and re.fullmatch(r'[a-z]{2,12}:[a-z]+(_[a-z]+)*', text)}
@@ -42,6 +51,26 @@ def reasons_in_code() -> set[str]:
 
 def test_every_reason_has_words_and_every_word_a_reason() -> None:
     assert reasons_in_code() | {'ok', LOOP} == set(REASONS)
+
+
+def test_one_cause_has_one_code() -> None:
+    for part in ('name', 'sentence'):
+        words = Counter(getattr(row, part) for row in REASONS.values())
+        assert not [text for text, count in words.items() if count > 1], part
+    assert not set(RENAMED_REASONS) & set(REASONS) and set(RENAMED_REASONS.values()) <= set(REASONS)
+
+
+def test_files_of_earlier_versions_have_todays_reasons() -> None:
+    stored = {
+        'accuracy': 50.0,
+        'reasons': {'call:unknown_name': 2, 'tool:hallucinated_tool': 1, 'name:unknown_tool': 1, 'ok': 3},
+        'details': [{'id': '1', 'reason': 'path:missing_step'}, {'id': '2', 'reason': 'ok'}],
+    }
+    read = with_current_reasons(stored)
+    assert read['reasons'] == {'name:unknown_tool': 4, 'ok': 3}
+    assert [detail['reason'] for detail in read['details']] == ['calls:missing', 'ok']
+    assert stored['reasons']['call:unknown_name'] == 2
+    assert words_of_reason('tool:unknown_name') == REASONS['name:unknown_tool']
 
 
 def test_areas_of_reasons_are_the_documented_ones() -> None:

@@ -184,7 +184,7 @@ def test_mutations_reach_the_parse_methods() -> None:
     }
     reasons = {'answer:empty', 'answer:too_long', 'answer:truncated_reasoning', 'infra:timeout', 'parse:too_deep'}
     assert (
-        parse_methods | {f'none {reason}' for reason in reasons} | {'none parse:huge_number', 'none parse:no_list'}
+        parse_methods | {f'none {reason}' for reason in reasons} | {'none parse:huge_number', 'none parse:no_brackets'}
         <= words
     )
 

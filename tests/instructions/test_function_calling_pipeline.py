@@ -118,17 +118,17 @@ def test_the_oracle_has_100(ran: Path) -> None:
 def test_paths_are_scored_exactly(ran: Path) -> None:
     outcome = result(ran, 'api', 'restbench-tmdb')
     assert (outcome['correct_path_rate'], outcome['tool_name_error_rate']) == (80.0, 20.0)
-    assert outcome['reasons'] == {'ok': 2, 'call:none': 1, 'call:unknown_name': 1, 'call:not_json': 1}
+    assert outcome['reasons'] == {'ok': 2, 'call:none': 1, 'name:unknown_tool': 1, 'args:not_an_object': 1}
     assert [detail['reason'] for detail in outcome['details'][2:]] == [
         'call:none',
-        'call:unknown_name',
-        'call:not_json',
+        'name:unknown_tool',
+        'args:not_an_object',
     ]
     assert outcome['breakdown']['parse_methods'] == {'calls': 4, 'none': 1}
     assert outcome['provenance']['method'] == 'function_calling'
     outcome = result(ran, 'api', 'restbench-spotify')
     assert (outcome['correct_path_rate'], outcome['tool_name_error_rate']) == (75.0, 0.0)
-    assert outcome['reasons'] == {'ok': 2, 'call:schema': 1, 'path:missing_step': 1}
+    assert outcome['reasons'] == {'ok': 2, 'call:schema': 1, 'calls:missing': 1}
     endless = predictions(ran, 'api', 'restbench-spotify')['1']
     assert len(endless['calls']) == 10 and endless['finish_reason'] == 'tool_calls'  # max_steps
     assert endless['calls'][1] == {
@@ -142,7 +142,7 @@ def test_calls_are_scored_exactly(ran: Path) -> None:
     outcome = result(ran, 'api', 'toolbench-calls_g2')
     rates = outcome['error_free_rate'], outcome['tool_name_error_rate'], outcome['parameter_error_rate']
     assert rates == pytest.approx((100 / 3, 100 / 7, 100 / 7))
-    assert outcome['reasons'] == {'ok': 1, 'call:not_json': 1, 'call:unknown_name': 1}
+    assert outcome['reasons'] == {'ok': 1, 'args:not_an_object': 1, 'name:unknown_tool': 1}
     assert outcome['breakdown']['calls'] == 7 and outcome['breakdown']['relevant_called'] == 100.0
     outcome = result(ran, 'api', 'toolbench-calls_g3')
     rates = outcome['error_free_rate'], outcome['tool_name_error_rate'], outcome['parameter_error_rate']
@@ -163,10 +163,10 @@ def test_questions_are_worked_out_in_rounds(ran: Path) -> None:
     assert outcome['reasons'] == {
         'ok': 8,
         'answer:no_number': 1,
-        'tool:unknown_name': 1,
+        'name:unknown_tool': 1,
         'args:not_an_object': 1,
         'args:not_a_number': 1,
-        'step:too_many': 1,
+        'limit:steps': 1,
     }
     twice, endless = (outcome['details'][number]['trajectory'] for number in (6, 5))
     assert [call['result'] for call in twice['calls']] == ['5', '5'] and len(twice['rounds']) == 2
@@ -277,5 +277,5 @@ def test_real_records(tmp_path: Path) -> None:
         assert next(iter(outcome.values())) == 100.0, name
         assert outcome['samples'] == {'all': count, 'infra': 0}
         # A published step of Spotify names no tool, as the oracle says it: see the room's errata.
-        reasons = {'ok': 56, 'call:unknown_name': 1} if name == 'restbench-spotify' else {'ok': count}
+        reasons = {'ok': 56, 'name:unknown_tool': 1} if name == 'restbench-spotify' else {'ok': count}
         assert outcome['reasons'] == reasons, name

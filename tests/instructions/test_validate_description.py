@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from opencompass_tooleval.core.answer import is_refusal
+from opencompass_tooleval.core.refusal import declines_or_apologizes
 from opencompass_tooleval.instructions.validate_description import Fault, check_description
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
@@ -64,7 +64,7 @@ def test_descriptions(doc: ToolDoc, text: str, codes: list[str]) -> None:
 
 @pytest.mark.parametrize('text', ['if you cannot find a film', 'Apology letters are written', 'It can say sorry.', ''])
 def test_no_refusal(text: str) -> None:
-    assert not is_refusal(text)
+    assert not declines_or_apologizes(text)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ FAULTS: dict[str, tuple[Callable[[list[MadeTask]], list[MadeTask]], str, dict[st
             0, lambda made: made.with_goal(replace(made.goal, calls=((add('Buy milk'), GoldCall('write_note', {})),)))
         ),
         'valid calls',
-        {'t0': 'write_note: call:unknown_name'},
+        {'t0': 'write_note: name:unknown_tool'},
     ),
     'fact that no call returns': (
         lambda made: [

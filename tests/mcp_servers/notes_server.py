@@ -74,6 +74,8 @@ def call_tool(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         lines = NOTES.read_text().splitlines() if NOTES.exists() else []
         return _says('\n'.join(lines), structuredContent={'lines': lines})
     if name == 'add_note':
+        if not isinstance(arguments.get('text'), str):  # as servers of the SDK say it
+            return _says('Input validation error', isError=True)
         with NOTES.open('a') as file:
             file.write(f'{arguments["text"]}\n')
         return _says('added')

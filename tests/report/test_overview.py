@@ -57,7 +57,7 @@ def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compa
     run = tmp_path / 'run'
     for model, review, path in (('a', 90, 40), ('b', 60, 20)):
         add(run, model, PLAN, answers(review, 100))
-        add(run, model, SPOTIFY, answers(path, 50, 'correct_path_rate', 'path:missing_step'))
+        add(run, model, SPOTIFY, answers(path, 50, 'correct_path_rate', 'calls:missing'))
     page = first_page(run, tmp_path / 'samples')
     assert [(place.model, place.score) for place in page.places] == [('a', 85.0), ('b', 50.0)]
     assert page.headline.startswith('a is ahead of b by 35.0 points [')

@@ -141,7 +141,7 @@ def test_every_operation_of_restbench(service: str, count: int, steps: int, erra
     for gold, unknown in (('repaired', 0), ('official', errata)):  # a faulty step is called by the name it has
         records, _ = load_records(real(f'restbench/{service}.json'), service, inventory, gold)
         called = [call for record in records for call in rest.gold_calls(record, functions)]
-        expected = {'': steps - unknown, **({'call:unknown_name': unknown} if unknown else {})}
+        expected = {'': steps - unknown, **({'name:unknown_tool': unknown} if unknown else {})}
         assert faults(tools, called) == expected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,34 @@ def test_a_zip_of_something_else_is_named(tmp_path: Path) -> None:
     file.write_bytes(LOG.read_bytes().replace(b'\x28\xb5\x2f\xfd', b'\x28\xb5\x2f\xfe'))  # zstd's first bytes
     with pytest.raises(DataError, match='no conversation can be read'):
         read_traces([file])
+
+
+def test_ids_that_begin_anew_mark_no_good_call_as_failed(tmp_path: Path) -> None:
+    """Several providers number the calls of each answer from 1."""
+
+    def turn(city: str, answer: str, **more: Any) -> list[Any]:
+        call = {'id': 'call_1', 'type': 'function', 'function': 'get_weather', 'arguments': {'city': city}}
+        reply = {'role': 'tool', 'tool_call_id': 'call_1', 'content': answer, **more}
+        return [{'role': 'assistant', 'content': '', 'tool_calls': [call]}, reply]
+
+    failed = {'error': {'type': 'timeout', 'message': 'too slow'}}
+    messages = [
+        {'role': 'user', 'content': 'Paris and Rome?'},
+        *turn('Paris', '14'),
+        *turn('Rome', '', **failed),
+        *turn('Rome', '20'),
+        {'role': 'assistant', 'content': '14 and 20 degrees.'},
+    ]
+    file = tmp_path / 'log.json'
+    sample = {'messages': messages, 'model_usage': {'m': {'input_tokens': 90, 'output_tokens': 9}}}
+    file.write_text(json.dumps({'version': 2, 'eval': {'model': 'm'}, 'samples': [sample]}))
+    (one,) = read_traces([file]).conversations
+    calls = [call.id for step in one.steps for call, _ in step.calls]
+    assert one.errors == {calls[1]: 'timeout'} and len(set(calls)) == 3
+    assert one.usage is not None and one.usage.requests == 4
+
+
+def test_requests_are_those_of_the_log() -> None:
+    paris, atlantis = read_traces([LOG]).conversations
+    assert paris.usage is not None and paris.usage.requests == len(paris.steps)
+    assert atlantis.usage is not None and atlantis.usage.requests == len(atlantis.steps)

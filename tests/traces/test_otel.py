@@ -253,3 +253,42 @@ def test_spans_without_messages_are_no_conversation(tmp_path: Path) -> None:
     hostile = chat(1, '[' * 1000, {'a': 1}) | {'startTimeUnixNano': '9' * 5000, 'endTimeUnixNano': 'x', 'events': [1]}
     with pytest.raises(DataError, match='no conversation can be read'):
         read(tmp_path, [hostile, 'a', {'attributes': [{'key': {}, 'value': {'intValue': '1' * 100}}]}])
+
+
+def test_ids_that_repeat_have_the_result_and_error_of_their_turn(tmp_path: Path) -> None:
+    again = [USER, CALLS, {**RESULT, 'parts': [{'type': 'tool_call_response', 'id': CALL_ID, 'response': 'no answer'}]}]
+    spans = [
+        chat(1, [USER], [CALLS]),
+        tool(2, **{'tool.call.result': 'no answer'}),
+        chat(3, again, [CALLS]),
+        tool(4, **{'tool.call.result': 'rainy, 57°F'}),
+        chat(5, [*again, CALLS, RESULT], [ANSWER]),
+    ]
+    spans[1]['attributes'] += pairs({'error.type': 'timeout'})
+    (one,) = read(tmp_path, spans).conversations
+    calls = [(call.id, result) for step in one.steps for call, result in step.calls]
+    assert [result for _, result in calls] == ['no answer', 'rainy, 57°F']
+    assert one.errors == {calls[0][0]: 'timeout'} and len(dict(calls)) == 2
+
+
+@pytest.mark.parametrize(
+    ('values', 'program'),
+    [
+        ({'openinference.span.kind': 'LLM', 'llm.input_messages.0.message.role': 'user'}, 'OpenInference'),
+        ({'gen_ai.system': 'openai', 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'x'}, 'OpenLLMetry'),
+        ({'llm.request.type': 'chat', 'gen_ai.request.model': 'gpt-4'}, 'OpenLLMetry'),
+        ({'langfuse.observation.type': 'generation'}, 'Langfuse'),
+        ({'langsmith.span.kind': 'llm'}, 'LangSmith'),
+    ],
+)
+def test_spans_of_other_programs_are_refused_by_name(tmp_path: Path, values: dict[str, Any], program: str) -> None:
+    asked = {'eventName': 'gen_ai.user.message', 'body': any_value({'content': 'x'})}
+    answered = {'eventName': 'gen_ai.choice', 'body': any_value({'message': {'content': 'y'}})}
+    ids = {'traceId': TRACE, 'spanId': f'{1:016x}'}
+    with pytest.raises(DataError, match=f'in the form of {program}.*gen_ai.input.messages'):
+        read(tmp_path, [span(1, values)], [{**asked, **ids}, {**answered, **ids}])
+
+
+def test_spans_of_the_conventions_may_have_attributes_of_others(tmp_path: Path) -> None:
+    (one,) = read(tmp_path, [chat(1, [USER, CALLS, RESULT], [ANSWER], **{'traceloop.entity.name': 'x'})]).conversations
+    check(one)

@@ -169,6 +169,8 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     'a model without a name': (_set('results', 0, 'model', ''), 'no name'),
     'a model that is not listed': (_set('results', 0, 'model', 'n'), 'do not list the model'),
     'a long text': (_set('package', 'x' * 9000), 'text of more than'),
+    'a date to come': (_set('date', '9999-12-31 23:59'), 'to come'),
+    'a date of no run': (_set('date', '0001-01-01 00:00'), 'before 2023'),
     'another date': (_set('date', 'yesterday'), 'does not match format'),
     'a correlation of three': (_set('results', 0, 'correlations', [['a', 'b', 'c', 1]]), 'no list of 3 to 3'),
     'many metrics': (_set('results', 0, 'metrics', {f'm{i}': 1 for i in range(99)}), 'more than'),
@@ -204,6 +206,16 @@ def test_what_is_no_bundle_is_named(tmp_path: Path, content: bytes, message: str
     (tmp_path / 'x.bundle').write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_bundle(tmp_path / 'x.bundle')
+
+
+@pytest.mark.parametrize('key', ['"package":', '"metrics":{'])
+def test_a_key_is_there_once(made: Path, key: str) -> None:
+    body = made.read_bytes().partition(b'\n')[2].decode('ascii')
+    again = f'{key}"x",' if key.endswith(':') else f'{key}"a":1,"a":2,'
+    text = body.replace(key, f'{again}{key}' if key.endswith(':') else again, 1)
+    made.write_bytes(b'tooleval-bundle 1 ' + hashlib.sha256(text.encode()).hexdigest().encode() + b'\n' + text.encode())
+    with pytest.raises(DataError, match='there more than once'):
+        read_bundle(made)
 
 
 def test_no_more_than_the_bound_is_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

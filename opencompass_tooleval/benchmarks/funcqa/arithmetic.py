@@ -15,9 +15,8 @@ from functools import reduce
 from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_BITS, is_huge_power
+from opencompass_tooleval.core.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
 
-UNKNOWN_NAME = 'tool:unknown_name'
-NOT_AN_OBJECT = 'args:not_an_object'
 MISSING = 'args:missing'
 NOT_A_LIST = 'args:not_a_list'
 NOT_A_NUMBER = 'args:not_a_number'
@@ -42,7 +41,7 @@ class ToolResult:
 
     Attributes:
         text: Text for the model: the result, or a description of the error.
-        error: ``''``, or ``tool:...`` or ``args:...``.
+        error: ``''``, or ``name:...`` or ``args:...``.
     """
 
     text: str
@@ -199,13 +198,13 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> ToolResult:
         rounded: True to round the result as published; see :func:`result_text`.
 
     Returns:
-        The result, or an ``error``: ``tool:unknown_name``, or for parameters ``args:not_an_object``, ``args:missing``
+        The result, or an ``error``: ``name:unknown_tool``, or for parameters ``args:not_an_object``, ``args:missing``
         (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (no such number,
         such as the root of a negative one), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work``
         (more than 10,000 bits in between: the published functions continue, perhaps forever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
-        return ToolResult(f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}', UNKNOWN_NAME)
+        return ToolResult(f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}', UNKNOWN_TOOL)
     fault = _Fault(NOT_AN_OBJECT, f'parameters are an object such as {{"{PARAMETER}": [1, 2]}}')
     for reading in _readings(parameters):
         try:

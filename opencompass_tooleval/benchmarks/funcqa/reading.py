@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from opencompass_tooleval.core.answer import EMPTY, TOO_LONG, strip_reasoning
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.answer import EMPTY, strip_reasoning
+from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
 
 NO_NUMBER = 'answer:no_number'
-TOO_LARGE = 'answer:too_large'
+TOO_LARGE = 'parse:huge_number'
 
 _MAX_DIGITS = 400
 _MARK = re.compile(r'\banswer[\s*_]*(?::|is\b)', re.IGNORECASE)

@@ -21,6 +21,7 @@ from opencompass_tooleval.benchmarks.funcqa.trajectory import (
     parse_trajectory,
 )
 from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
+from opencompass_tooleval.core.refusal import REFUSED, is_refusal
 from opencompass_tooleval.core.result import OK, SampleScore
 
 ACCURACY = 'accuracy'
@@ -120,6 +121,8 @@ def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: 
         return OK if strict else ANOTHER_NUMBER
     if number.reason == EMPTY and _ends_in_thoughts(trajectory):
         return TRUNCATED_REASONING
+    if number.value is None and _is_declined(trajectory):
+        return REFUSED
     if trajectory.tasks and not trajectory.stopped and not any(task['done'] for task in trajectory.tasks):
         return NO_RESULT
     return trajectory.stopped or number.reason or WRONG_NUMBER
@@ -127,8 +130,18 @@ def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: 
 
 def _ends_in_thoughts(trajectory: Trajectory) -> bool:
     """Tests if the model's last text is unfinished thoughts, of which the answer of a trajectory is cut."""
-    last_reply = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
-    return isinstance(last_reply, str) and strip_reasoning(last_reply).reason == TRUNCATED_REASONING
+    return strip_reasoning(_last_reply(trajectory)).reason == TRUNCATED_REASONING
+
+
+def _last_reply(trajectory: Trajectory) -> str:
+    reply = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
+    return reply if isinstance(reply, str) else ''
+
+
+def _is_declined(trajectory: Trajectory) -> bool:
+    """Tests if the model called no tool, and its last text declines the question."""
+    text = strip_reasoning(trajectory.answer or _last_reply(trajectory)).text.strip()
+    return not any(call.name for call in trajectory.calls) and is_refusal(text)
 
 
 def _shown(value: Fraction) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.labels import current_reason
 
-TOO_MANY_STEPS = 'step:too_many'
-NAME_ERRORS = 'tool:'
+TOO_MANY_STEPS = 'limit:steps'
+NAME_ERRORS = 'name:'
 PARAMETER_ERRORS = 'args:'
 EASYTOOL = 'easytool'
 """The method whose ``accuracy`` follows the published labels."""
@@ -28,7 +29,7 @@ class ToolCall:
         name: The name that the model gave; ``''`` if none could be read.
         parameters: Its parameters, as JSON values; the text if they could not be read.
         result: The tool's result, a number as text; None if the call failed.
-        error: ``''``, or ``tool:...`` or ``args:...`` (see :mod:`~opencompass_tooleval.benchmarks.funcqa.arithmetic`).
+        error: ``''``, or ``name:...`` or ``args:...`` (see :mod:`~opencompass_tooleval.benchmarks.funcqa.arithmetic`).
     """
 
     name: str
@@ -93,9 +94,10 @@ def parse_trajectory(text: str) -> Trajectory:
     """
     try:
         raw = json.loads(text)
-        calls = tuple(ToolCall(**call) for call in raw.pop('calls'))
+        calls = tuple(ToolCall(**{**call, 'error': current_reason(call.get('error', ''))}) for call in raw.pop('calls'))
+        stopped = current_reason(raw.pop('stopped', ''))
         rounds, tasks = tuple(raw.pop('rounds')), tuple(raw.pop('tasks', ()))
-        trajectory = Trajectory(calls=calls, rounds=rounds, tasks=tasks, **raw)
+        trajectory = Trajectory(calls=calls, rounds=rounds, tasks=tasks, stopped=stopped, **raw)
         _check(trajectory)
         return trajectory
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

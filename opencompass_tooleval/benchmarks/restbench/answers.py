@@ -10,7 +10,15 @@ from opencompass_tooleval.benchmarks.restbench.paths import normalise
 from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.function_calling import why_no_call
-from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
+from opencompass_tooleval.core.reading import (
+    NO_BRACKETS,
+    NOT_JSON,
+    Parsed,
+    bounded,
+    json_values,
+    parse_literal,
+    unread,
+)
 
 MAX_STEPS = 100
 """Maximum number of steps: the longest gold path has four; an answer that repeats the whole list is no path."""
@@ -38,8 +46,8 @@ def _prose(text: str) -> Parsed:
     if paths:
         return Parsed(paths[-1], 'prose')
     span = text[text.find('[') : text.rfind(']') + 1] if '[' in text else ''
-    parsed = parse_literal(span) if span else unread('parse:no_list')
-    return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else unread('parse:no_list')
+    parsed = parse_literal(span) if span else unread(NOT_JSON)
+    return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else unread(NOT_JSON)
 
 
 def _arrows(text: str) -> Parsed:
@@ -48,7 +56,7 @@ def _arrows(text: str) -> Parsed:
         steps = [step.strip() for step in _ARROW.split(line)]
         if len(steps) > 1 and normalise(steps[-1]).path:
             return Parsed([_unbulleted(steps[0]), *steps[1:]], 'arrows')
-    return unread('parse:no_list')
+    return unread(NOT_JSON)
 
 
 def _unbulleted(line: str) -> str:
@@ -60,7 +68,7 @@ def _unbulleted(line: str) -> str:
 def _lines(text: str) -> Parsed:
     """Reads lines that begin with a step, perhaps after a number or a bullet; skips other lines."""
     steps = [line for line in map(_unbulleted, text.splitlines()) if normalise(line).path]
-    return Parsed(steps, 'lines') if steps else unread('parse:no_list')
+    return Parsed(steps, 'lines') if steps else unread(NOT_JSON)
 
 
 _PARSE_METHODS: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
@@ -71,7 +79,7 @@ def _as_path(parsed: Parsed) -> Parsed:
     if not isinstance(parsed.value, list):
         return unread('parse:not_a_list')
     if len(parsed.value) > MAX_STEPS:
-        return unread('parse:too_many_steps')
+        return unread('parse:too_many_calls')
     if not all(isinstance(item, str) for item in parsed.value):
         return unread('parse:not_text')
     return parsed
@@ -80,7 +88,7 @@ def _as_path(parsed: Parsed) -> Parsed:
 def read_calls(answer: Answer) -> Parsed:
     """Returns the names of an answer's native calls, in order: parse method ``calls``. Its text is not read.
 
-    Reasons: ``call:none``, ``parse:too_many_steps``, ``answer:truncated_reasoning``, and that of an ``infra:`` failure.
+    Reasons: ``call:none``, ``parse:too_many_calls``, ``answer:truncated_reasoning``, and that of an ``infra:`` failure.
     """
     names = [call.name for call in answer.calls]
     return _as_path(Parsed(names, 'calls')) if names else unread(why_no_call(answer))
@@ -96,8 +104,8 @@ def read_path(answer: Any) -> Parsed:
         The list of texts, not yet normalised. Parse methods: ``literal``, ``json``, ``quotes`` (see
         :func:`~opencompass_tooleval.core.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
         full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
-        ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
-        ``parse:too_many_steps``, ``parse:too_deep``, and that of an ``infra:`` failure.
+        ``answer:truncated_reasoning``, ``parse:no_brackets``, ``parse:not_json``, ``parse:not_a_list``,
+        ``parse:not_text``, ``parse:too_many_calls``, ``parse:too_deep``, and that of an ``infra:`` failure.
     """
     if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')
@@ -111,5 +119,5 @@ def read_path(answer: Any) -> Parsed:
         if isinstance(parsed.value, list):
             return _as_path(parsed)
         reason = 'parse:not_a_list' if parsed.ok else parsed.reason
-        why = why or (reason if reason != 'parse:not_json' else '')
-    return unread(why)
+        why = why or (reason if reason != NOT_JSON else '')
+    return unread(why or (NOT_JSON if '[' in visible.text else NO_BRACKETS))

@@ -18,7 +18,7 @@ from opencompass_tooleval.core.literal_reply import first_block, read_literal
 NO_TOOL = -1
 
 NOT_A_LIST = 'parse:not_a_list'
-TOO_MANY = 'parse:too_many_steps'
+TOO_MANY = 'parse:too_many_calls'
 NO_ID = 'id:missing'
 NOT_A_NUMBER = 'id:not_a_number'
 QUOTED = 'id:quoted'

@@ -12,15 +12,15 @@ from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
 from opencompass_tooleval.benchmarks.restbench.records import Record
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import UNKNOWN_NAME, call_fault
+from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL, call_fault
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.reading import Parsed
+from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.core.tool_set import ToolSchema
 
-UNKNOWN_TOOL = 'name:unknown_tool'
-MISSING_STEP = 'path:missing_step'
-WRONG_ORDER = 'path:wrong_order'
+MISSING_STEP = 'calls:missing'
+WRONG_ORDER = 'calls:order'
 ERRATUM = 'gold:erratum'
 
 
@@ -90,8 +90,10 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
         steps are numbers.
     """
     if record.ids:
-        return _score_choices(record, answer)
-    return _score_path(record, read_path(answer), inventory or Inventory(record.tools))
+        score = _score_choices(record, answer)
+    else:
+        score = _score_path(record, read_path(answer), inventory or Inventory(record.tools))
+    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
 def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore:
@@ -138,10 +140,8 @@ def score_calls(
         schema.
     """
     score = _score_path(record, read_calls(answer), inventory or Inventory(record.tools))
-    if score.unknown:
-        return replace(score, reason=UNKNOWN_NAME)
     if score.reason != OK:
-        return score
+        return with_refusal(score, answer)
     schemas = {tool.name: tool.parameters for tool in tools}
     # A published gold step equals the tool's name except for blanks, and is not among the offered names.
     faults = (call_fault(call, schemas) for call in answer.calls if call.name in schemas)

@@ -30,6 +30,7 @@ from opencompass_tooleval.core.errors import Fault, naming_record
 from opencompass_tooleval.core.function_calling import BREAKS_SCHEMA, OneCall, one_call
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.reading import Parsed, parse_enclosed, unread
+from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import INFRA, SampleScore
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
@@ -227,7 +228,9 @@ def score_native_answers(
     plain = [record.record for record in records]
     readings = [_read(record, answer, one) for record, answer, one in zip(plain, answers, ones, strict=True)]
     scores = score_readings(plain, [''] * len(plain), readings, protocol, similarity, progress)
-    return [_with_fault(score, one) for score, one in zip(scores, ones, strict=True)]
+    return [
+        with_refusal(_with_fault(score, one), answer) for score, one, answer in zip(scores, ones, answers, strict=True)
+    ]
 
 
 def _with_fault(score: SampleScore, one: OneCall) -> SampleScore:

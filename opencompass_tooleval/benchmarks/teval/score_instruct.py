@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import InstructGold, Record
-from opencompass_tooleval.core.reading import Parsed, parse_enclosed, parse_literal
+from opencompass_tooleval.core.reading import NO_BRACKETS, NOT_JSON, Parsed, parse_enclosed, parse_literal
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 
@@ -20,6 +20,8 @@ def _call(thought: Any, action: Any, args: Any) -> dict[str, Any]:
 
 def _read_json(text: str, keys: Mapping[str, str], protocol: Protocol) -> Parsed:
     parsed = protocol.parse(text, parse_enclosed)
+    if parsed.reason == NOT_JSON and '{' not in text and '｛' not in text:
+        return Parsed(None, 'none', NO_BRACKETS)
     if not parsed.ok:
         return parsed
     if not isinstance(parsed.value, dict):

@@ -12,9 +12,11 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval import score_call, score_instruct, score_plan, score_review
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record
-from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, Answer, why_unread
+from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, why_unread
+from opencompass_tooleval.core.bounds import TOO_LONG
 from opencompass_tooleval.core.fullwidth import tidy
 from opencompass_tooleval.core.reading import Parsed, unread
+from opencompass_tooleval.core.refusal import is_refusal, with_refusal
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
 
@@ -38,6 +40,10 @@ _SCORERS = {
     'understand': _CALL,
     'call': _CALL,
 }
+
+
+_OF_TEXT = ('name:', 'args:', 'review:', 'thought:')
+"""Areas of the reasons of an answer that is read as plain text."""
 
 
 def read_answer(record: Record, answer: Answer, protocol: Protocol) -> Parsed:
@@ -91,7 +97,16 @@ def score_answers(
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
     readings = [read_answer(record, answer, protocol) for record, answer in zip(records, answers, strict=True)]
-    return score_readings(records, [*map(why_unread, answers)], readings, protocol, similarity, progress)
+    scores = score_readings(records, [*map(why_unread, answers)], readings, protocol, similarity, progress)
+    return [_with_refusal(score, answer) for score, answer in zip(scores, answers, strict=True)]
+
+
+def _with_refusal(score: SampleScore, answer: Answer) -> SampleScore:
+    """Names a refusal. A subset that asks for plain text reads any text, and a gold thought may itself decline."""
+    if score.parse_method != 'text':
+        return with_refusal(score, answer)
+    thought = score.gold.get('thought') if isinstance(score.gold, dict) else None
+    return score if isinstance(thought, str) and is_refusal(thought) else with_refusal(score, answer, _OF_TEXT)
 
 
 def score_readings(

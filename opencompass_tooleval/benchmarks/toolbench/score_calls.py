@@ -19,26 +19,24 @@ from opencompass_tooleval.benchmarks.toolbench.request import Request, Signature
 from opencompass_tooleval.benchmarks.toolbench.score_selection import plain
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import NOT_JSON, UNKNOWN_NAME, why_no_call
+from opencompass_tooleval.core.function_calling import NO_CALL, NOT_AN_OBJECT, UNKNOWN_TOOL, why_no_call
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.tool_docs.instruction import Parameter
 
-NO_CALLS = 'parse:no_calls'
 TOO_MANY = 'parse:too_many_calls'
 UNNAMED = 'name:missing'
-UNKNOWN_TOOL = 'name:unknown_tool'
 UNKNOWN_API = 'name:unknown_api'
-NO_OBJECT = 'args:no_object'
 MISSING = 'args:missing'
 UNKNOWN_PARAMETER = 'args:hallucinated_argument'
 WRONG_TYPE = 'args:wrong_type'
 
 PER_CALL = ('tool_name_error_rate', 'parameter_error_rate')
 
-_ERRORS = (('name:', UNKNOWN_NAME), ('args:', NOT_JSON))
-"""Error rate -> codes of its errors: of written calls, and of native ones."""
+_AREAS = ('name:', 'args:')
+"""Area of the errors of each metric of ``PER_CALL``."""
 
 MAX_CALLS = 100
 """Maximum number of calls of an answer; a request needs at most six."""
@@ -62,8 +60,8 @@ class Call:
     def values(self) -> dict[str, float]:
         """Metric of ``PER_CALL`` -> 1 if the call has such an error, else 0."""
         return {
-            metric: float(any(code.startswith(errors) for code in self.codes))
-            for metric, errors in zip(PER_CALL, _ERRORS, strict=True)
+            metric: float(any(code.startswith(area) for code in self.codes))
+            for metric, area in zip(PER_CALL, _AREAS, strict=True)
         }
 
 
@@ -103,7 +101,7 @@ def parameter_codes(signature: Signature, given: Any) -> list[str]:
         given: The parameters of the call.
     """
     if not isinstance(given, dict):
-        return [NO_OBJECT]
+        return [NOT_AN_OBJECT]
     documented = {parameter.name: parameter for parameter in (*signature.required, *signature.optional)}
     codes = [MISSING for parameter in signature.required if parameter.name not in given]
     codes += [UNKNOWN_PARAMETER for name in given if name not in documented]
@@ -148,12 +146,13 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
         ``error_free_rate``: 1 if there are calls and none has an error. It is not in the paper: an unreadable answer
         has no errors in calls either, which this metric shows.
     """
-    read = read_value(answer, _is_calls, NO_CALLS)
+    read = read_value(answer, _is_calls, NO_CALL)
     items = read.value if isinstance(read.value, list) else [read.value] if read.ok else []
     if len(items) > MAX_CALLS:
         return _score(request, (), 'none', TOO_MANY)
-    reason = read.reason or ('' if items else NO_CALLS)
-    return _score(request, [check_call(request, item) for item in items], read.parse_method, reason)
+    reason = read.reason or ('' if items else NO_CALL)
+    score = _score(request, [check_call(request, item) for item in items], read.parse_method, reason)
+    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
 def score_native_calls(request: Request, answer: Answer) -> CallsScore:
@@ -162,7 +161,7 @@ def score_native_calls(request: Request, answer: Answer) -> CallsScore:
         return _score(request, (), 'none', TOO_MANY)
     names = request_names(request)
     calls = [check_native_call(request, call, names) for call in answer.calls]
-    return _score(request, calls, 'calls', '' if calls else why_no_call(answer))
+    return with_refusal(_score(request, calls, 'calls', '' if calls else why_no_call(answer)), answer)
 
 
 def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]) -> Call:
@@ -175,13 +174,12 @@ def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]
 
     Returns:
         The result of :func:`check_call`. A name of no tool, which cannot be split into tool and API, has the code
-        ``call:unknown_name``, arguments that are no object have ``call:not_json``.
+        ``name:unknown_tool``.
     """
     if call.name not in names:
-        return Call({'tool': call.name, 'parameters': call.arguments}, (UNKNOWN_NAME,))
+        return Call({'tool': call.name, 'parameters': call.arguments}, (UNKNOWN_TOOL,))
     tool, api = names[call.name]
-    checked = check_call(request, {'tool': tool, 'api': api, 'parameters': call.arguments})
-    return replace(checked, codes=(NOT_JSON,)) if checked.codes == (NO_OBJECT,) else checked
+    return check_call(request, {'tool': tool, 'api': api, 'parameters': call.arguments})
 
 
 def _score(request: Request, checked: Sequence[Call], parse_method: str, reason: str) -> CallsScore:

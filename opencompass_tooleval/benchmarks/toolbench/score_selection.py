@@ -9,14 +9,15 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.answers import read_value
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning, unfence
+from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.literal_reply import last_block, read_literal
+from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import OK, SampleScore
 
-NO_TOOL = 'parse:no_tool'
+NO_CHOICE = 'parse:no_choice'
 NO_ID = 'id:missing'
-UNKNOWN_TOOL = 'name:unknown_tool'
-WRONG_TOOL = 'tool:wrong_tool'
+WRONG_TOOL = 'name:wrong'
 
 _KEYS = ('tool', 'tool_name', 'name')
 
@@ -80,10 +81,10 @@ def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None,
     """Returns the name in an answer, its parse method, and the reason for a missing one; a bare name of a candidate
     needs no JSON.
     """
-    read = read_value(answer, lambda value: _name(value) is not None, NO_TOOL)
+    read = read_value(answer, lambda value: _name(value) is not None, NO_CHOICE)
     if read.ok:
         return _name(read.value), read.parse_method, ''
-    if read.reason == NO_TOOL and isinstance(answer, (Answer, str)):
+    if read.reason == NO_CHOICE and isinstance(answer, (Answer, str)):
         bare = plain(unfence(strip_reasoning(as_answer(answer).text).text).strip(_MARKS))
         if bare in candidates:
             return bare, 'bare', ''
@@ -120,7 +121,7 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
     right, unknown = tool == choice.gold, name is not None and tool is None
     if not reason:
         reason = OK if right else UNKNOWN_TOOL if unknown else WRONG_TOOL
-    return SampleScore(
+    score = SampleScore(
         id=choice.id,
         values={'accuracy': float(right), 'tool_name_error_rate': float(unknown)},
         reason=reason,
@@ -128,6 +129,7 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
         parse_method=parse_method,
         gold=choice.gold,
     )
+    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
 def score_choices(choices: Sequence[Choice], answers: Sequence[Any]) -> list[SampleScore]:

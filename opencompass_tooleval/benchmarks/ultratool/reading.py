@@ -9,7 +9,7 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading_official import read_official
 from opencompass_tooleval.benchmarks.ultratool.reading_strict import read_strict
 from opencompass_tooleval.core.answer import Answer, as_answer, clean, unfence
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
 from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
 
 _FIRST_STEP = '1. '
@@ -51,7 +51,7 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
     if not isinstance(answer, str):
         return unread('parse:not_text')
     if len(answer) > MAX_CHARS:
-        return unread('parse:too_long')
+        return unread(TOO_LONG)
     for mark in _MARKS:
         answer = answer.replace(mark, '')
     plan = _cut_plan_strictly(answer) if protocol.strict else _cut_plan(answer)

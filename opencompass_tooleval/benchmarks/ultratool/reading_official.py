@@ -19,8 +19,18 @@ from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
     close_behind,
 )
 from opencompass_tooleval.benchmarks.ultratool.reading_creation import COMPLETE_TOOL, TOOL_PARSE_METHODS
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.reading import BUDGET, Parsed, bounded, cost, literal, read_first_possible, unread
+from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.reading import (
+    BUDGET,
+    NO_BRACKETS,
+    NOT_JSON,
+    Parsed,
+    bounded,
+    cost,
+    literal,
+    read_first_possible,
+    unread,
+)
 
 _LITERALS = (('true', 'True'), ('false', 'False'), ('null', '"null"'))
 _ITEM_EDITS = (('})', '}'), ('，', ','), ('}, "step', '}, {"step'), ('# ...', ''))
@@ -152,7 +162,7 @@ def read_official(answer: Any, reading: str, list_choice: str = 'last') -> Parse
     if not isinstance(answer, str):
         return _items(bounded(answer, 'value'), reading)
     if len(answer) > MAX_CHARS:
-        return unread('parse:too_long')
+        return unread(TOO_LONG)
     text = cut(normalise(answer, reading), reading, list_choice)
 
     def tries() -> Iterator[tuple[str, Callable[[], Any], int]]:
@@ -164,6 +174,6 @@ def read_official(answer: Any, reading: str, list_choice: str = 'last') -> Parse
                 yield parse_method, partial(literal, repaired), cost(repaired)
 
     parsed = read_first_possible(tries(), _BUDGETS.get(reading, BUDGET))
-    if parsed.reason == 'parse:not_json' and '[' not in answer:
-        return unread('parse:no_list')
+    if parsed.reason == NOT_JSON and '[' not in answer:
+        return unread(NO_BRACKETS)
     return _items(parsed, reading)

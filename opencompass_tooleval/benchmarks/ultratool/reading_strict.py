@@ -9,9 +9,11 @@ from typing import Any
 import json_repair
 
 from opencompass_tooleval.core.answer import unfence
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
 from opencompass_tooleval.core.fullwidth import PARSE_METHOD, ascii_punctuation, has_full_width, tidy
 from opencompass_tooleval.core.reading import (
+    NO_BRACKETS,
+    NOT_JSON,
     READ_ERRORS,
     Parsed,
     bounded,
@@ -107,7 +109,7 @@ def read_strict(answer: Any) -> Parsed:
     if not isinstance(answer, str):
         return _as_list(bounded(answer, 'value'))
     if len(answer) > MAX_CHARS:
-        return unread('parse:too_long')
+        return unread(TOO_LONG)
     text = tidy(answer)
     inside = tidy(unfence(text))
     if '[' not in inside:  # a fence that is closed but not opened
@@ -124,8 +126,8 @@ def read_strict(answer: Any) -> Parsed:
         ('repaired', lambda: _repaired(broken), 0),
     )
     parsed = read_first_possible(tries)
-    if parsed.reason == 'parse:not_json' and '[' not in text and '［' not in text:
-        return unread('parse:no_list')
+    if parsed.reason == NOT_JSON and '[' not in text and '［' not in text:
+        return unread(NO_BRACKETS)
     return _as_list(parsed)
 
 

@@ -9,7 +9,6 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Step
 from opencompass_tooleval.benchmarks.ultratool.score_awareness import LOCAL, accuracy
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
-    HALLUCINATED_TOOL,
     STEP_MISSING,
     UNREADABLE,
     WRONG_TOOL,
@@ -17,12 +16,13 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     StepScore,
     item_of,
 )
+from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.result import OK
 
 
 def wrong_name(record: Record, name: Any) -> str:
     """Returns the reason of a wrong name: it is that of another tool, or of none in the toolset."""
-    return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else HALLUCINATED_TOOL
+    return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else UNKNOWN_TOOL
 
 
 def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:

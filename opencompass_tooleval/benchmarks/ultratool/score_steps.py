@@ -9,7 +9,9 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Step, published_step_number, step_number
+from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.reading import NO_BRACKETS
 from opencompass_tooleval.core.result import OK, SampleScore
 
 STEP_MISSING = 'step:missing'
@@ -17,13 +19,11 @@ WRONG_STEP = 'step:wrong_step'
 REDUNDANT_STEP = 'step:redundant_step'
 UNREADABLE = 'step:unreadable'
 WRONG_FLAG = 'awareness:wrong_value'
-WRONG_TOOL = 'tool:wrong_tool'
-HALLUCINATED_TOOL = 'tool:hallucinated_tool'
+WRONG_TOOL = 'name:wrong'
 ARGS_MISSING = 'args:missing'
 ARGS_EXTRA = 'args:extra'
-ARGS_WRONG = 'args:wrong_value'
+ARGS_WRONG = 'args:wrong'
 ARGS_HALLUCINATED = 'args:hallucinated_argument'
-ARGS_NO_DICT = 'args:not_a_dict'
 ARGS_NO_GOLD = 'args:none_in_gold'
 TOOL_MISSING = 'tool:missing'
 UNJUDGED = 'judge:unjudged'
@@ -31,8 +31,8 @@ NOT_JUDGED = 'judge:not_asked'
 NOT_PERFECT = 'judge:below_full'
 
 ERROR_TYPES: Mapping[str, tuple[str, ...]] = {
-    'not_following_instructions': ('answer:', 'parse:no_list', UNREADABLE),
-    'hallucinations': (HALLUCINATED_TOOL, ARGS_HALLUCINATED, WRONG_STEP),
+    'not_following_instructions': ('answer:', NO_BRACKETS, UNREADABLE),
+    'hallucinations': (UNKNOWN_TOOL, ARGS_HALLUCINATED, WRONG_STEP),
     'redundant_outputs': (REDUNDANT_STEP, ARGS_EXTRA),
     'incomplete_outputs': (STEP_MISSING, TOOL_MISSING, ARGS_MISSING),
     'incorrect_json': ('parse:',),

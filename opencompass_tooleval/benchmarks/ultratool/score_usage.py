@@ -14,7 +14,6 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     ARGS_EXTRA,
     ARGS_HALLUCINATED,
     ARGS_MISSING,
-    ARGS_NO_DICT,
     ARGS_NO_GOLD,
     ARGS_WRONG,
     STEP_MISSING,
@@ -25,6 +24,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     item_of,
     other_steps,
 )
+from opencompass_tooleval.core.function_calling import NOT_AN_OBJECT
 from opencompass_tooleval.core.result import OK
 
 LOCAL = 'local_levenshtein'
@@ -85,7 +85,7 @@ def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Prot
     param = item.get('param')
     codes = _tool_codes(record, step, item)
     if not isinstance(param, dict):
-        return StepScore(step.number, {LOCAL: 0.0}, ARGS_NO_DICT, param, step.param, (*codes, ARGS_NO_DICT))
+        return StepScore(step.number, {LOCAL: 0.0}, NOT_AN_OBJECT, param, step.param, (*codes, NOT_AN_OBJECT))
     arguments = tuple(_arguments(record, step, _compared(param, protocol)))
     codes += tuple(argument.reason for argument in arguments if argument.reason != OK)
     alike = [argument.value for argument in arguments if argument.value is not None]

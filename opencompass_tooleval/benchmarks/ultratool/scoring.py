@@ -14,8 +14,10 @@ from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.answer import TOO_LONG, Answer, as_answer, why_unread
+from opencompass_tooleval.core.answer import Answer, as_answer, why_unread
+from opencompass_tooleval.core.bounds import TOO_LONG
 from opencompass_tooleval.core.reading import Parsed, unread
+from opencompass_tooleval.core.refusal import with_refusal
 from opencompass_tooleval.core.result import INFRA, OK
 from opencompass_tooleval.judging.judgement import by_record
 
@@ -70,7 +72,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
     reason = outcome.reason
     if reason != OK:
         reason = _why_unread(answer) or parsed.reason or reason
-    return StepsScore(
+    score = StepsScore(
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},
         reason=reason,
@@ -82,6 +84,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
         flat=outcome.flat,
         domain=record.domain,
     )
+    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
 def _items(parsed: Parsed) -> Sequence[Any]:

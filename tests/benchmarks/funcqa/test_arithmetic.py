@@ -106,10 +106,10 @@ GOLDEN = [
 """What the published functions return."""
 
 FAULTS = [
-    ('add', {'input': [1, 2]}, 'tool:unknown_name'),
-    ('', {'input': [1, 2]}, 'tool:unknown_name'),
-    (['add_'], {'input': [1, 2]}, 'tool:unknown_name'),
-    ("__import__('os').system('true')", {'input': [1]}, 'tool:unknown_name'),
+    ('add', {'input': [1, 2]}, 'name:unknown_tool'),
+    ('', {'input': [1, 2]}, 'name:unknown_tool'),
+    (['add_'], {'input': [1, 2]}, 'name:unknown_tool'),
+    ("__import__('os').system('true')", {'input': [1]}, 'name:unknown_tool'),
     ('add_', [1, 2], 'args:not_an_object'),
     ('add_', None, 'args:not_an_object'),
     ('add_', {}, 'args:missing'),
@@ -167,7 +167,7 @@ FAULTS = [
     ('permutate_', {'input': [10**2000, 10**2000]}, 'args:too_much_work'),
     ('add_', {'input': NESTED}, 'args:not_a_number'),
     ('add_', NESTED, 'args:not_an_object'),
-    (NESTED, NESTED, 'tool:unknown_name'),
+    (NESTED, NESTED, 'name:unknown_tool'),
 ]
 
 

@@ -134,11 +134,11 @@ def test_errors_are_counted_exactly(bench: Bench) -> None:
         assert result['tool_error_rate'] == pytest.approx(100 * (names + parameters) / count)
         assert result['tool_name_error_rate'] == pytest.approx(100 * names / count)
         assert result['parameter_error_rate'] == pytest.approx(100 * parameters / count)
-        assert result['breakdown']['tool_errors'] == {'tool:unknown_name': names, 'args:not_a_number': 5 * parameters}
-        assert result['breakdown']['stopped'] == {'tool:unknown_name': names}
+        assert result['breakdown']['tool_errors'] == {'name:unknown_tool': names, 'args:not_a_number': 5 * parameters}
+        assert result['breakdown']['stopped'] == {'name:unknown_tool': names}
         assert result['breakdown']['checks'] == {'unreadable': count - names}
         assert result['reasons'] == {
-            'tool:unknown_name': names,
+            'name:unknown_tool': names,
             'args:not_a_number': parameters,
             'answer:wrong_number': count - names - parameters,
         }

@@ -62,7 +62,7 @@ def test_percent() -> None:
         ('', 'answer:empty'),
         (' \n', 'answer:empty'),
         ('<think>It is 5', 'answer:truncated_reasoning'),
-        ('9' * 1000, 'answer:too_large'),
+        ('9' * 1000, 'parse:huge_number'),
         ('9' * 300_000, 'answer:too_long'),
     ],
 )

@@ -16,7 +16,7 @@ from tests.benchmarks.funcqa.support import RECORD
 from tests.growth import in_linear_time
 
 FINE = ToolCall('add_', {'input': [1]}, '1')
-NAME = ToolCall('plus', None, None, 'tool:unknown_name')
+NAME = ToolCall('plus', None, None, 'name:unknown_tool')
 ARGS = ToolCall('add_', {'input': 1}, None, 'args:not_a_list')
 UNREAD = ToolCall('', 'well', None, 'tool:unreadable')
 
@@ -102,10 +102,10 @@ def test_an_answer_that_names_no_tool_is_no_tool_related_error() -> None:
 
 ACCOUNTS = [
     ('Answer: 258', (FINE,), (1, 1, 0, 0, 0), 'ok'),
-    ('Answer: 258', (NAME, FINE), (1, 1, 1, 1, 0), 'tool:unknown_name'),
+    ('Answer: 258', (NAME, FINE), (1, 1, 1, 1, 0), 'name:unknown_tool'),
     ('Answer: 258', (FINE, ARGS, FINE), (1, 1, 1, 0, 1), 'args:not_a_list'),
     ('Answer: 258', (ARGS, NAME, NAME), (1, 1, 1, 1, 1), 'args:not_a_list'),
-    ('Answer: 1', (NAME,), (0, 0, 1, 1, 0), 'tool:unknown_name'),
+    ('Answer: 1', (NAME,), (0, 0, 1, 1, 0), 'name:unknown_tool'),
     ('Answer: 1', (FINE,), (0, 0, 0, 0, 0), 'answer:wrong_number'),
     ('I give up.', (FINE,), (0, 0, 0, 0, 0), 'answer:no_number'),
     ('', (FINE,), (0, 0, 0, 0, 0), 'answer:empty'),
@@ -135,8 +135,8 @@ def test_methods_without_tools_have_no_error_rates() -> None:
 
 
 def test_steps_that_ran_out_are_the_reason_of_a_wrong_answer() -> None:
-    assert score_trajectory(RECORD, trajectory('', FINE, stopped='step:too_many')).reason == 'step:too_many'
-    assert score_trajectory(RECORD, trajectory('258', FINE, stopped='step:too_many')).reason == 'ok'
+    assert score_trajectory(RECORD, trajectory('', FINE, stopped='limit:steps')).reason == 'limit:steps'
+    assert score_trajectory(RECORD, trajectory('258', FINE, stopped='limit:steps')).reason == 'ok'
 
 
 def test_the_denominator_is_all_questions() -> None:
@@ -149,11 +149,11 @@ def test_the_denominator_is_all_questions() -> None:
     scores = score_predictions([replace(RECORD, id=str(number)) for number in range(4)], predictions)
     total = aggregate(scores, TABLE[0].metrics)
     assert list(total.metrics.values()) == [50, 50, 50, 25, 25]
-    assert total.reasons == {'args:not_a_list': 1, 'infra:timeout': 1, 'ok': 1, 'tool:unknown_name': 1}
+    assert total.reasons == {'args:not_a_list': 1, 'infra:timeout': 1, 'ok': 1, 'name:unknown_tool': 1}
     assert total.infra == 1
     said = breakdown(scores)
     assert said['tool_calls'] == {'all': 4, 'failed': 2}
-    assert said['tool_errors'] == {'tool:unknown_name': 1, 'args:not_a_list': 1}
+    assert said['tool_errors'] == {'name:unknown_tool': 1, 'args:not_a_list': 1}
     assert said['tools'] == {'add_': 3} and said['rounds'] == 3 and said['methods'] == {'easytool': 3}
 
 

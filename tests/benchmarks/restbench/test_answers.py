@@ -43,14 +43,14 @@ def test_reading(answer: Any, parse_method: str, steps: list[str]) -> None:
 
 UNREAD = [
     ('empty', ' \n', 'answer:empty'),
-    ('prose', 'I would search for the movie.', 'parse:no_list'),
+    ('prose', 'I would search for the movie.', 'parse:no_brackets'),
     ('an object', '{"a": 1}', 'parse:not_a_list'),
     ('a number', '5', 'parse:not_a_list'),
     ('numbers', '[1, 2]', 'parse:not_text'),
     ('objects', '[{"tool": "GET /a"}]', 'parse:not_text'),
     ('lists', '[["GET /a"], ["GET /b"]]', 'parse:not_text'),
-    ('too many', str(['GET /a'] * (MAX_STEPS + 1)), 'parse:too_many_steps'),
-    ('too deep', '[' * 90_000 + ']' * 90_000, 'parse:no_list'),
+    ('too many', str(['GET /a'] * (MAX_STEPS + 1)), 'parse:too_many_calls'),
+    ('too deep', '[' * 90_000 + ']' * 90_000, 'parse:not_json'),
     ('deep but read', '[' * 150 + ']' * 150, 'parse:too_deep'),
     ('ten megabytes', 'GET /a\n' * 1_500_000, 'answer:too_long'),
     ('thoughts without end', '<think>["GET /a"]', 'answer:truncated_reasoning'),

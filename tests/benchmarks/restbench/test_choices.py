@@ -67,8 +67,8 @@ def record(*path: str) -> Record:
         ('["GET /search/movie"]', [], 'id:missing', []),
         ('{"Task": "x", "ID": 1}', [], 'parse:not_a_list', []),
         ('15', [], 'parse:not_a_list', []),
-        (chosen(*[1] * 101), [], 'parse:too_many_steps', []),
-        (chosen([1] * 101), [], 'parse:too_many_steps', []),
+        (chosen(*[1] * 101), [], 'parse:too_many_calls', []),
+        (chosen([1] * 101), [], 'parse:too_many_calls', []),
         ('```json\n[{"ID": 1}]\n```', [], 'parse:not_json', []),
         ('[{"Task": null, "ID": 1}]', [], 'parse:not_a_literal', []),
         ('Sure:\n\n[{"ID": 1}]', [], 'parse:not_json', []),
@@ -93,11 +93,11 @@ def test_scores() -> None:
     assert [score.values['tool_name_error_rate'] for score in scores] == [0, 0, 1, 0, 0, 0]
     assert [score.reason for score in scores] == [
         'ok',
-        'path:wrong_order',
+        'calls:order',
         'name:unknown_tool',
         'id:quoted',
         'parse:not_json',
-        'path:missing_step',
+        'calls:missing',
     ]
     assert scores[2].to_detail()['unknown_tools'] == ['99'] and scores[2].rules == ('skipped',)
 

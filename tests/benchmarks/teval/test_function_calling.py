@@ -136,8 +136,8 @@ def test_descriptions_become_json_schema() -> None:
         (Answer('<think>I wonder'), (0, 0), 'answer:truncated_reasoning'),
         (Answer('', 'infra:timeout'), (0, 0), 'infra:timeout'),
         (Answer('', calls=(LIST_OPEN, LIST_OPEN)), (0, 1), 'call:several'),
-        (Answer('', calls=(ToolCall('MuseumGuide.list', LIST_OPEN.arguments),)), (0, 0.75), 'call:unknown_name'),
-        (Answer('', calls=(ToolCall(LIST_OPEN.name, '{"city": "Gh'),)), (0, 0.25), 'call:not_json'),
+        (Answer('', calls=(ToolCall('MuseumGuide.list', LIST_OPEN.arguments),)), (0, 0.75), 'name:unknown_tool'),
+        (Answer('', calls=(ToolCall(LIST_OPEN.name, '{"city": "Gh'),)), (0, 0.25), 'args:not_an_object'),
         (called(city=7, limit=3), (1, 0.75), 'call:schema'),
         (called(city='Gent', limit=3), (1, 0.75), 'args:wrong'),
         (called(city='Ghent'), (1, 0.75), 'args:missing'),
@@ -171,10 +171,10 @@ def test_arguments_that_are_no_json_are_not_right_where_none_are_asked_for() -> 
     record = parse_native_payload(json.dumps([record_id, {**raw, 'ground_truth': gold}]), STEP)
     answers = [Answer('', calls=(ToolCall('FinishAction', arguments),)) for arguments in ({}, 'none')]
     right, wrong = score_native_answers([record] * 2, answers, Protocol('v2'), ExactSimilarity())
-    assert (right.values['args'], wrong.values['args'], wrong.reason) == (1.0, 0.0, 'call:not_json')
+    assert (right.values['args'], wrong.values['args'], wrong.reason) == (1.0, 0.0, 'args:not_an_object')
     unknown = Answer('', calls=(ToolCall('Finish', 'none'),))
     (wrong,) = score_native_answers([record], [unknown], Protocol('v2'), ExactSimilarity())
-    assert (wrong.values['args'], wrong.reason) == (0.0, 'call:unknown_name')
+    assert (wrong.values['args'], wrong.reason) == (0.0, 'name:unknown_tool')
 
 
 def test_other_subsets_ask_for_no_calls() -> None:

@@ -97,7 +97,7 @@ def test_they_are_scored_again_and_shown(out: Path, tmp_path: Path, tooleval: Co
 
 def test_what_goes_wrong_is_named(tmp_path: Path) -> None:
     result = load(run(tmp_path, [NATIVE], clumsy='clumsy'), 'results', 'clumsy', NATIVE)
-    wrong = {'call:none': 2, 'call:several': 2, 'call:unknown_name': 2, 'call:not_json': 2, 'call:schema': 2}
+    wrong = {'call:none': 2, 'call:several': 2, 'name:unknown_tool': 2, 'args:not_an_object': 2, 'call:schema': 2}
     assert result['reasons'] == {'ok': 16, **wrong}
     # Of 26 samples: no format for none, several, unknown and broken; arguments 0, all, 4 of 5, 1 of 4, 5 of 6.
     assert result['json_format_metric'] == pytest.approx(100 * 18 / 26)

@@ -82,9 +82,9 @@ def test_without_errors(answer: Any) -> None:
         (call(TIDE, harbour=3), 'args:wrong_type', 0, 1),
         (call(TIDE, metres='yes'), 'args:wrong_type', 0, 1),
         (call(TIDE, harbour=None), 'args:wrong_type', 0, 1),
-        ({**TIDE, 'parameters': ['Whitby']}, 'args:no_object', 0, 1),
-        ({**TIDE, 'parameters': '{"harbour": "Whitby"}'}, 'args:no_object', 0, 1),
-        ({**TIDE, 'parameters': None}, 'args:no_object', 0, 1),
+        ({**TIDE, 'parameters': ['Whitby']}, 'args:not_an_object', 0, 1),
+        ({**TIDE, 'parameters': '{"harbour": "Whitby"}'}, 'args:not_an_object', 0, 1),
+        ({**TIDE, 'parameters': None}, 'args:not_an_object', 0, 1),
     ],
 )
 def test_an_error_counts_once_per_call(wrong: Any, code: str, name: int, parameter: int) -> None:
@@ -129,10 +129,10 @@ def test_a_default_that_does_not_fit_its_own_type_may_be_repeated() -> None:
 @pytest.mark.parametrize(
     ('answer', 'reason'),
     [
-        ('[]', 'parse:no_calls'),
-        ('I need no tool for that.', 'parse:no_calls'),
-        ('["High Tide"]', 'parse:no_calls'),
-        ('{"parameters": {}}', 'parse:no_calls'),
+        ('[]', 'call:none'),
+        ('I need no tool for that.', 'call:none'),
+        ('["High Tide"]', 'call:none'),
+        ('{"parameters": {}}', 'call:none'),
         ('', 'answer:empty'),
         (Answer('', 'infra:server'), 'infra:server'),
         (json.dumps([POEM] * 101), 'parse:too_many_calls'),
@@ -151,7 +151,7 @@ def test_rates_are_over_all_calls() -> None:
     scores = score_requests([replace(REQUEST, id=name) for name in 'abc'], answers)
     whole = total(scores, METRICS)
     assert whole.metrics == {'error_free_rate': 0.0, 'tool_name_error_rate': 40.0, 'parameter_error_rate': 0.0}
-    assert whole.reasons == {'name:unknown_api': 2, 'parse:no_calls': 1}
+    assert whole.reasons == {'name:unknown_api': 2, 'call:none': 1}
     assert whole.standard_errors['tool_name_error_rate'] == pytest.approx(100 * 0.24, abs=1)
     said = breakdown(scores)
     assert (said['calls'], said['without_calls'], said['codes']) == (5, 1, {'name:unknown_api': 2})
@@ -211,7 +211,7 @@ def test_hostile(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     score = in_linear_time(lambda text: score_calls(REQUEST, text), HOSTILE[name])
     assert score.values['error_free_rate'] == 0.0
-    assert score.reason.split(':')[0] in {'parse', 'answer', 'name'}
+    assert score.reason.split(':')[0] in {'parse', 'answer', 'name', 'call'}
     json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
     assert not list(tmp_path.iterdir())
 

@@ -103,7 +103,7 @@ def test_demo_records(tmp_path: Path) -> None:
         outcome = result(tmp_path, 'replay', f'calls_g3{variant}')
         rates = outcome['error_free_rate'], outcome['tool_name_error_rate'], outcome['parameter_error_rate']
         assert rates == (0.0, 25.0, 25.0)
-        assert outcome['reasons'] == {'parse:no_calls': 1, 'args:missing': 1}
+        assert outcome['reasons'] == {'call:none': 1, 'args:missing': 1}
         assert outcome['breakdown']['codes'] == {
             'args:missing': 1,
             'args:hallucinated_argument': 1,

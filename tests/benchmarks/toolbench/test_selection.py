@@ -146,17 +146,17 @@ def test_right(answer: Any, parse_method: str) -> None:
 @pytest.mark.parametrize(
     ('answer', 'reason', 'unknown'),
     [
-        ('{"tool": "Verse Box"}', 'tool:wrong_tool', 0.0),
-        ('{"tool": "Coin Press"}', 'tool:wrong_tool', 0.0),
-        ('C++ Runner', 'tool:wrong_tool', 0.0),
+        ('{"tool": "Verse Box"}', 'name:wrong', 0.0),
+        ('{"tool": "Coin Press"}', 'name:wrong', 0.0),
+        ('C++ Runner', 'name:wrong', 0.0),
         ('{"tool": "Bread Finder"}', 'name:unknown_tool', 1.0),
         ('{"tool": "loaf finder"}', 'name:unknown_tool', 1.0),  # names are to be written exactly as they are shown
         ('{"tool": "Loaf Finder, Coin Press"}', 'name:unknown_tool', 1.0),
-        ('["Loaf Finder", "Coin Press"]', 'parse:no_tool', 0.0),  # all of them is no choice
-        ('Loaf Finder or Coin Press', 'parse:no_tool', 0.0),
-        ('I cannot help.', 'parse:no_tool', 0.0),
-        ('{"tool": ""}', 'parse:no_tool', 0.0),
-        ('{"tool": 3}', 'parse:no_tool', 0.0),
+        ('["Loaf Finder", "Coin Press"]', 'parse:no_choice', 0.0),  # all of them is no choice
+        ('Loaf Finder or Coin Press', 'parse:no_choice', 0.0),
+        ('I cannot help.', 'answer:refused', 0.0),
+        ('{"tool": ""}', 'parse:no_choice', 0.0),
+        ('{"tool": 3}', 'parse:no_choice', 0.0),
         ('', 'answer:empty', 0.0),
         ('<think>Loaf Finder', 'answer:truncated_reasoning', 0.0),
         (Answer('', 'infra:timeout'), 'infra:timeout', 0.0),
@@ -195,7 +195,7 @@ def numbered(**changes: Any) -> Choice:
         ('{"ID": 12}', 'ok', 'B'),
         ("{'ID': '12'}", 'ok', 'B'),
         ('I take the second.\n\n  {"ID": 12}\n', 'ok', 'B'),
-        ('{"ID": 7}', 'tool:wrong_tool', 'A'),
+        ('{"ID": 7}', 'name:wrong', 'A'),
         ('{"ID": 99}', 'name:unknown_tool', 'ID 99'),
         ('{"ID": 12.0}', 'name:unknown_tool', 'ID 12.0'),
         ('{"ID": [12]}', 'name:unknown_tool', 'ID [12]'),

@@ -55,7 +55,7 @@ def test_local_metrics_are_means_over_steps_not_over_samples() -> None:
         'json_rate_unrepaired': 100.0,
     }
     assert said['domains']['Alarm']['local_levenshtein'] == 0.0
-    assert said['codes'] == {'args:wrong_value': 3}
+    assert said['codes'] == {'args:wrong': 3}
     assert said['parse_methods'] == {'as_is': 2}
 
 
@@ -66,12 +66,12 @@ def test_domains_are_left_out_where_none_is_known() -> None:
 
 def test_the_five_error_types_of_the_paper() -> None:
     assert error_type('parse:not_json') == 'incorrect_json'
-    assert error_type('parse:no_list') == 'not_following_instructions'
+    assert error_type('parse:no_brackets') == 'not_following_instructions'
     assert error_type('answer:empty') == 'not_following_instructions'
-    assert error_type('tool:hallucinated_tool') == 'hallucinations'
+    assert error_type('name:unknown_tool') == 'hallucinations'
     assert error_type('args:extra') == 'redundant_outputs'
     assert error_type('step:missing') == 'incomplete_outputs'
-    assert error_type('args:wrong_value') is None
+    assert error_type('args:wrong') is None
 
 
 @pytest.mark.parametrize('scoring', SCORINGS)
@@ -98,7 +98,7 @@ def test_without_a_judge_judged_scores_are_none_and_answers_are_read() -> None:
     half = score_answer(creation, json.dumps(steps[:1]), Protocol())
     assert [step.reason for step in half.steps] == ['judge:not_asked', 'tool:missing']
     assert (half.values['overall'], half.values['json_rate']) == (None, 1.0)
-    assert score_answer(creation, 'no list', Protocol()).reason == 'parse:no_list'
+    assert score_answer(creation, 'no list', Protocol()).reason == 'parse:no_brackets'
 
 
 STEPS = [{'step': '1.1 one', 'tool': 't'}, {'step': '1.2 two', 'tool': 'u'}]
