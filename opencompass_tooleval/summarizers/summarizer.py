@@ -42,6 +42,8 @@ from opencompass_tooleval.summarizers.last_screen import (
     missing_lines,
     screen,
 )
+from opencompass_tooleval.work_dir.causes import resuming
+from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
@@ -191,7 +193,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
         for what, cfgs in (('models', self.model_cfgs), ('datasets', self.dataset_cfgs)):
             if not cfgs:
                 raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
-        time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
+        with one_line_if_interrupted(resuming(Path(self.work_dir))):
+            self._summarize(output_path, time_str or datetime.now().strftime('%Y%m%d_%H%M%S'))
+
+    def _summarize(self, output_path: str | None, time_str: str) -> None:
         path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
         remove_stale_locks(Path(self.work_dir))  # a resumed run without unfinished work starts no task that would
         verbose = bool(os.environ.get(VERBOSE))

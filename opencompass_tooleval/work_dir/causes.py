@@ -41,6 +41,11 @@ class Cause(Generic[T]):
     whys: list[str] = field(default_factory=list)
 
 
+def resuming(run: Path) -> str:
+    """Returns the command that resumes a run, such as ``outputs/default/20260101_120000``."""
+    return f'opencompass CONFIG -w {run.parent} -r {run.name}'
+
+
 def fix_of(error: str, run: Path) -> list[str]:
     """Returns lines that fix an error: the fix that it names, that for its kind, or the command that resumes the run.
 
@@ -48,8 +53,7 @@ def fix_of(error: str, run: Path) -> list[str]:
         error: The last error line of a log; '' if no file reports one.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    again = f'opencompass CONFIG -w {run.parent} -r {run.name}'
-    first = _first_step(error, run)
+    again, first = resuming(run), _first_step(error, run)
     if not first:
         return [f'{again}    (what is done is kept)']
     return [first] if first.startswith(_RUNS_ALL) else [first, again]

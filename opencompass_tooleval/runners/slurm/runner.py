@@ -20,7 +20,8 @@ from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name, remove
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
-from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.causes import resuming
+from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.work_dir import last_error
 
 
@@ -94,7 +95,7 @@ class SlurmArrayRunner(BaseRunner):
         folder = _new_folder(Path(built[0].work_dir))
         elements = [_element(number, task, folder) for number, task in enumerate(built)]
         names = [task.name for task in built]
-        with alive(folder):
+        with one_line_if_interrupted(resuming(Path(built[0].work_dir))), alive(folder):
             return self._run(elements, names, folder)
 
     def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
