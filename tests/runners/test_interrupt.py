@@ -1,4 +1,4 @@
-"""Ctrl-C in a terminal, which sends SIGINT to all that it runs: one line, no further task, and nothing is left running."""
+"""Ctrl-C in a terminal, which sends SIGINT to all that it runs: one line, no further task, nothing left running."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def lines_of(said: str) -> list[str]:
+    """What was said, without progress bars."""
+    return [line for line in said.splitlines() if line.strip() and 'it/s]' not in line]
+
+
 def in_session(session: int) -> list[int]:
     """Processes of a session that still run."""
     found = []
@@ -62,8 +67,7 @@ def test_a_sweep(canned_server: ModelServer, tmp_path: Path) -> None:
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(PATIENCE) == -signal.SIGINT  # so that a script of several sweeps ends too
     said = (tmp_path / 'said').read_text(encoding='utf-8').removeprefix(before)
-    lines = [line for line in said.splitlines() if line.strip() and 'it/s]' not in line]
-    assert lines == [f'{SAID}opencompass CONFIG -w out -r {work.name}']
+    assert lines_of(said) == [f'{SAID}opencompass CONFIG -w out -r {work.name}']
     assert {folder.name for folder in work.glob('logs/infer/*')} == {'api0', 'api1'}
     assert not list(work.glob('logs/eval')) and canned_server.stats()['requests'] == 2
     wait_until(lambda: not any(map(is_held, work.glob('predictions/*/.*.lock'))))  # the tasks have ended
@@ -94,6 +98,5 @@ def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
     before = said.read_text()
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(PATIENCE) == 130
-    lines = [line for line in said.read_text().removeprefix(before).splitlines() if line.strip() and 'it/s]' not in line]
-    assert lines == [f'{SAID}tooleval demo -w out']
+    assert lines_of(said.read_text().removeprefix(before)) == [f'{SAID}tooleval demo -w out']
     wait_until(lambda: not in_session(run.pid))
