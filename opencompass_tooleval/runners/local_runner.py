@@ -29,7 +29,7 @@ from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
-from opencompass_tooleval.work_dir.causes import resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
 
 _STAGES = {ToolEvalInferTask: 'infer', ToolEvalEvalTask: 'eval'}
@@ -112,7 +112,7 @@ class ToolEvalLocalRunner(LocalRunner):
         """
         self._check_gpus(tasks)
         work_dir = Path(tasks[0]['work_dir']) if tasks else Path()
-        with one_line_if_interrupted(resuming(work_dir)), self._progress.shown():
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():
             return self._debug(tasks) if self.debug else self._run_all(tasks)
 
     def _debug(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:

@@ -42,7 +42,7 @@ from opencompass_tooleval.summarizers.last_screen import (
     missing_lines,
     screen,
 )
-from opencompass_tooleval.work_dir.causes import resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
@@ -193,7 +193,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         for what, cfgs in (('models', self.model_cfgs), ('datasets', self.dataset_cfgs)):
             if not cfgs:
                 raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
-        with one_line_if_interrupted(resuming(Path(self.work_dir))):
+        run = Path(self.work_dir)
+        with one_line_if_interrupted(resuming(run)), one_line_if_full(run):
             self._summarize(output_path, time_str or datetime.now().strftime('%Y%m%d_%H%M%S'))
 
     def _summarize(self, output_path: str | None, time_str: str) -> None:

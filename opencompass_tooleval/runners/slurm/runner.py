@@ -20,7 +20,7 @@ from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name, remove
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
-from opencompass_tooleval.work_dir.causes import resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.work_dir import last_error
 
@@ -92,11 +92,13 @@ class SlurmArrayRunner(BaseRunner):
         built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
         if not built:
             return []
-        folder = _new_folder(Path(built[0].work_dir))
-        elements = [_element(number, task, folder) for number, task in enumerate(built)]
-        names = [task.name for task in built]
-        with one_line_if_interrupted(resuming(Path(built[0].work_dir))), alive(folder):
-            return self._run(elements, names, folder)
+        work_dir = Path(built[0].work_dir)
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir):
+            folder = _new_folder(work_dir)
+            elements = [_element(number, task, folder) for number, task in enumerate(built)]
+            names = [task.name for task in built]
+            with alive(folder):
+                return self._run(elements, names, folder)
 
     def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []
