@@ -206,9 +206,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
         makers = self._and_tables([key for key, result in results.items() if made_it(result)])
-        main = headlines(self._table, self._overall, self._partly, makers)
+        main = headlines(self._table, self._overall, self._partly, makers, self._columns())
         tables = list(self._tables_of_details(results))
-        warnings = [*self._about_main(main, results), *self._notes(results)]
+        about = [*self._about_main(main, results), *self._notes(results)]
+        about.sort(key=lambda note: not note.startswith('WARNING'))
+        warnings = [*self._not_comparable(results), *about]
         missing = list(self._missing(results))
         files = [path]
         notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
@@ -388,14 +390,28 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for table, errors_of_columns in tables.items():
                 yield f'  {model} / {table}: {_shown(errors_of_columns)}'
 
-    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    def _not_comparable(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        """Yields notes on results that do not compare with the published ones."""
         foreign: Counter[str] = Counter()
-        same: dict[tuple[str, int], list[str]] = {}
-        for (model, dataset), result in results.items():
+        for result in results.values():
             provenance = result.get('provenance', {})
             encoder, language = provenance.get('encoder'), provenance.get('language')
             if encoder and language and not is_official(encoder, language):
                 foreign[encoder] += 1
+        for encoder, count in foreign.items():
+            yield (
+                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
+                'not comparable with the leaderboard'
+            )
+        rebuilt = sorted(
+            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
+        )
+        if rebuilt:
+            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
+
+    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        same: dict[tuple[str, int], list[str]] = {}
+        for (model, dataset), result in results.items():
             samples = result.get('samples', {})
             if many_failed(samples):
                 yield (
@@ -408,22 +424,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 same.setdefault((model, trials.trials), []).append(dataset)
         yield from _environments(results)
         yield from _makers(results)
-        if in_no_table := self._in_no_table():
-            yield f"NOTE in none of the tables, since the summarizer's dataset_abbrs lack them: {first_of(in_no_table)}"
         for (model, number), names in same.items():
             yield (
                 f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '
                 f'so that they say no more than one: {first_of(names)}'
-            )
-        rebuilt = sorted(
-            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
-        )
-        if rebuilt:
-            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
-        for encoder, count in foreign.items():
-            yield (
-                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
-                'not comparable with the leaderboard'
             )
 
     def _about_main(
@@ -446,14 +450,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 unjudged.append(row.name)
         if unjudged:
             yield f'NOTE no judge was asked whether tasks are solved, as {_JUDGED} does: {_few(unjudged)}'
-
-    def _in_no_table(self) -> list[str]:
-        """Returns data sets of the run that the summarizer does not show, such as those with a changed abbr."""
-        if not self.dataset_abbrs:
-            return []
-        rows = [*self.dataset_abbrs, *(row for group in self.summary_groups for row in group['subsets'])]
-        shown = {row if isinstance(row, str) else row[0] for row in rows}
-        return [abbr for abbr in map(dataset_abbr_from_cfg, self.dataset_cfgs) if abbr not in shown]
 
     def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Missing]:
         for model in self.model_cfgs:

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class SlurmArrayRunner(BaseRunner):
         self.patience = patience
         self.grace = grace
         self.keep_tmp_file = keep_tmp_file
+        _say_where(partition)
 
     def launch(self, tasks: Sequence[Any]) -> list[tuple[str, int]]:
         """Runs the tasks.
@@ -154,6 +156,13 @@ class SlurmArrayRunner(BaseRunner):
                 finally:
                     process.terminate()  # srun then ends its job; does nothing to one that has ended
             element.code = process.returncode
+
+
+@cache
+def _say_where(partition: str | None) -> None:
+    """Says once where tasks run. OpenCompass has just said "SlurmRunner is not used", whatever the config's runner."""
+    where = f'partition {partition}' if partition else 'the default partition'
+    get_logger().info(f'tasks run on Slurm, in {where}: "SlurmRunner" above is OpenCompass\'s own runner')
 
 
 def _new_folder(work_dir: Path) -> Path:
