@@ -25,7 +25,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -289,7 +288,7 @@ def _fork_python(path: str, command: Sequence[str], kept: Sequence[int]) -> int:
 
 def _end_with(work: Any) -> NoReturn:
     """Does the work and ends as Python does."""
-    status = 1
+    status, interrupted = 1, False
     try:
         work()
         status = 0
@@ -297,18 +296,17 @@ def _end_with(work: Any) -> NoReturn:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if end.code is not None and not isinstance(end.code, int):
             print(end.code, file=sys.stderr)
-    except KeyboardInterrupt:
-        traceback.print_exc()
-        sys.stdout.flush()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as end:
+        sys.excepthook(type(end), end, end.__traceback__)
+        interrupted = isinstance(end, KeyboardInterrupt)
     finally:
         threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are no daemons
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
+        if interrupted:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
         os._exit(status)
 
 

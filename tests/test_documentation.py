@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 import typer
@@ -324,9 +324,50 @@ def test_snippets_run(page: Path, place: Place, tmp_path: Path) -> None:
         file.write_text(config, encoding='utf-8')
         loaded = Config.fromfile(file, format_python_code=False)
         assert loaded.get('models'), snippet
+        check_effects(config, file)
         if 'datasets' in loaded:
             done = run_opencompass(file, '--dry-run', cwd=place.folder, env=environment(place))
             assert done.returncode == 0 and 'Partitioned into' in done.stdout + done.stderr, done.stderr
+
+
+def check_effects(config: str, file: Path) -> None:
+    """Checks that each loop and condition of a config changes something: without it, the config differs."""
+
+    def content(tree: ast.Module) -> str:
+        file.with_stem(f'{file.stem}_changed').write_text(ast.unparse(tree), encoding='utf-8')
+        return str(Config.fromfile(file.with_stem(f'{file.stem}_changed'), format_python_code=False).to_dict())
+
+    def tree() -> ast.Module:
+        parsed = ast.parse(config)
+        switches = {node.test.id for node in ast.walk(parsed) if isinstance(node, ast.IfExp) and is_name(node.test)}
+        for node in parsed.body:  # `limit = 0` switches a loop off
+            if isinstance(node, ast.Assign) and is_name(node.targets[0]) and node.targets[0].id in switches:
+                node.value = ast.Constant(2)
+        return parsed
+
+    whole, number = content(tree()), 0
+    while True:
+        changed = tree()
+        steps = [node for node in ast.walk(changed) if isinstance(node, (ast.For, ast.If))]
+        if number == len(steps):
+            return
+        step, number = steps[number], number + 1
+        shown = ast.unparse(step)
+        step.body = [ast.Pass()]
+        assert content(changed) != whole, f'this changes nothing:\n{shown}'
+
+
+def is_name(node: ast.expr) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
+
+
+def test_a_step_without_effect_is_noticed(tmp_path: Path) -> None:
+    config = (
+        "rows = [{'name': 'planning'}]\nfor row in rows:\n    if row['name'] == '{}':\n        row['judge'] = 'j'\n"
+    )
+    check_effects(config.replace('{}', 'a'), tmp_path / 'right.py')
+    with pytest.raises(AssertionError, match='this changes nothing'):
+        check_effects(config.replace('{}', 'a_en'), tmp_path / 'wrong.py')
 
 
 def run_snippet(snippet: str, place: Place) -> None:

@@ -20,7 +20,7 @@ from opencompass_tooleval.work_dir.baseline import find_results
 from opencompass_tooleval.work_dir.detectable import Detectable, detectable
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
-_NUMBERS = ('jobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
+_NUMBERS = ('jobs', 'GPUs', 'sets', 'done', 'samples', 'prompt tokens', 'eval jobs')
 
 
 def _print(plan: Plan) -> None:

@@ -18,7 +18,7 @@ from opencompass_tooleval.cli.retry import run_program
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import OFFLINE, locate_encoder
 from opencompass_tooleval.report.figure import FORMATS
-from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 
 NEEDED = ('jinja2', 'plotly')
 NEEDED_FOR_FIGURES = ('matplotlib',)
@@ -72,7 +72,8 @@ def run_demo(
         DataError: The report cannot be written.
     """
     locate_encoder(OFFLINE)
-    with Interrupts() as interrupts:
+    again = f'tooleval demo -w {work_dir}'
+    with one_line_if_interrupted(again), Interrupts() as interrupts:
         command = [sys.executable, '-m', 'opencompass.cli.main', str(_CONFIG), '-w', str(work_dir)]
         status = run_program(command, interrupts)
     if status:

@@ -16,7 +16,7 @@ from rich.console import Console
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.status import failure_lines
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
 from opencompass_tooleval.work_dir.unanswered import find_unanswered, in_config, reopen, retry_config
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -58,7 +58,8 @@ def retry_sweep(
         shown = f'{shlex.join(command)} (CONFIG: as in the last run, and max_infra_share=1)'
         console.print(f'would ask them again with: {shown}', markup=False)
         return 0
-    with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
+    go_on = one_line_if_interrupted(f'tooleval retry {work.path}')
+    with go_on, Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)
         reopen(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])
@@ -79,8 +80,13 @@ def _missing_lines(work: WorkDir) -> Iterator[str]:
 
 
 def run_program(command: Sequence[str], interrupts: Interrupts) -> int:
-    """Runs a program and returns its exit status; the program ends when this process ends."""
-    with subprocess.Popen(command) as process:
+    """Runs a program and returns its exit status; the program ends when this process ends.
+
+    Ctrl-C in the terminal does not reach the program: this process ends it, and says so.
+    """
+    with interrupt_held():
+        process = subprocess.Popen(command)
+    with process:
         try:
             while process.poll() is None:
                 interrupts.sleep(0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
@@ -15,8 +15,9 @@ from rich.table import Table
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.usage_summary import NOTHING, Spending, add_spendings
-from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
+from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -28,17 +29,28 @@ def _duration(seconds: float | None) -> str:
     return f'{hours}:{rest // 60:02}:{rest % 60:02}'
 
 
+def _time_left(cells: Sequence[Cell], sizes: Mapping[str, int]) -> str:
+    """Formats the time that a model's data sets still take at the present speed; ``>`` where a size is unknown."""
+    rate = sum(cell.rate or 0 for cell in cells)
+    if not rate:
+        return '-'
+    open_cells = [cell for cell in cells if cell.state in (State.RUNNING, State.WAITING)]
+    known = [(cell, cell.samples or sizes.get(cell.dataset)) for cell in open_cells]
+    left = sum(max(0, samples - cell.answered) for cell, samples in known if samples) / rate
+    longest = max((cell.seconds_left or 0 for cell in open_cells), default=0)
+    return ('' if all(samples for _, samples in known) else '> ') + _duration(max(left, longest))
+
+
 def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
+    sizes = {cell.dataset: cell.samples for cell in cells if cell.samples}
     states = (state.value for state in State)
     table = numbers_table('model x data sets', 'model', *states, 'samples/s', 'time left', plain=True)
     for model in models:
         model_cells = [cell for cell in cells if cell.model == model]
         counts = Counter(cell.state for cell in model_cells)
         rate = sum(cell.rate or 0 for cell in model_cells)
-        left = [cell.seconds_left for cell in model_cells if cell.state is State.RUNNING]
-        longest = max((seconds for seconds in left if seconds is not None), default=None)
         shown = [str(counts[state] or '') for state in State]
-        table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _duration(longest))
+        table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _time_left(model_cells, sizes))
     return table
 
 
@@ -63,6 +75,16 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
             console.print(f'{progress}, {how}', markup=False)
+
+
+def _kept(cells: Sequence[Cell], run: Path) -> Iterator[str]:
+    """Yields lines on answers of data sets that no task works on now, and the command that resumes the run."""
+    kept = [cell for cell in cells if cell.answered and cell.state in (State.WAITING, State.FAILED)]
+    for cell in kept:
+        total = '?' if cell.samples is None else cell.samples
+        yield f'kept     {cell.model} x {cell.dataset}: {cell.answered} of {total} answered'
+    if kept and not is_held(sweep_lock(run)):
+        yield f'         resume with: {resuming(run)}'
 
 
 def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
@@ -102,6 +124,7 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     for line in _spent(models, cells):
         console.print(line, markup=False)
     _running(cells, console)
-    for line in (*cut_lines(cut_datasets(content)), *failure_lines(failed, work.path)):
+    lines = (*_kept(cells, work.path), *cut_lines(cut_datasets(content)), *failure_lines(failed, work.path))
+    for line in lines:
         console.print(line, markup=False)
     return bool(failed)

@@ -17,13 +17,15 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 
 
-def visible_gpus() -> int:
-    """Returns the number of GPUs that OpenCompass's ``LocalRunner`` would give to tasks."""
+def visible_gpus() -> list[int]:
+    """Returns the GPUs that OpenCompass's ``LocalRunner`` gives to tasks."""
     import torch
 
     device, variable = ('npu', 'ASCEND_RT') if is_npu_available() else ('cuda', 'CUDA')
     named = os.environ.get(f'{variable}_VISIBLE_DEVICES')
-    return int(getattr(torch, device).device_count()) if named is None else len(re.findall(r'(?<!-)\d+', named))
+    if named is None:
+        return list(range(getattr(torch, device).device_count()))
+    return list(dict.fromkeys(map(int, re.findall(r'(?<!-)\d+', named))))
 
 
 def lacking_gpus(needed: Mapping[str, int]) -> str:
@@ -32,7 +34,7 @@ def lacking_gpus(needed: Mapping[str, int]) -> str:
     Args:
         needed: Abbr of a model -> GPUs of each of its tasks.
     """
-    visible = visible_gpus() if any(needed.values()) else 0
+    visible = len(visible_gpus()) if any(needed.values()) else 0
     lacking = {model: gpus for model, gpus in needed.items() if gpus > visible}
     if not lacking:
         return ''

@@ -8,12 +8,13 @@ import os
 import signal
 import subprocess
 import threading
-import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from queue import Empty, Queue
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,15 +23,19 @@ from opencompass.registry import RUNNERS, TASKS
 from opencompass.runners import LocalRunner
 from opencompass.runners.local import get_command_template
 from opencompass.utils import get_logger, model_abbr_from_cfg
+from tqdm import tqdm
 
-from opencompass_tooleval.models.gpus import lacking_gpus
+from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
 
 _STAGES = {ToolEvalInferTask: 'infer', ToolEvalEvalTask: 'eval'}
 _TORCHRUN = 'torch.distributed.run'
-_SECONDS_TO_END = 5.0
+_SECONDS_TO_END = 1.0
+_SECONDS_PER_LOOK = 0.1
 
 
 def _run_forked(stage: str, config: str, starter: int, log: str, environment: Mapping[str, str], command: str) -> None:
@@ -46,6 +51,7 @@ def _run_forked(stage: str, config: str, starter: int, log: str, environment: Ma
     """
     # So that killpg ends the task and all processes that it started, and no other task.
     os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # held since interrupt_held
     with open(log, 'w', encoding='utf-8') as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
@@ -56,6 +62,8 @@ def _run_forked(stage: str, config: str, starter: int, log: str, environment: Ma
 
     if torch.cuda._is_in_bad_fork():  # CUDA was initialised before the fork: only a separate program can use it
         os.execvp('sh', ['sh', '-c', command])
+    # tqdm's own is a semaphore of multiprocessing, of which a killed task leaves a warning in the terminal.
+    tqdm.set_lock(threading.RLock())
     numpy.random.seed()  # otherwise every fork draws the same random numbers as its siblings
     from opencompass_tooleval.tasks.task_process import main
 
@@ -71,7 +79,8 @@ class ToolEvalLocalRunner(LocalRunner):
 
     A task that starts as a separate program spends seconds on imports. The runner assigns GPUs, logs and parallel slots
     as :class:`LocalRunner` does. Each task has a separate session: it ends with the process that runs the tasks, and
-    does not end other tasks. Tasks of other classes, and those that torchrun starts, are run as commands.
+    does not end other tasks. Tasks of other classes, and those that torchrun starts, are run as commands. Ctrl-C and
+    SIGTERM end all tasks at once and start no more.
 
     Args:
         task: Type of the tasks.
@@ -80,14 +89,17 @@ class ToolEvalLocalRunner(LocalRunner):
 
     def __init__(self, task: Any, **kwargs: Any) -> None:
         super().__init__(task, **kwargs)
-        self._processes: set[ForkServerProcess] = set()
-        self._lock = threading.Lock()
+        self._running: set[ForkServerProcess | subprocess.Popen[bytes]] = set()
+        self._changed = threading.Condition()
         self._stopped = False
+        self._free: dict[int, int] = {}
         self._progress = TaskProgress()
         self._context = multiprocessing.get_context('forkserver')
         if not self.debug:
             self._context.set_forkserver_preload(['opencompass_tooleval.tasks.preload'])
-            forkserver.ensure_running()  # it imports while the tasks are built
+            resource_tracker.ensure_running()  # the fork server starts it, and lets signals through afterwards
+            with interrupt_held():
+                forkserver.ensure_running()  # it imports while the tasks are built
 
     def launch(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
         """Runs the tasks; an interrupt of this process ends them.
@@ -99,18 +111,82 @@ class ToolEvalLocalRunner(LocalRunner):
             SystemExit: A task needs more GPUs than this machine has; no task is started.
         """
         self._check_gpus(tasks)
-        parameters = Path('tmp')  # of LocalRunner's debug mode
+        work_dir = Path(tasks[0]['work_dir']) if tasks else Path()
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():
+            return self._debug(tasks) if self.debug else self._run_all(tasks)
+
+    def _debug(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
+        """Runs the tasks one by one in this process, as OpenCompass does."""
+        parameters = Path('tmp')
         was_there = parameters.exists()
         try:
-            with self._progress.shown():
-                return list(super().launch(tasks))
-        except BaseException:
-            self._end_all()
-            raise
+            return list(super().launch(tasks))
         finally:
             if not was_there:
                 with suppress(OSError):  # it was not created, or holds a log of torchrun
                     parameters.rmdir()
+
+    def _run_all(self, tasks: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+        """Runs the tasks in parallel. OpenCompass's own loop starts the waiting ones also after an interrupt."""
+        self._free = dict.fromkeys(visible_gpus(), self.max_workers_per_gpu)
+        waiting: deque[tuple[int, dict[str, Any]]] = deque(enumerate(tasks))
+        ended: Queue[tuple[int, tuple[str, int] | BaseException]] = Queue()
+        results: dict[int, tuple[str, int]] = {}
+        with tqdm(total=len(tasks)) as bar, Interrupts() as interrupts:
+            try:
+                for _ in range(min(self.max_num_workers, len(tasks))):
+                    # Daemons: this process does not wait for one that waits for the fork server's imports.
+                    threading.Thread(target=self._work, args=(waiting, ended, bar), daemon=True).start()
+                while len(results) < len(tasks):
+                    interrupts.check()
+                    with suppress(Empty):
+                        number, outcome = ended.get(timeout=_SECONDS_PER_LOOK)
+                        if isinstance(outcome, BaseException):
+                            raise outcome
+                        results[number] = outcome
+            except BaseException:
+                self._end_all()
+                raise
+        return [results[number] for number in range(len(tasks))]
+
+    def _work(
+        self,
+        waiting: deque[tuple[int, dict[str, Any]]],
+        ended: Queue[tuple[int, tuple[str, int] | BaseException]],
+        bar: Any,
+    ) -> None:
+        while waiting and not self._stopped:
+            with suppress(IndexError):  # another thread took the last one
+                number, cfg = waiting.popleft()
+                try:
+                    ended.put((number, self._run_one(cfg, number, bar)))
+                except BaseException as error:
+                    ended.put((number, error))
+
+    def _run_one(self, cfg: dict[str, Any], number: int, bar: Any) -> tuple[str, int]:
+        task = TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']})
+        gpu_ids = self._take_gpus(task.num_gpus)
+        try:
+            if self._stopped:
+                return task.name, 1
+            where = 'GPU ' + ','.join(map(str, gpu_ids)) if gpu_ids else 'CPU'
+            tqdm.write(f'launch {task.name} on {where}')
+            return self._launch(task, gpu_ids, number)
+        finally:
+            with self._changed:
+                for gpu in gpu_ids:
+                    self._free[gpu] += 1
+                self._changed.notify_all()
+                bar.update()
+
+    def _take_gpus(self, count: int) -> list[int]:
+        """Waits until so many GPUs have room, and takes them; none after an interrupt."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or sum(free > 0 for free in self._free.values()) >= count)
+            taken = [] if self._stopped else [gpu for gpu, free in self._free.items() if free > 0][:count]
+            for gpu in taken:
+                self._free[gpu] -= 1
+        return taken
 
     def _check_gpus(self, tasks: Sequence[Any]) -> None:
         needed: dict[str, int] = {}
@@ -130,8 +206,6 @@ class ToolEvalLocalRunner(LocalRunner):
 
     def _run(self, task: Any, gpu_ids: Iterable[int]) -> tuple[str, int]:
         stage = _STAGES.get(type(task))
-        if self._stopped:
-            return task.name, 1
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable by its owner alone: it may hold keys
@@ -141,44 +215,52 @@ class ToolEvalLocalRunner(LocalRunner):
             command = task.get_command(config, template)
             if stage is None or _TORCHRUN in command:
                 with log.open('w', encoding='utf-8') as stream:
-                    code = subprocess.run(command, shell=True, stdout=stream, stderr=stream).returncode
+                    code = self._wait_for(subprocess.Popen(command, shell=True, stdout=stream, stderr=stream))
             else:
                 environment = {**os.environ, **dict(word.split('=', 1) for word in template.split() if '=' in word)}
                 arguments = (stage, config, os.getpid(), str(log), environment, command)
-                code = self._wait_for(self._context.Process(target=_run_forked, args=arguments))
-        if code:
+                process = self._context.Process(target=_run_forked, args=arguments)
+                with interrupt_held():  # it may start another fork server
+                    process.start()  # waits until the fork server has imported
+                code = self._wait_for(process)
+        if code and not self._stopped:
             get_logger().error(f'task {task.name} fail, see\n{log}')
         return task.name, code
 
-    def _wait_for(self, process: ForkServerProcess) -> int:
-        """Starts a process, waits for it and returns its exit code; minus the signal number if a signal ended it."""
-        with self._lock:
-            if self._stopped:
-                return 1
-            # Under the lock: a task that starts while _end_all makes its list would outlive the sweep.
-            process.start()
-            self._processes.add(process)
-        process.join()
-        with self._lock:
-            self._processes.discard(process)
-        return 1 if process.exitcode is None else process.exitcode
+    def _wait_for(self, process: ForkServerProcess | subprocess.Popen[bytes]) -> int:
+        """Waits for a process and returns its exit code; minus the signal number if a signal ended it."""
+        with self._changed:
+            self._running.add(process)
+        if self._stopped:  # since before it was noted
+            _signal(process, signal.SIGKILL)
+        if isinstance(process, subprocess.Popen):
+            code: int | None = process.wait()
+        else:
+            process.join()
+            code = process.exitcode
+        with self._changed:
+            self._running.discard(process)
+            self._changed.notify_all()
+        return 1 if code is None else code
 
     def _end_all(self) -> None:
         """Ends the running tasks and starts no more."""
-        with self._lock:
+        with self._changed:
             self._stopped = True
-            running = list(self._processes)
+            self._changed.notify_all()
+            running = list(self._running)
         for process in running:
             _signal(process, signal.SIGTERM)
-        end = time.monotonic() + _SECONDS_TO_END
-        while any(process in self._processes for process in running) and time.monotonic() < end:
-            time.sleep(0.05)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running, _SECONDS_TO_END)
         for process in running:
             _signal(process, signal.SIGKILL)
 
 
-def _signal(process: ForkServerProcess, number: signal.Signals) -> None:
-    """Sends a signal to a task and all processes that it started, if it still runs."""
-    if process.pid is not None and process.exitcode is None:
+def _signal(process: ForkServerProcess | subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Sends a signal to a task and all processes that it started, if it still runs; of a command to that alone."""
+    if isinstance(process, subprocess.Popen):
+        process.send_signal(number)
+    elif process.pid is not None and process.exitcode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from opencompass_tooleval.core.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_metrics
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
@@ -77,6 +79,7 @@ def headlines(
     overall: Collection[str] = (),
     partly: Collection[tuple[str, str]] = (),
     makers: Collection[tuple[str, str]] = (),
+    columns: Mapping[Score, Collection[Score]] = MappingProxyType({}),
 ) -> list[Headline]:
     """Selects the main score of each data set in a table of OpenCompass: name, version, metric, mode, scores.
 
@@ -86,6 +89,8 @@ def headlines(
             needs a judge, a dash stands for it and the other scores follow.
         partly: Model and name of scores over a part of the records, which are marked.
         makers: Model and name of scores on sets that the model made, which are marked.
+        columns: Table and column -> the scores that it is a mean of. Where the overall score is missing, every other
+            score that it is a mean of is part of a shown column, or is shown: ``plan_json`` without ``plan_str``.
     """
     models = table[0][4:] if table else ()
     rows: dict[str, dict[str, list[str]]] = {}
@@ -100,8 +105,23 @@ def headlines(
         lacking = OVERALL if name in overall and OVERALL not in by_metric else judged_metrics().get(main[0])
         if lacking:
             headlines.append(Headline(name, lacking, [NONE] * len(models)))
-        headlines += [Headline(name, metric, by_metric[metric], is_main=not lacking) for metric in main]
+        shown = _with_halves(name, main, list(by_metric), columns) if lacking == OVERALL else main
+        headlines += [Headline(name, metric, by_metric[metric], is_main=not lacking) for metric in shown]
     return headlines
+
+
+def _with_halves(
+    table: str, main: Sequence[str], metrics: Sequence[str], columns: Mapping[Score, Collection[Score]]
+) -> list[str]:
+    """Returns the main columns of a table, and the parts of its overall score that no main column contains."""
+    shown = list(main)
+    left = set(columns.get((table, OVERALL), ()))
+    left.difference_update(*(columns.get((table, column), ()) for column in main))
+    for column in metrics:
+        if left.intersection(columns.get((table, column), ())) and column not in main:
+            shown.append(column)
+            left.difference_update(columns[table, column])
+    return shown
 
 
 def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:
@@ -227,9 +247,10 @@ def screen(
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     lines = [*leaderboard(models, rows), *without_makers(models, rows), '']
-    lines += notes[:MOST_NOTES]
-    if len(notes) > MOST_NOTES:
-        lines.append(f'({len(notes) - MOST_NOTES} more notes in the files below)')
+    most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
+    lines += notes[:most]
+    if len(notes) > most:
+        lines.append(f'({len(notes) - most} more notes in the files below)')
     lines += missing_lines(missing, run, MOST_NAMED)
     lines += ['all rows (TOOLEVAL_VERBOSE=1 prints them too):', *(f'  {file}' for file in files)]
     lines.append(f'next: tooleval status {run}')

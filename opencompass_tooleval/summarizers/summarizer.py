@@ -43,6 +43,8 @@ from opencompass_tooleval.summarizers.last_screen import (
     missing_lines,
     screen,
 )
+from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
@@ -221,7 +223,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         for what, cfgs in (('models', self.model_cfgs), ('datasets', self.dataset_cfgs)):
             if not cfgs:
                 raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
-        time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
+        run = Path(self.work_dir)
+        with one_line_if_interrupted(resuming(run)), one_line_if_full(run):
+            self._summarize(output_path, time_str or datetime.now().strftime('%Y%m%d_%H%M%S'))
+
+    def _summarize(self, output_path: str | None, time_str: str) -> None:
         path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
         remove_stale_locks(Path(self.work_dir))  # a resumed run without unfinished work starts no task that would
         verbose = bool(os.environ.get(VERBOSE))
@@ -230,9 +236,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
         makers = self._and_tables([key for key, result in results.items() if made_it(result)])
-        main = headlines(self._table, self._overall, self._partly, makers)
+        main = headlines(self._table, self._overall, self._partly, makers, self._columns())
         tables = list(self._tables_of_details(results))
-        warnings = [*self._about_main(main, results), *self._notes(results)]
+        about = [*self._about_main(main, results), *self._notes(results)]
+        about.sort(key=lambda note: not note.startswith('WARNING'))
+        warnings = [*self._not_comparable(results), *about]
         missing = list(self._missing(results))
         files = [path]
         notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
@@ -412,14 +420,28 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for table, errors_of_columns in tables.items():
                 yield f'  {model} / {table}: {_shown(errors_of_columns)}'
 
-    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    def _not_comparable(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        """Yields notes on results that do not compare with the published ones."""
         foreign: Counter[str] = Counter()
-        same: dict[tuple[str, int], list[str]] = {}
-        for (model, dataset), result in results.items():
+        for result in results.values():
             provenance = result.get('provenance', {})
             encoder, language = provenance.get('encoder'), provenance.get('language')
             if encoder and language and not is_official(encoder, language):
                 foreign[encoder] += 1
+        for encoder, count in foreign.items():
+            yield (
+                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
+                'not comparable with the leaderboard'
+            )
+        rebuilt = sorted(
+            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
+        )
+        if rebuilt:
+            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
+
+    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        same: dict[tuple[str, int], list[str]] = {}
+        for (model, dataset), result in results.items():
             samples = result.get('samples', {})
             if many_failed(samples):
                 yield (
@@ -434,22 +456,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from self._unused_limits()
         yield from _environments(results)
         yield from _makers(results)
-        if in_no_table := self._in_no_table():
-            yield f"NOTE in none of the tables, since the summarizer's dataset_abbrs lack them: {first_of(in_no_table)}"
         for (model, number), names in same.items():
             yield (
                 f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '
                 f'so that they say no more than one: {first_of(names)}'
-            )
-        rebuilt = sorted(
-            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
-        )
-        if rebuilt:
-            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
-        for encoder, count in foreign.items():
-            yield (
-                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
-                'not comparable with the leaderboard'
             )
 
     def _unused_limits(self) -> Iterator[str]:
@@ -486,14 +496,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 unjudged.append(row.name)
         if unjudged:
             yield f'NOTE no judge was asked whether tasks are solved, as {_JUDGED} does: {_few(unjudged)}'
-
-    def _in_no_table(self) -> list[str]:
-        """Returns data sets of the run that the summarizer does not show, such as those with a changed abbr."""
-        if not self.dataset_abbrs:
-            return []
-        rows = [*self.dataset_abbrs, *(row for group in self.summary_groups for row in group['subsets'])]
-        shown = {row if isinstance(row, str) else row[0] for row in rows}
-        return [abbr for abbr in map(dataset_abbr_from_cfg, self.dataset_cfgs) if abbr not in shown]
 
     def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Missing]:
         for model in self.model_cfgs:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -20,6 +22,8 @@ _OF_STATUS = {
     '403': "take a key that may use this model (the config's `key`, or $OPENAI_API_KEY)",
     '404': "correct the model's `path` (its name on the server) or `openai_api_base` in CONFIG",
 }
+_FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exceeded', errno.EFBIG: 'File too large'}
+_OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
 _RUNS_ALL = ('opencompass ', 'tooleval retry')
 
@@ -41,6 +45,31 @@ class Cause(Generic[T]):
     whys: list[str] = field(default_factory=list)
 
 
+def resuming(run: Path) -> str:
+    """Returns the command that resumes a run, such as ``outputs/default/20260101_120000``."""
+    return f'opencompass CONFIG -w {run.parent} -r {run.name}'
+
+
+def free_space(run: Path) -> str:
+    """Returns the fix of a full disk."""
+    return f'free space on the disk of {run}, or raise your quota'
+
+
+@contextmanager
+def one_line_if_full(run: Path) -> Iterator[None]:
+    """Ends this process with one line, and no traceback, if the block finds the disk full.
+
+    Raises:
+        SystemExit: It did.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise SystemExit(f'tooleval: {error}; {free_space(run)}, then: {resuming(run)}') from None
+
+
 def fix_of(error: str, run: Path) -> list[str]:
     """Returns lines that fix an error: the fix that it names, that for its kind, or the command that resumes the run.
 
@@ -48,8 +77,7 @@ def fix_of(error: str, run: Path) -> list[str]:
         error: The last error line of a log; '' if no file reports one.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    again = f'opencompass CONFIG -w {run.parent} -r {run.name}'
-    first = _first_step(error, run)
+    again, first = resuming(run), _first_step(error, run)
     if not first:
         return [f'{again}    (what is done is kept)']
     return [first] if first.startswith(_RUNS_ALL) else [first, again]
@@ -59,6 +87,8 @@ def _first_step(error: str, run: Path) -> str:
     named = _NAMED_FIX.search(error)
     if named:
         return named['fix'].strip()
+    if _OF_DISK.search(error):
+        return free_space(run)
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message

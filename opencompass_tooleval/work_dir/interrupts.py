@@ -1,10 +1,14 @@
-"""Delays signals until the end of a step."""
+"""Signals that end a sweep: delays them until the end of a step, and reports Ctrl-C in one line."""
 
 from __future__ import annotations
 
+import gc
 import signal
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -62,3 +66,38 @@ class Interrupts:
             # In slices: one long sleep continues after a signal whose handler only records it.
             time.sleep(min(_SLICE, left))
             self.check()
+
+
+@contextmanager
+def interrupt_held() -> Iterator[None]:
+    """Holds Ctrl-C back within the block; a process that is started there never hears it, unless it unblocks SIGINT."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def one_line_if_interrupted(command: str) -> Iterator[None]:
+    """Reports Ctrl-C within the block in one line, and ends this process without a traceback.
+
+    The process still ends by SIGINT, so that a shell script that runs it ends too.
+
+    Args:
+        command: The command that continues.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f'tooleval: interrupted; answers so far are kept, go on with: {command}', file=sys.stderr, flush=True)
+        sys.excepthook = _without_interrupts
+        raise
+
+
+def _without_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a further one would end in a traceback of Python's own exit
+        gc.freeze()  # the search for cycles in OpenCompass's modules takes seconds at exit
+    else:
+        sys.__excepthook__(kind, error, trace)

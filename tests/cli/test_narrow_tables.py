@@ -39,5 +39,7 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert all(len(line) <= 80 for line in said.splitlines())
     words = said.split()
-    assert all(word in words for word in ('samples', 'tokens', 'evaluation', '1,234,567', '987,654,321', '35'))
+    header = next(line for line in said.splitlines() if line.startswith('model'))
+    assert header.split() == ['model', 'jobs', 'GPUs', 'sets', 'done', 'samples', 'prompt', 'tokens', 'eval', 'jobs']
+    assert all(word in words for word in ('1,234,567', '987,654,321', '35'))
     assert 'priced: answers of at most 54,321 tokens, cost at most 1,234.50\n' in said

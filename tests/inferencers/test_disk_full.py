@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from opencompass_tooleval.embedding.cache import VectorCache
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.embedding.test_cache import TEXTS, assert_same
-from tests.forked import run_python
+from tests.forked import run_opencompass, run_python
 
 LIMITED = """
 import resource, sys
@@ -106,3 +109,39 @@ task._save_results({'right': 100.0, 'details': ['x' * 200] * 100})
     whole = run_python('-c', LIMITED + code.replace('* 100})', '* 2})'), tmp_path)
     assert whole.returncode == 0, whole.stderr
     assert json.loads((tmp_path / 'results' / 'model' / 'data.json').read_text())['right'] == 100.0
+
+
+SWEEP = """
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, models, summarizer
+
+datasets = [row for row in datasets if row['abbr'].startswith('tooleval-teval-')][:12]
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB."""
+    folder = tmp_path / 'disk'
+    folder.mkdir()
+    mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip('no disk can be mounted here')
+    yield folder
+    subprocess.run(['umount', '--lazy', folder], check=True)
+
+
+def test_a_sweep_names_the_fix(small_disk: Path, tmp_path: Path) -> None:
+    (tmp_path / 'mine.py').write_text(SWEEP, encoding='utf-8')
+    done = run_opencompass('mine.py', '-w', small_disk, cwd=tmp_path)
+    assert done.returncode == 1 and 'Traceback' not in done.stdout + done.stderr
+    (work,) = small_disk.iterdir()
+    again = f'opencompass CONFIG -w {small_disk} -r {work.name}'
+    fix = f'free space on the disk of {work}, or raise your quota'
+    assert done.stderr.splitlines()[-1].startswith('tooleval: [Errno 28] No space left on device')
+    assert done.stderr.splitlines()[-1].endswith(f'; {fix}, then: {again}')
+    status = run_python('-c', 'from opencompass_tooleval.cli.main import main; main()', 'status', work, cwd=tmp_path)
+    lines = [line.strip() for line in status.stdout.splitlines()]
+    assert f'fix: {fix}' in lines and f'then: {again}' in lines

@@ -18,10 +18,10 @@ BY_COMMAND_LINE = ('--config-dir', CONFIGS, *DATASETS, '--summarizer', 'tooleval
 HF = (*BY_COMMAND_LINE, '--hf-path', 'Qwen/Qwen2.5-7B-Instruct')
 
 
-@pytest.mark.parametrize(('named', 'count'), [('', 0), ('-1', 0), ('3', 1), ('0,5', 2)])
-def test_visible(monkeypatch: pytest.MonkeyPatch, named: str, count: int) -> None:
+@pytest.mark.parametrize(('named', 'gpus'), [('', []), ('-1', []), ('3', [3]), ('0,5', [0, 5])])
+def test_visible(monkeypatch: pytest.MonkeyPatch, named: str, gpus: list[int]) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', named)
-    assert visible_gpus() == count
+    assert visible_gpus() == gpus
 
 
 def test_the_model_that_needs_most_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

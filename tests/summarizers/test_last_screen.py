@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
+from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
+from opencompass_tooleval.core.tables import columns_of
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,
     Missing,
     headlines,
     leaderboard,
     missing_lines,
+    screen,
     without_makers,
 )
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -41,6 +46,34 @@ def test_many_models_are_rows() -> None:
     rows = [Headline(f'tooleval-restbench-subset-{i}', 'm', ['100.00'] * 5) for i in range(5)]
     lines = leaderboard(models, rows)
     assert all(len(line) <= 80 for line in lines) and len({line.split()[0] for line in lines[1:6]}) == 5
+
+
+TEVAL = 'tooleval-teval_v2'
+
+
+@pytest.mark.parametrize(
+    ('there', 'shown'),
+    [
+        pytest.param(['plan_json'], ['plan_json'], id='one half'),
+        pytest.param(['review', 'plan_json'], ['review', 'plan_json'], id='an ability and a half'),
+        pytest.param(
+            ['plan', 'review', 'plan_json', 'plan_str', 'reason_json'], ['plan', 'review', 'reason_json'], id='more'
+        ),
+    ],
+)
+def test_a_half_of_an_ability_has_its_score_on_the_screen(there: list[str], shown: list[str]) -> None:
+    table = [['dataset', 'version', 'metric', 'mode', 'm'], *([TEVAL, '-', name, 'gen', '50.00'] for name in there)]
+    rows = headlines(table, {TEVAL}, columns=columns_of(tooleval_teval_summary_groups))
+    assert [row.metric for row in rows] == ['overall', *shown]
+
+
+def test_no_note_is_replaced_by_a_count_of_one() -> None:
+    def shown(count: int) -> str:
+        notes = [f'NOTE {number}' for number in range(count)]
+        return screen(['m'], [], notes=notes, missing=[], files=[], run=Path('run'))
+
+    assert 'NOTE 4' in shown(5) and 'more notes' not in shown(5)
+    assert 'NOTE 3' in shown(6) and 'NOTE 4' not in shown(6) and '(2 more notes in the files below)' in shown(6)
 
 
 def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:

@@ -120,15 +120,26 @@ def test_complete(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert 'hidden-detail' not in printed
 
 
-def test_what_is_in_no_table_is_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_row_names_is_a_row_of_the_table(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     """A data set whose abbr was changed, or mistyped in ``dataset_abbrs``."""
     run.fill()
     run.summarizer(dataset_abbrs=['d1', 'dd2']).summarize(time_str=TIME)
-    said = "NOTE in none of the tables, since the summarizer's dataset_abbrs lack them: d2\n"
-    assert said in run.notes() and said in capsys.readouterr().out
-    group = {'name': 'all', 'subsets': [['d1', 'review_quality'], ['d2', 'review_quality']]}
-    run.summarizer(dataset_abbrs=['all'], summary_groups=[group]).summarize(time_str=TIME)
-    assert 'in none of the tables' not in run.notes()
+    assert [row[0] for row in run.table()] == ['dataset', 'd1', 'd2']
+    printed = capsys.readouterr().out
+    assert '\nd2 ' in printed and 'NOTE' not in printed
+
+
+def test_the_encoder_is_the_first_note(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """However many others there are: with it, no score compares with the leaderboard."""
+    failing = result(samples={'all': 200, 'infra': 100}, provenance={'encoder': 'other', 'language': 'EN'})
+    run.datasets = tuple(f'd{number}' for number in range(9))
+    run.models = ('m1',)
+    for dataset in run.datasets:
+        run.write('m1', dataset, failing)
+    run.summarizer().summarize(time_str=TIME)
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith(('NOTE', 'WARNING'))]
+    assert notes[0].startswith("NOTE 9 results were scored with the sentence encoder 'other'")
+    assert all('samples have no answer' in note for note in notes[1:]) and len(notes) == 4
 
 
 @pytest.mark.parametrize(('what', 'empty'), [('models', {'models': ()}), ('datasets', {'datasets': ()})])

@@ -33,6 +33,10 @@ REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"
         pytest.param(REFUSED.format(404), "correct the model's `path`", id='404'),
         pytest.param("d: ValueError: scoring 'oficial' is none of official, strict", 'correct CONFIG', id='scoring'),
         pytest.param("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG', id='argument'),
+        pytest.param(
+            "d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of', id='full disk'
+        ),
+        pytest.param('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of', id='quota'),
         pytest.param('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...', id='no key'),
     ],
 )

@@ -262,3 +262,50 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     assert cell.others == {
         'judge gpt': Spending(2, 18, 2, None, 0, 0, requests=3)
     }  # what is used again was paid before
+
+
+def status_of(run: Run, capsys: pytest.CaptureFixture[str], *datasets: str) -> str:
+    rows = [{'abbr': name} for name in datasets]
+    (run.path / 'configs' / 'a.py').write_text(f"models = [dict(abbr='m')]\ndatasets = {rows}\n", encoding='utf-8')
+    show_status(run.path)
+    return capsys.readouterr().out
+
+
+def test_kept_answers_of_a_killed_run_are_shown(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.journal({'prediction': 'a'}, {'prediction': 'b'})
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), samples=10):
+        assert 'kept   ' not in status_of(run, capsys, 'plan_v2', 'review_v2')
+        left = lock_path(run.predictions('m', 'plan_v2')).read_text()
+    lock_path(run.predictions('m', 'plan_v2')).write_text(left)  # as after kill -9
+    lines = status_of(run, capsys, 'plan_v2', 'review_v2').splitlines()
+    assert lines[-2] == 'kept     m x plan_v2: 2 of 10 answered'
+    assert lines[-1].split() == f'resume with: opencompass CONFIG -w {run.path.parent} -r {run.path.name}'.split()
+    run.add_log(TASK + CUT)
+    assert 'kept     m x plan_v2: 2 of 10 answered' in status_of(run, capsys, 'plan_v2')  # failed
+
+
+@pytest.mark.parametrize(
+    ('others', 'left'),
+    [
+        pytest.param([], '0:00:08', id='it is the last'),
+        pytest.param(['waits'], '> 0:00:08', id='of unknown size'),
+        pytest.param(['known'], '0:00:28', id='another model has answered it'),
+    ],
+)
+def test_the_time_left_is_of_what_waits_too(
+    run: Run, capsys: pytest.CaptureFixture[str], others: list[str], left: str
+) -> None:
+    run.journal({'prediction': 'a'}, {'prediction': 'b'})
+    journal = run.path / 'predictions' / 'm' / 'tmp_plan_v2.jsonl'
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    journal.write_text(''.join(json.dumps({**row, 'time': 100.0 + row['idx']}) + '\n' for row in rows))
+    file = run.path / 'predictions' / 'other' / 'known.json'
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({str(number): {'prediction': 'x'} for number in range(20)}))
+    models = [{'abbr': 'm'}, {'abbr': 'other'}]
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), samples=10):
+        rows = [{'abbr': name} for name in ['plan_v2', *others]]
+        (run.path / 'configs' / 'a.py').write_text(f'models = {models}\ndatasets = {rows}\n', encoding='utf-8')
+        show_status(run.path)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith('m ')]
+    assert line.split('1.0')[-1].strip() == left

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name, remove
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
-from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.work_dir import last_error
 
 
@@ -78,6 +80,7 @@ class SlurmArrayRunner(BaseRunner):
         self.patience = patience
         self.grace = grace
         self.keep_tmp_file = keep_tmp_file
+        _say_where(partition)
 
     def launch(self, tasks: Sequence[Any]) -> list[tuple[str, int]]:
         """Runs the tasks.
@@ -91,11 +94,13 @@ class SlurmArrayRunner(BaseRunner):
         built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
         if not built:
             return []
-        folder = _new_folder(Path(built[0].work_dir))
-        elements = [_element(number, task, folder) for number, task in enumerate(built)]
-        names = [task.name for task in built]
-        with alive(folder):
-            return self._run(elements, names, folder)
+        work_dir = Path(built[0].work_dir)
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir):
+            folder = _new_folder(work_dir)
+            elements = [_element(number, task, folder) for number, task in enumerate(built)]
+            names = [task.name for task in built]
+            with alive(folder):
+                return self._run(elements, names, folder)
 
     def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []
@@ -151,6 +156,13 @@ class SlurmArrayRunner(BaseRunner):
                 finally:
                     process.terminate()  # srun then ends its job; does nothing to one that has ended
             element.code = process.returncode
+
+
+@cache
+def _say_where(partition: str | None) -> None:
+    """Says once where tasks run. OpenCompass has just said "SlurmRunner is not used", whatever the config's runner."""
+    where = f'partition {partition}' if partition else 'the default partition'
+    get_logger().info(f'tasks run on Slurm, in {where}: "SlurmRunner" above is OpenCompass\'s own runner')
 
 
 def _new_folder(work_dir: Path) -> Path:

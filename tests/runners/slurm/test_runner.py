@@ -96,6 +96,15 @@ def test_odd_names(testbed: Testbed, tmp_path: Path) -> None:
         assert log(tmp_path, name).endswith(f'\nthis is {number}\n')
 
 
+def test_the_partition_is_said_once(said: pytest.LogCaptureFixture) -> None:
+    """After OpenCompass's "SlurmRunner is not used, so the partition argument is ignored"."""
+    for _ in range(2):  # inference and evaluation
+        runner(partition='of-this-test')
+    assert [message for message in said.messages if 'tasks run on Slurm, in partition of-this-test:' in message] == [
+        said.messages[0]
+    ]
+
+
 def test_no_tasks_need_no_slurm(tmp_path: Path) -> None:
     assert runner().launch([]) == []
 
