@@ -16,7 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.core.comparable import GOLD_DIGEST, NOT_SETTINGS, gold_digest
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.paired import details_of, metrics_of
+from opencompass_tooleval.core.paired import details_of, empty_metrics, metrics_of
 from opencompass_tooleval.work_dir.comparing import Results
 from opencompass_tooleval.work_dir.importing import fault_of_names, json_lines
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -96,7 +96,7 @@ def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(provenance := result.get('provenance'), Mapping):
         kept['provenance'] = {key: value for key, value in provenance.items() if key not in NOT_SETTINGS}
     return {
-        **{metric: result[metric] for metric in metrics_of(result)},
+        **{metric: result[metric] for metric in (*metrics_of(result), *empty_metrics(result))},
         **kept,
         'details': list(map(_reduced_detail, details_of(result))),
     }

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
 from opencompass_tooleval.cli.main import app
-from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import REPORTED, summary_of
 from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
@@ -70,7 +69,7 @@ class Run:
             ],
             'work_dir': str(self.folder),
         }
-        summarizer = ToolEvalEasyToolSummarizer(ConfigDict(config), **{'resamples': 200, **options})
+        summarizer = ToolEvalEasyToolSummarizer(ConfigDict(config), **options)
         summarizer.summarize(output_path, TIME)
 
     @property
@@ -97,7 +96,7 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch:
     expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', *tokens, *tokens]
     assert run.rows == [dict(zip(EASYTOOL.columns, expected, strict=True))]
     lines = run.text.splitlines()
-    assert lines[0] == 'Documentation against instructions (delta in points, 95% interval of 200 resamples):'
+    assert lines[0] == 'Documentation against instructions (delta in points, 95% interval):'
     assert lines[1].split() == list(EASYTOOL.columns)
     assert lines[3].split() == expected
     assert lines[4:] == ['tokens of m: means over the tasks, estimate: words, signs and Chinese characters']
@@ -119,7 +118,7 @@ def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:
         ]
         slow = 100 * float(np.mean(values[1::2] ** 2))
         run.write(dataset, values.tolist(), model=model, slow=slow, details=details)
-    run.summarize(resamples=RESAMPLES)
+    run.summarize()
     summarized = [{name: row[name] for name in ('metric', 'delta', 'low', 'high', 'records')} for row in run.rows]
     assert [row['metric'] for row in summarized] == ['name', 'slow'] and summarized[0]['low'] != summarized[1]['low']
 
@@ -201,7 +200,7 @@ def test_tokens_are_the_same_on_every_screen(sweep: Run, tiny_model: Path, repor
         cells.append(usages)
     settings = f'summarizer = dict(tokenizer={str(tiny_model)!r})\n'
     (sweep.folder / 'configs' / 'run.py').write_text(f"models = [dict(abbr='m')]\n{settings}", encoding='utf-8')
-    sweep.summarize(tokenizer=str(tiny_model), resamples=RESAMPLES)
+    sweep.summarize(tokenizer=str(tiny_model))
     columns = [*EASYTOOL.token_columns('first_prompt'), *EASYTOOL.token_columns('task_prompts')]
     summarized = [{name: row[name] for name in columns} for row in sweep.rows]
     if reported:
