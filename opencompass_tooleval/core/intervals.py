@@ -172,7 +172,7 @@ class Effect:
 
 @dataclass(slots=True)
 class _Record:
-    """What one record adds to a difference in a column, in points, summed over the column's metrics of its data set.
+    """The part of one record in a difference in a column, in points, summed over the column's metrics of its data set.
 
     Attributes:
         deviation: Its part of the error.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.comparable import GOLD_DIGEST, NOT_SETTINGS, gold_digest
+from opencompass_tooleval.core.comparable import GOLD_DIGEST, gold_digest, is_told
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.paired import details_of, empty_metrics, metrics_of
 from opencompass_tooleval.work_dir.comparing import Results
@@ -94,7 +94,7 @@ def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
 def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: result[key] for key in ('standard_errors', 'samples', 'trials', 'runs') if key in result}
     if isinstance(provenance := result.get('provenance'), Mapping):
-        kept['provenance'] = {key: value for key, value in provenance.items() if key not in NOT_SETTINGS}
+        kept['provenance'] = {key: value for key, value in provenance.items() if is_told(key)}
     return {
         **{metric: result[metric] for metric in (*metrics_of(result), *empty_metrics(result))},
         **kept,

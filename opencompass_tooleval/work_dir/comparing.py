@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from opencompass_tooleval.core.benchmark import part_of
-from opencompass_tooleval.core.comparable import NOT_SETTINGS
+from opencompass_tooleval.core.comparable import decides, is_told
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.intervals import Pairs, Score, compare_column
 from opencompass_tooleval.core.paired import (
@@ -283,8 +283,9 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     provenances = [_part(result, 'provenance') for result in results]
     for key in dict.fromkeys([*provenances[0], *provenances[1]]):
         a, b = (provenance.get(key) for provenance in provenances)
-        if a != b and key not in NOT_SETTINGS:
-            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other; the scores may not compare'
+        if a != b and is_told(key):
+            warning = '; the scores may not compare' if decides(key) else ''
+            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
     parts: dict[tuple[int, int], list[str]] = {}
     for model, result in zip(models, results, strict=True):
         if part := part_of(result):

@@ -26,7 +26,7 @@ from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.work_dir.comparing import Comparer, Results, Row, Side, compare
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
-MISSING, FAILED, UNANSWERED, TOO_FEW = 'missing', 'failed', 'unanswered', 'too few'
+MISSING, FAILED, UNANSWERED = 'missing', 'failed', 'unanswered'
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Refusal:
     Attributes:
         model: The model of the run.
         dataset: The data set.
-        kind: :data:`MISSING`, :data:`FAILED`, :data:`UNANSWERED`, :data:`TOO_FEW`, or a kind of
+        kind: :data:`MISSING`, :data:`FAILED`, :data:`UNANSWERED`, or a kind of
             :mod:`~opencompass_tooleval.core.comparable`.
         why: The reason in words.
     """
@@ -242,7 +242,7 @@ def decide(
     is_possible = can_drop(counts)
     for one, count, possible in zip(paired, counts, is_possible, strict=True):
         if not possible:
-            gate.refusals.append(Refusal(one.model, one.row.name, TOO_FEW, _too_few(one, count, len(paired))))
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, count, len(paired))))
     paired = [one for one, possible in zip(paired, is_possible, strict=True) if possible]
     p_values = [one.p_value(rules.max_drop) for one in paired]
     answered = [

@@ -81,7 +81,7 @@ def test_what_is_not_ruled_out_fails_a_strict_gate(tooleval: Command, place: Pla
     """Records that do not differ show only that fewer than 1 - 0.05 ** (1 / n) of the tasks changed."""
     old = place('old', scored(90))
     two = tooleval('gate', place('two', scored(2, of=2)), '--baseline', old, '--max-drop', 5, '--strict')
-    assert two.code == 2 and 'too few: accuracy: too few to decide: 2 records are in both' in two.out
+    assert two.code == 2 and 'samples: accuracy: too few to decide: 2 records are in both' in two.out
     assert two.out.splitlines()[-1].startswith(
         'not comparable: 0 of 0 scores dropped by more than 5 points; '
         'the run lacks 98 of 100 records of the baseline; 1 data sets'

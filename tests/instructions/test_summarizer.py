@@ -93,7 +93,7 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch:
     run.write('d', [0.0, 1.0], 'one two three four').write('d-easytool', [1.0, 1.0], 'one')
     run.summarize()
     tokens = ['5.00', '2.00', '60.00']
-    expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', *tokens, *tokens]
+    expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '-100.00', '100.00', '2', *tokens, *tokens]
     assert run.rows == [dict(zip(EASYTOOL.columns, expected, strict=True))]
     lines = run.text.splitlines()
     assert lines[0] == 'Documentation against instructions (delta in points, 95% interval):'
@@ -244,7 +244,7 @@ def test_tables_are_set_side_by_side_without_an_interval(run: Run) -> None:
     ]
     run.summarize(summary_groups=groups)
     shown = [[line[name] for name in ('dataset', 'metric', 'instructions', 'delta', 'low')] for line in run.rows]
-    assert shown == [['d', 'name', '100.00', '50.00', '0.00'], ['t', 'overall', '75.00', '25.00', '']]
+    assert shown == [['d', 'name', '100.00', '50.00', '-100.00'], ['t', 'overall', '75.00', '25.00', '']]
 
 
 def test_records_that_only_one_side_has_are_said(run: Run) -> None:
