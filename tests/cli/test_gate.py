@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -140,6 +141,20 @@ def test_more_trials_of_an_unchanged_system_are_no_drop(tooleval: Command, place
     assert row['low'] < 0 < row['high'] and row['delta'] < -2
     worse = [15 * '1' + '0' if i % 3 else 4 * '1' + 12 * '0' for i in range(30)]
     assert tooleval('gate', place('worse', of_trials(worse)), *arguments).code == 1
+
+
+def test_a_plan_measures_the_variance_of_a_graded_metric(place: Place) -> None:
+    generator = random.Random(0)
+    samples = [
+        SampleScore(f'r{i}', {'quality': min(1.0, max(0.0, generator.gauss(0.6, 0.2)))}, 'ok', 'x', 'json', 'g')
+        for _ in range(4)
+        for i in range(60)
+    ]
+    content = result(samples)
+    content['runs'] = [{'quality': result(samples[60 * trial : 60 * trial + 60])['quality']} for trial in range(4)]
+    (row,) = detectable([find_results(place('old', content))], {DATASET: (None, 4)}, 1, 5.0)
+    assert row.is_measured and row.drop == pytest.approx(5.2, abs=0.5)
+    assert row.records_needed is not None and 40 < row.records_needed < 90
 
 
 def test_a_baseline_without_a_value_of_its_main_metric_is_named(
