@@ -279,26 +279,34 @@ def compare_column(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) 
     """Computes the difference in a column and its 95% interval, from the error of :func:`effect_of`.
 
     The end towards 0 of a significant difference is that of a t interval: the interval excludes 0 exactly if a t test
-    finds the difference, and :attr:`Effect.sign_chance` allows it. The other ends are wider, since the error of few
-    records that differ is too small: of 100 records of which none differs it is 0. A larger difference would have
-    changed more records, by :attr:`Effect.step` each; the interval has the differences for which that larger error
-    explains what was seen. Of answers that are right or wrong these are the ends of a score interval (Wilson 1927). The
-    ends are at least :func:`unseen_drop` away: a change that affects few tasks may not have been seen.
+    finds the difference, and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the error of few records
+    that differ is too small: of 100 records of which none differs it is 0. A larger difference, or one in the other
+    direction, would have changed more records, by :attr:`Effect.step` each; the interval has the differences for which
+    that larger error explains what was seen. Of answers that are right or wrong these are the ends of a score interval
+    (Wilson 1927). They are at least :func:`unseen_drop` away: a change of few tasks may not have been seen.
 
     Args:
         column: As in :func:`effect_of`.
         pairs: As in :func:`effect_of`.
     """
     effect = effect_of(column, pairs)
-    multiple = t_quantile(1 - ALPHA, effect.freedom)
-    near = multiple * effect.error
-    more = multiple**2 * effect.step / 2
-    far = max(more + math.hypot(more, near), unseen_drop(effect.largest))
-    is_proof = effect.sign_chance <= ALPHA
-    low = effect.delta - (near if is_proof and effect.delta - near > NOISE else far)
-    high = effect.delta + (near if is_proof and effect.delta + near < -NOISE else far)
+    high = _upper_end(effect.delta, effect)
+    low = -_upper_end(-effect.delta, effect)
     low, high = (round(max(-_MOST, min(_MOST, end)), _DIGITS) + 0.0 for end in (low, high))
     return Interval(effect.delta, low, high, effect.records)
+
+
+def _upper_end(delta: float, effect: Effect) -> float:
+    """Returns the upper end of the interval of ``delta``, which is that of the effect or its negative."""
+    multiple = t_quantile(1 - ALPHA, effect.freedom)
+    near, more = multiple * effect.error, multiple**2 * effect.step / 2
+    if delta + near < -NOISE and effect.sign_chance <= ALPHA:
+        return delta + near
+    # The largest x with (gap + x)**2 == near**2 + 2 * more * x; the end is x beyond 0, or beyond a delta above 0.
+    gap = max(0.0, -delta)
+    root = (more - gap) ** 2 + near**2 - gap**2
+    beyond = more - gap + math.sqrt(root) if root > 0 else 0.0
+    return max(max(0.0, delta) + max(0.0, beyond), delta + unseen_drop(effect.largest))
 
 
 def intervals_of(pairs: Mapping[Score, Pairs]) -> dict[Score, Interval]:

@@ -84,7 +84,7 @@ def test_an_end_is_at_most_100_points() -> None:
 def test_signs_of_few_records_are_no_proof() -> None:
     """Five records that all lost as much have no error, and a chance of 1 in 32."""
     five, six = (interval_of([100] * count, [50] * count) for count in (5, 6))
-    assert five.high > 0 > six.high == six.delta == -50.0
+    assert five.high == 0.0 > six.high == six.delta == -50.0
 
 
 def test_weights_are_a_ratio_of_sums() -> None:
