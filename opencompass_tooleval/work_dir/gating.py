@@ -266,9 +266,9 @@ def decide(
 
 def _too_few(one: _Tested, count: int, scores: int) -> str:
     those = f'{count} records have an answer on both sides' if one.unanswered_count else f'{count} records are in both'
-    among = f' among {scores} scores' if scores > 1 else ''
+    among = f', in a gate of {scores} scores' if scores > 1 else ''
     advice = '; run tooleval retry' if one.unanswered_count else ''
-    return f'{one.row.metric}: too few to decide: {those}, so that chance explains any drop{among}{advice}'
+    return f'{one.row.metric}: too few to decide: {those}; chance explains even a loss of all of them{among}{advice}'
 
 
 def _compare(

@@ -112,7 +112,7 @@ def test_where_no_result_could_fail_nothing_is_decided(tooleval: Command, place:
     place('all6', scored(6, of=6), dataset='other')
     place('none6', scored(0, of=6), dataset='other')
     done = tooleval('gate', none[1] if worse else six, '--baseline', six)
-    assert done.code == 2 and 'so that chance explains any drop among 2 scores' in done.out
+    assert done.code == 2 and 'chance explains even a loss of all of them, in a gate of 2 scores' in done.out
 
 
 def test_few_answers_decide_nothing_however_many_records_there_are(tooleval: Command, place: Place) -> None:
