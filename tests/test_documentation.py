@@ -248,7 +248,10 @@ def run(command: str, place: Place) -> subprocess.CompletedProcess[str]:
 def check(command: str, place: Place) -> str:
     """Runs a command, which has to end well; returns what it says."""
     done = run(command, place)
-    assert done.returncode == 0 and 'Traceback' not in done.stderr, f'{command}\n{done.stdout}\n{done.stderr}'
+    is_too_few = command.startswith('tooleval gate ') and 'too few to decide' in done.stdout  # the shipped records
+    assert done.returncode == (2 if is_too_few else 0) and 'Traceback' not in done.stderr, (
+        f'{command}\n{done.stdout}\n{done.stderr}'
+    )
     return done.stdout
 
 

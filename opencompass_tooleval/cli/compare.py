@@ -15,7 +15,7 @@ from rich.console import Console
 
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
-from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
+from opencompass_tooleval.core.intervals import LEVEL
 from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.core.paired import Difference
 from opencompass_tooleval.work_dir.comparing import Comparison, Row, Side, compare, sample_row
@@ -68,14 +68,14 @@ def change_text(sample: Mapping[str, Any]) -> str:
     return f'{sample["id"]}{run}: {changes}; {sample["a"]["reason"]} -> {sample["b"]["reason"]}'
 
 
-def _print(comparison: Comparison, model_a: str, model_b: str, resampling: str, show: int) -> None:
+def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> None:
     console = Console(soft_wrap=True)
     console.print(f'A: {model_a}\nB: {model_b}', markup=False)
     for title, rows in (('tables', comparison.tables), ('data sets', comparison.datasets)):
         if rows:
             console.print('\n' + '\n'.join(_lines(title, rows)), markup=False, highlight=False)
     console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
-    console.print(f'± is a standard error; intervals by {resampling}')
+    console.print('± is a standard error')
     low = dict.fromkeys(row.metric for row in (*comparison.tables, *comparison.datasets) if lower_is_better(row.metric))
     if low:
         console.print(f'lower is better: {", ".join(low)}', markup=False)
@@ -97,8 +97,6 @@ def compare_models(
         Path | None, typer.Option('--work-dir-b', help='Where MODEL_B is, if in another working directory.')
     ] = None,
     datasets: DatasetsOption = '*',
-    samples: Annotated[int, typer.Option(min=1, help='Number of resamples.')] = RESAMPLES,
-    seed: Annotated[int, typer.Option(min=0, help='The same seed gives the same intervals.')] = SEED,
     json_out: JsonOption = None,
     details: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write one JSON line per sample that differs there.')
@@ -128,12 +126,12 @@ def compare_models(
                 }
                 print(json.dumps(line, ensure_ascii=False), file=stream)
 
-        comparer = compare(sides, samples=samples, seed=seed, sink=sink, progress=partial(progress, 'comparing'))
+        comparer = compare(sides, sink=sink, progress=partial(progress, 'comparing'))
         comparison = comparer.comparison
     models = {
         name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
     }
-    result = {**models, 'resamples': samples, 'seed': seed, 'level': LEVEL, **asdict(comparison)}
+    result = {**models, 'level': LEVEL, **asdict(comparison)}
     write_outputs(result, (), json_out, None)
     if json_out != STDOUT:
-        _print(comparison, model_a, model_b, f'{samples} resamples, seed {seed}', show)
+        _print(comparison, model_a, model_b, show)

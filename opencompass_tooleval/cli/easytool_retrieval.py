@@ -32,7 +32,7 @@ from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_
 
 
 def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
-    """Returns metric -> gain of instructions in points, with its 95% interval; resamples depend on the seed alone."""
+    """Returns metric -> gain of instructions in points, with its 95% interval."""
     ids, weights = tuple(score.id for score in before), (1.0,) * len(before)
     pairs = {}
     for metric in METRICS:

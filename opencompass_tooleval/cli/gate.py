@@ -15,6 +15,7 @@ from opencompass_tooleval.cli.compare import change_text, interval_text, number_
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.intervals import records_without_difference
 from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.work_dir.baseline import find_results, save_baseline
 from opencompass_tooleval.work_dir.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
@@ -50,6 +51,12 @@ def _summary(gate: Gate, rules: Rules) -> str:
     if open_ones:
         worst = max(open_ones, key=lambda one: one.worst)
         parts.append(f'drops of up to {worst.worst:.2f} points are not ruled out ({worst.row.name} {worst.row.metric})')
+        if rules.strict:
+            parts.append(
+                f'to rule out {rules.max_drop:g} takes {records_without_difference(rules.max_drop)} records or more'
+            )
+    if gate.lacking:
+        parts.append(f'the run lacks {gate.lacking} of {gate.records} records of the baseline')
     if gate.refusals:
         parts.append(f'{len({(one.model, one.dataset) for one in gate.refusals})} data sets do not compare')
     return f'{word}: {"; ".join(parts)}'
@@ -177,6 +184,10 @@ def run_gate(
     try:
         for file in (markdown, junit, save):
             check_outputs(json_out, file)
+        if strict and not max_drop:
+            one, five = map(records_without_difference, (1, 5))
+            why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
+            raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
         if baseline is None and save is None:
             raise ValueError('gate needs --baseline RUN|FILE, or --save FILE to make one')
         status = 0

@@ -1,4 +1,4 @@
-"""Finds the reasons why two results of one data set do not compare."""
+"""Decides which results of one data set compare: the one list of the keys of a provenance, and the reasons why not."""
 
 from __future__ import annotations
 
@@ -16,25 +16,42 @@ DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
     'data', 'VERSION', 'bank', 'judge', 'prompts', 'settings', 'samples'
 )  # fmt: skip
 """Kinds of reasons."""
+NOTED, OF_ONE_RUN = 'noted', 'of one run'
+"""Kinds of keys whose difference does not keep results from comparing: it is noted, or nobody is told."""
+
+_RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(('version', 'agents_version', 'made_with_version'), VERSION),
     **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
     **dict.fromkeys(('judgement_kinds', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
-    **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', 'made_by'), DATA),
-    **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style'), PROMPTS),
+    **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', 'made_by', _RECORDS), DATA),
+    **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style', _PROMPTS), PROMPTS),
+    # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
+    # calls; nobody's review changes a task; whether a model made the set depends on the model.
+    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', 'reviewed', 'model_made_it'), NOTED),
+    **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
+    **dict.fromkeys(('judge_calls', 'judgements'), OF_ONE_RUN),  # the number of requests, and the path of a file
 }
-_RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
-NOT_SETTINGS = frozenset({'judge_calls', 'judgements'})
-"""Parts of the provenance that do not affect the meaning of a result."""
-_NOTED = {
-    *NOT_SETTINGS, 'opencompass_tooleval', 'opencompass', 'simulated_by', 'reviewed', 'model_made_it',
-    MAX_OUT_LEN, PUBLISHED,
-}  # fmt: skip
-"""Parts whose difference is noted only: a change of the package that affects scores raises VERSION."""
+"""Key of a provenance -> its kind. Others that begin with ``judge`` are of the judge, and the rest are settings."""
 
 GOLD_DIGEST = 'gold_digest'
 """Key that replaces ``gold`` in details without the data's text."""
+
+
+def kind_of(key: str) -> str:
+    """Returns the kind of a key of the provenance."""
+    return _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
+
+
+def is_told(key: str) -> bool:
+    """Tests if a key says something about the result, not only about the run that it is from."""
+    return kind_of(key) != OF_ONE_RUN
+
+
+def decides(key: str) -> bool:
+    """Tests if results compare only where they have the same value of a key."""
+    return kind_of(key) not in (NOTED, OF_ONE_RUN)
 
 
 def gold_digest(detail: Mapping[str, Any]) -> str | None:
@@ -65,16 +82,14 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
         return
     same_records = golds[0].keys() == golds[1].keys()
     for key in dict.fromkeys([*a, *b]):
-        if key in _NOTED or key in may_differ or a.get(key) == b.get(key):
+        if not decides(key) or key in may_differ or a.get(key) == b.get(key):
             continue
         if key in (_RECORDS, _PROMPTS):
             if same_records and None not in (a.get(key), b.get(key)):
-                kind = DATA if key == _RECORDS else PROMPTS
-                yield kind, f'{key} is {_shown(a[key])} of the baseline and {_shown(b[key])} of the run'
+                yield kind_of(key), f'{key} is {_shown(a[key])} of the baseline and {_shown(b[key])} of the run'
             continue
-        kind = _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
         name = key if key.isidentifier() else _shown(key)
-        yield kind, f'{name} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
+        yield kind_of(key), f'{name} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
     digests_tell = same_records and None not in (a.get(_RECORDS), b.get(_RECORDS))
     others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
               and golds[0][name] != golds[1][name]]  # fmt: skip

@@ -1,38 +1,36 @@
-"""Intervals of differences by a paired bootstrap, percentile method (Efron and Tibshirani, 1993, chapter 13).
+"""Paired differences of two results, their error over records, and their 95% intervals.
 
-Every screen uses these functions with the same number of resamples and the same seed, so that two results have the same
-interval everywhere.
+Every screen uses these functions, so that a difference has the same interval everywhere, and ``tooleval gate`` tests
+with the same error.
 """
 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from opencompass_tooleval.core.aggregate import deviations, standard_error
+from opencompass_tooleval.core.student_t import t_quantile
 
-from opencompass_tooleval.core.aggregate import standard_error
-
-RESAMPLES = 10_000
-SEED = 0
 LEVEL = 0.95
+ALPHA = (1 - LEVEL) / 2
+"""Chance of a false alarm that a test of one side allows: one tail of the intervals."""
 FEWEST = 2
 """Minimum number of records for an interval."""
 
-Score = tuple[str, str]
-"""A data set, or a table, and its metric."""
-
-Means = NDArray[np.float64]
-"""Shape ``(2, samples)``: a score of both sides in every resample."""
-
-_CHUNK = 1 << 18
-"""Number of records drawn at once: 6 MB with their counts, for any number of records and resamples."""
+NOISE = 1e-7
+"""Points below which two values are the same, because of rounding errors."""
 
 _DIGITS = 9
-"""Digits to which differences are rounded: 0 must not be 1e-15 on one machine and -1e-15 on another."""
+"""Digits of the ends of intervals: 0 must not be 1e-15 on one machine and -1e-15 on another."""
+
+_MOST = 100.0
+"""The largest difference of two scores, in points."""
+
+Score = tuple[str, str]
+"""A data set, or a table, and its metric."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Interval:
     """A difference of two scores with its interval.
 
     Attributes:
-        delta: The second minus the first, in their unit.
+        delta: The second minus the first, in points.
         low: Lower end of the interval.
         high: Upper end.
         pairs: Number of records.
@@ -50,6 +48,24 @@ class Interval:
     low: float
     high: float
     pairs: int
+
+
+class RecordValue(NamedTuple):
+    """The values of one record in one score, 0-1.
+
+    Attributes:
+        value: Their mean.
+        weight: Their number.
+        trials: The mean of each trial; empty for a single one.
+    """
+
+    value: float
+    weight: float
+    trials: tuple[float, ...] = ()
+
+
+RecordValues = dict[str, RecordValue]
+"""Record id -> its values."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,8 @@ class Pairs:
         weights_a: Weight of each record in the first: the number of values of which it is the mean.
         weights_b: Weight of each record in the second.
         unshared: Number of records that only one of the results has.
+        shuffled: For each record, the variance of its difference if its trials were shuffled among the two results
+            (:func:`shuffled_variance`); empty if all records have as many trials in both.
 
     Raises:
         ValueError: There is no record, the sequences differ in length, or a weight is not positive.
@@ -74,9 +92,11 @@ class Pairs:
     weights_a: tuple[float, ...]
     weights_b: tuple[float, ...]
     unshared: int = 0
+    shuffled: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {len(part) for part in (self.ids, self.a, self.b, self.weights_a, self.weights_b)}
+        lengths |= {len(self.shuffled)} - {0}
         if not self.ids or len(lengths) > 1 or min(*self.weights_a, *self.weights_b) <= 0:
             raise ValueError('pairs are of at least one record, each with two values and two weights above 0')
 
@@ -94,105 +114,201 @@ class Pairs:
         a, b, weights_a, weights_b = (
             tuple(part[i] for i in kept) for part in (self.a, self.b, self.weights_a, self.weights_b)
         )
-        return Pairs(tuple(self.ids[i] for i in kept), a, b, weights_a, weights_b)
+        shuffled = tuple(self.shuffled[i] for i in kept) if self.shuffled else ()
+        return Pairs(tuple(self.ids[i] for i in kept), a, b, weights_a, weights_b, shuffled=shuffled)
 
-    def values_of(self, side: int) -> dict[str, tuple[float, float]]:
+    def values_of(self, side: int) -> RecordValues:
         """Record -> value and weight, of the first (0) or of the second (1)."""
         values, weights = (self.b, self.weights_b) if side else (self.a, self.weights_a)
-        return dict(zip(self.ids, zip(values, weights, strict=True), strict=True))
+        return dict(zip(self.ids, map(RecordValue, values, weights), strict=True))
 
     def errors(self) -> tuple[float | None, float | None]:
         """The standard errors of both."""
         return standard_error(self.a, self.weights_a), standard_error(self.b, self.weights_b)
 
 
-def _counts(dataset: str, size: int, samples: int, seed: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Yields a slice of resamples, and the counts of each record in them."""
-    # Not hash(): Python gives another one for the same name in every process.
-    generator = np.random.default_rng([seed, zlib.crc32(dataset.encode('utf-8', 'surrogatepass'))])
-    step = max(1, _CHUNK // size)
-    for start in range(0, samples, step):
-        number = min(step, samples - start)
-        drawn = generator.integers(0, size, (number, size)) + size * np.arange(number)[:, None]
-        yield slice(start, start + number), np.bincount(drawn.ravel(), minlength=number * size).reshape(number, size)
+def deviations_of(values: RecordValues) -> list[float]:
+    """Computes :func:`~opencompass_tooleval.core.aggregate.deviations` of records."""
+    return deviations([record.value for record in values.values()], [record.weight for record in values.values()])
 
 
-def resample(pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int = SEED) -> dict[Score, Means]:
-    """Computes both sides' scores over resamples of the records of each data set.
+def shuffled_variance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Computes the variance of the difference of two means if all of their values were shuffled among the two."""
+    values = [*first, *second]
+    if len(values) < 2:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return variance * (1 / len(first) + 1 / len(second))
 
-    A record is drawn for all metrics of its data set at once, since they are correlated. The draws depend on ``seed``
-    and the data set's name: data sets are resampled independently, and the draws of one do not depend on the others.
 
-    Args:
-        pairs: Data set and metric -> values of the records.
-        samples: Number of resamples.
-        seed: Seed, not negative.
+@dataclass(frozen=True)
+class Effect:
+    """A paired difference with its error.
 
-    Returns:
-        Data set and metric -> scores; NaN in a resample without a record that the metric applies to.
-
-    Raises:
-        ValueError: ``samples`` is below 1, or ``seed`` is negative.
+    Attributes:
+        delta: The second score minus the first, in points.
+        error: Its standard error, over records.
+        freedom: Degrees of freedom of the error.
+        differing: Number of records with different values.
+        records: Number of records.
+        step: Points of the score that a record which differs changes: the mean of the changes, weighted by their size.
+        largest: The largest share of one record in the score.
     """
-    if samples < 1:
-        raise ValueError(f'samples={samples} must be at least 1')
-    means: dict[Score, Means] = {}
-    for dataset in dict.fromkeys(dataset for dataset, _ in pairs):
-        dataset_pairs = {score: score_pairs for score, score_pairs in pairs.items() if score[0] == dataset}
-        position = {
-            record: i
-            for i, record in enumerate(
-                dict.fromkeys(id for score_pairs in dataset_pairs.values() for id in score_pairs.ids)
-            )
-        }
-        columns = np.zeros((len(position), len(dataset_pairs), 4))
-        for number, score_pairs in enumerate(dataset_pairs.values()):
-            a, b, in_a, in_b = map(
-                np.array, (score_pairs.a, score_pairs.b, score_pairs.weights_a, score_pairs.weights_b)
-            )
-            columns[[position[record] for record in score_pairs.ids], number] = np.array(
-                [a * in_a, b * in_b, in_a, in_b]
-            ).T
-        totals = np.empty((samples, len(dataset_pairs) * 4))
-        for part, counts in _counts(dataset, len(position), samples, seed):
-            totals[part] = counts @ columns.reshape(len(position), -1)
-        by_metric = totals.reshape(samples, len(dataset_pairs), 4)
-        with np.errstate(invalid='ignore'):
-            means |= {score: (by_metric[:, i, :2] / by_metric[:, i, 2:]).T for i, score in enumerate(dataset_pairs)}
-    return means
+
+    delta: float
+    error: float
+    freedom: int
+    differing: int
+    records: int = 0
+    step: float = 0.0
+    largest: float = 0.0
+
+    @property
+    def sign_chance(self) -> float:
+        """The smallest p-value that an exact test by signs could find (Fisher 1935)."""
+        return 0.5**self.differing
 
 
-def compare_column(
-    column: Mapping[Score, float], pairs: Mapping[Score, Pairs], means: Mapping[Score, Means], level: float = LEVEL
-) -> Interval:
-    """Computes the difference in a column and its percentile interval, by a bootstrap stratified by data set.
+@dataclass(slots=True)
+class _Record:
+    """The part of one record in a difference in a column, in points, summed over the column's metrics of its data set.
 
-    A resample of the column is the mean of one resample of each of its data sets. A small data set counts as much as a
-    large one, as it does in the table, and makes the interval wider. Scores of one data set share its resamples.
+    Attributes:
+        deviation: Its part of the error.
+        change: Its part of the difference.
+        share: Its share in the score, 0-1.
+        shuffled: Standard deviation of its part if its trials were shuffled; metrics are taken to vary together.
+        differs: True if its values differ in some metric.
+    """
+
+    deviation: float = 0.0
+    change: float = 0.0
+    share: float = 0.0
+    shuffled: float = 0.0
+    differs: bool = False
+
+
+def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Effect:
+    """Computes the difference in a column and its standard error, clustered by record.
+
+    A score is a ratio of sums over records, so that its error is that of its linear approximation
+    (:func:`~opencompass_tooleval.core.aggregate.deviations`). Data sets are independent; scores of one data set share
+    its records. The degrees of freedom of several data sets are Satterthwaite's (1946).
+
+    Where records have more trials in one result than in the other, the difference is skewed. Of 30 records that are
+    right in 98% of all trials, most are right in the only trial of one result, and several have a failure among the 16
+    of the other: small differences in one direction, with a small error. The variance of such a data set is therefore
+    at least the one that its difference has if the trials of each record are shuffled among the results.
 
     Args:
         column: Data set and metric -> share, from :func:`~opencompass_tooleval.core.tables.columns_of`;
             ``{score: 1.0}`` for one score.
         pairs: Data set and metric -> values of the records.
-        means: The result of :func:`resample` for ``pairs``.
-        level: Share of the resamples in the interval.
-
-    Raises:
-        ValueError: ``level`` is not between 0 and 1.
     """
-    if not 0 < level < 1:
-        raise ValueError(f'level={level} must be between 0 and 1')
-    both = np.sum([share * means[score] for score, share in column.items()], axis=0)
-    low, high = np.nanquantile(np.round(both[1] - both[0], _DIGITS), [(1 - level) / 2, (1 + level) / 2])
-    sides = [pairs[score].means() for score in column]
-    delta = math.fsum(share * (b - a) for share, (a, b) in zip(column.values(), sides, strict=True))
-    records = len({(score[0], record) for score in column for record in pairs[score].ids})
-    return Interval(delta, float(low), float(high), records)
+    deltas: list[float] = []
+    parts: dict[str, dict[str, _Record]] = {}
+    for (dataset, metric), share in column.items():
+        score = pairs[dataset, metric]
+        a, b = score.means()
+        deltas.append(share * (b - a))
+        _add(parts.setdefault(dataset, {}), score, share)
+    sizes = [len(by_record) for by_record in parts.values()]
+    variances = [_variance(by_record.values()) for by_record in parts.values()]
+    total = math.fsum(variances)
+    freedom = sum(sizes) - len(sizes)
+    if total:
+        shares = (variance**2 / (size - 1) for variance, size in zip(variances, sizes, strict=True))
+        freedom = int(total**2 / math.fsum(shares) + NOISE)
+    records = [record for by_record in parts.values() for record in by_record.values()]
+    changes = [abs(record.change) for record in records if record.differs]
+    total_change = math.fsum(changes)
+    return Effect(
+        math.fsum(deltas),
+        math.sqrt(total),
+        max(1, freedom),
+        len(changes),
+        len(records),
+        math.fsum(change**2 for change in changes) / total_change if total_change else 0.0,
+        max(record.share for record in records),
+    )
 
 
-def intervals_of(
-    pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
-) -> dict[Score, Interval]:
-    """Computes the difference and interval of each score with :func:`resample` and :func:`compare_column`."""
-    means = resample(pairs, samples, seed)
-    return {score: compare_column({score: 1.0}, pairs, means, level) for score in pairs}
+def _add(by_record: dict[str, _Record], score: Pairs, share: float) -> None:
+    """Adds what the records of one score contribute."""
+    totals = math.fsum(score.weights_a), math.fsum(score.weights_b)
+    sides = (
+        [part / total for part in deviations(values, weights)]
+        for values, weights, total in zip((score.a, score.b), (score.weights_a, score.weights_b), totals, strict=True)
+    )
+    for i, (name, first, second) in enumerate(zip(score.ids, *sides, strict=True)):
+        record = by_record.setdefault(name, _Record())
+        weight = abs(share) * (score.weights_a[i] / totals[0] + score.weights_b[i] / totals[1]) / 2
+        record.deviation += share * (second - first)
+        record.change += math.copysign(weight, share) * (score.b[i] - score.a[i])
+        record.share += weight
+        record.differs |= abs(score.b[i] - score.a[i]) > NOISE
+        if score.shuffled:
+            record.shuffled += weight * math.sqrt(score.shuffled[i])
+
+
+def _variance(records: Collection[_Record]) -> float:
+    """Computes the variance of the difference in a data set."""
+    clustered = math.fsum(record.deviation**2 for record in records) * len(records) / (len(records) - 1)
+    return max(clustered, math.fsum(record.shuffled**2 for record in records))
+
+
+def unseen_drop(share: float) -> float:
+    """Computes the largest difference that is not ruled out if no record differs, in points.
+
+    If a share d of all tasks changed, none of n records would show it with a chance of ``(1 - d) ** n``, which is below
+    5% for a larger d.
+
+    Args:
+        share: Share of one record in the score: 1 / n.
+    """
+    return _MOST * -math.expm1(share * math.log(1 - LEVEL))
+
+
+def records_without_difference(points: float) -> int:
+    """Returns how many records must not differ to rule out a difference of so many points, above 0."""
+    return max(1, math.ceil(math.log(1 - LEVEL) / math.log1p(-points / _MOST))) if points < _MOST else 1
+
+
+def compare_column(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Interval:
+    """Computes the difference in a column and its 95% interval, from the error of :func:`effect_of`.
+
+    The end towards 0 of a significant difference is that of a t interval: the interval excludes 0 exactly if a t test
+    finds the difference, and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the error of few records
+    that differ is too small: of 100 records of which none differs it is 0. A larger difference, or one in the other
+    direction, would have changed more records, by :attr:`Effect.step` each; the interval has the differences for which
+    that larger error explains what was seen. Of answers that are right or wrong these are the ends of a score interval
+    (Wilson 1927). They are at least :func:`unseen_drop` away: a change of few tasks may not have been seen.
+
+    Args:
+        column: As in :func:`effect_of`.
+        pairs: As in :func:`effect_of`.
+    """
+    effect = effect_of(column, pairs)
+    high = _upper_end(effect.delta, effect)
+    low = -_upper_end(-effect.delta, effect)
+    low, high = (round(max(-_MOST, min(_MOST, end)), _DIGITS) + 0.0 for end in (low, high))
+    return Interval(effect.delta, low, high, effect.records)
+
+
+def _upper_end(delta: float, effect: Effect) -> float:
+    """Returns the upper end of the interval of ``delta``, which is that of the effect or its negative."""
+    multiple = t_quantile(1 - ALPHA, effect.freedom)
+    near, more = multiple * effect.error, multiple**2 * effect.step / 2
+    if delta + near < -NOISE and effect.sign_chance <= ALPHA:
+        return delta + near
+    # The largest x with (gap + x)**2 == near**2 + 2 * more * x; the end is x beyond 0, or beyond a delta above 0.
+    gap = max(0.0, -delta)
+    root = (more - gap) ** 2 + near**2 - gap**2
+    beyond = more - gap + math.sqrt(root) if root > 0 else 0.0
+    return max(max(0.0, delta) + max(0.0, beyond), delta + unseen_drop(effect.largest))
+
+
+def intervals_of(pairs: Mapping[Score, Pairs]) -> dict[Score, Interval]:
+    """Computes the difference and the interval of each score with :func:`compare_column`."""
+    return {score: compare_column({score: 1.0}, pairs) for score in pairs}

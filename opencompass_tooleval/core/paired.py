@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.intervals import FEWEST, Pairs
+from opencompass_tooleval.core.intervals import FEWEST, Pairs, RecordValue, RecordValues, shuffled_variance
+from opencompass_tooleval.core.metrics import all_metrics
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.runs import with_runs
 
@@ -21,6 +22,11 @@ _NOISE = 1e-9
 def metrics_of(result: Result) -> list[str]:
     """Returns the names of a result's scores."""
     return [name for name, value in result.items() if isinstance(value, (int, float)) and not isinstance(value, bool)]
+
+
+def empty_metrics(result: Result) -> list[str]:
+    """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
+    return [name for name, value in result.items() if value is None and name in all_metrics()]
 
 
 def details_of(result: Result) -> list[Mapping[str, Any]]:
@@ -76,10 +82,6 @@ def _lacks_answer(detail: Mapping[str, Any]) -> bool:
     return str(detail.get('reason')).startswith(INFRA)
 
 
-RecordValues = dict[str, tuple[float, float]]
-"""Record id -> mean of its values, and its weight: the number of values."""
-
-
 def _record_values(result: Result, metric: str, reading: Reading) -> RecordValues | None:
     """Returns the values of all records; None if the score is not the mean of all of them.
 
@@ -102,7 +104,11 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
     total = math.fsum(value for value, _ in sums.values())
     if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
         return None
-    return {record: (value / weight, weight) for record, (value, weight) in sums.items()}
+    by_trial = {
+        record: tuple(value / weight for value, weight in weighted) if len(weighted) > 1 else ()
+        for record, weighted in parts.items()
+    }
+    return {record: RecordValue(value / weight, weight, by_trial[record]) for record, (value, weight) in sums.items()}
 
 
 def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
@@ -125,15 +131,27 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
             continue
         shared = [record for record in before if record in after]
         if len(shared) >= FEWEST:
+            sides = [[side[record] for record in shared] for side in (before, after)]
             return Pairs(
                 tuple(shared),
-                tuple(100 * before[record][0] for record in shared),
-                tuple(100 * after[record][0] for record in shared),
-                tuple(before[record][1] for record in shared),
-                tuple(after[record][1] for record in shared),
+                tuple(100 * record.value for record in sides[0]),
+                tuple(100 * record.value for record in sides[1]),
+                tuple(record.weight for record in sides[0]),
+                tuple(record.weight for record in sides[1]),
                 len(before) + len(after) - 2 * len(shared),
+                _shuffled(*sides),
             )
     return None
+
+
+def _shuffled(first: Sequence[RecordValue], second: Sequence[RecordValue]) -> tuple[float, ...]:
+    """Returns ``Pairs.shuffled``."""
+    trials = [
+        [[100 * value for value in record.trials or (record.value,)] for record in side] for side in (first, second)
+    ]
+    if list(map(len, trials[0])) == list(map(len, trials[1])):
+        return ()
+    return tuple(map(shuffled_variance, *trials))
 
 
 def over_shared(

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.intervals import FEWEST, Pairs
 from opencompass_tooleval.core.paired import Result, details_of, over_shared
-from opencompass_tooleval.core.trials import Estimate, TrialsOfResult, chances, rights_by_record, trials_of_result
+from opencompass_tooleval.core.trials import (
+    Estimate,
+    TrialsOfResult,
+    chance,
+    chances,
+    rights_by_record,
+    trials_of_result,
+)
+
+Rights = Mapping[str, Sequence[bool]]
+"""Record id -> correctness of each of its trials."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,7 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
             continue
         rights = [rights_by_record(rows, name, side.rule) for rows, side in zip(samples, sides, strict=True) if side]
         for kind in kinds:
-            pairs = _pairs(chances(rights[0], kind), chances(rights[1], kind))
+            pairs = _pairs(rights[0], rights[1], kind)
             a, b = estimates[kind], other[kind]
             if a.value is not None and b.value is not None:
                 values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
@@ -80,10 +91,28 @@ def _told(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
     }
 
 
-def _pairs(before: Mapping[str, float], after: Mapping[str, float]) -> Pairs | None:
-    shared = [record for record in before if record in after]
+def _pairs(before: Rights, after: Rights, kind: str) -> Pairs | None:
+    chances_of = chances(before, kind), chances(after, kind)
+    shared = [record for record in chances_of[0] if record in chances_of[1]]
     if len(shared) < FEWEST:
         return None
     ones = (1.0,) * len(shared)
-    values = [tuple(100 * side[record] for record in shared) for side in (before, after)]
-    return Pairs(tuple(shared), values[0], values[1], ones, ones, len(before) + len(after) - 2 * len(shared))
+    values = [tuple(100 * side[record] for record in shared) for side in chances_of]
+    unshared = len(chances_of[0]) + len(chances_of[1]) - 2 * len(shared)
+    outcomes = [(before[record], after[record]) for record in shared]
+    shuffled: tuple[float, ...] = ()
+    if any(len(first) != len(second) for first, second in outcomes):
+        shuffled = tuple(_shuffled(first, second, kind) for first, second in outcomes)
+    return Pairs(tuple(shared), values[0], values[1], ones, ones, unshared, shuffled)
+
+
+def _shuffled(before: Sequence[bool], after: Sequence[bool], kind: str) -> float:
+    """Returns a record's part of ``Pairs.shuffled``, from every number of right trials that the first may get."""
+    trials, of_first, right = len(before) + len(after), len(before), sum(before) + sum(after)
+    total, squares = math.comb(trials, of_first), []
+    for number in range(max(0, right - len(after)), min(of_first, right) + 1):
+        ways = math.comb(right, number) * math.comb(trials - right, of_first - number)
+        sides = (number, of_first), (right - number, len(after))
+        first, second = (chance(kind, count, right_of_side) for right_of_side, count in sides)
+        squares.append(ways / total * (100 * (second - first)) ** 2)
+    return math.fsum(squares)

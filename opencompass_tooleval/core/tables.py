@@ -9,10 +9,9 @@ from itertools import combinations
 from pkgutil import resolve_name
 from typing import Any
 
-from opencompass_tooleval.core.aggregate import deviations
 from opencompass_tooleval.core.benchmark import VARIANTS, all_benchmarks, find_variant
-from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.paired import RecordValues, metrics_of, values_of
+from opencompass_tooleval.core.intervals import RecordValues, Score, deviations_of
+from opencompass_tooleval.core.paired import metrics_of, values_of
 
 
 def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, float]]:
@@ -64,7 +63,7 @@ def correlations_of(values: Mapping[str, RecordValues]) -> dict[tuple[str, str],
         values: Metric -> its values by record.
     """
     parts = {
-        metric: dict(zip(record_values, deviations(*zip(*record_values.values(), strict=True)), strict=True))
+        metric: dict(zip(record_values, deviations_of(record_values), strict=True))
         for metric, record_values in values.items()
         if record_values
     }

@@ -145,12 +145,22 @@ def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]
     Raises:
         ValueError: There is no such name.
     """
-    kind, k = parse_name(name)
+    _, k = parse_name(name)
     return {
-        record_id: _ESTIMATORS[kind](len(outcomes), sum(outcomes), k)
+        record_id: chance(name, len(outcomes), sum(outcomes))
         for record_id, outcomes in rights.items()
         if len(outcomes) >= k
     }
+
+
+def chance(name: str, trials: int, right: int) -> float:
+    """Computes ``pass@2`` or ``pass^4`` of one record, 0-1.
+
+    Raises:
+        ValueError: There is no such name, or it needs more trials.
+    """
+    kind, k = parse_name(name)
+    return _ESTIMATORS[kind](trials, right, k)
 
 
 def parse_name(name: str) -> tuple[str, int]:

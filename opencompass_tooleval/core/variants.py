@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.benchmark import OUR_PREFIX
-from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Interval, intervals_of
+from opencompass_tooleval.core.intervals import Interval, intervals_of
 from opencompass_tooleval.core.paired import Result, changed_shares, mean_steps, metrics_of, over_shared, pairs_of
 from opencompass_tooleval.core.usage_summary import PromptTokens
 
@@ -55,21 +55,17 @@ class Comparison:
         return self.interval.delta if self.interval else self.variant - self.original
 
 
-def compare(
-    dataset: str, original: Result, variant: Result, samples: int = RESAMPLES, seed: int = SEED
-) -> list[Comparison]:
+def compare(dataset: str, original: Result, variant: Result) -> list[Comparison]:
     """Compares two results, metric by metric.
 
     Args:
         dataset: Abbr of the original data set.
         original: Its result, with ``details``.
         variant: The result of its variant, with ``details``.
-        samples: Number of resamples of the bootstrap.
-        seed: Its seed.
     """
     metrics = [metric for metric in metrics_of(original) if metric in metrics_of(variant)]
     pairs = {(dataset, metric): paired for metric in metrics if (paired := pairs_of(original, variant, metric))}
-    intervals = intervals_of(pairs, samples, seed)
+    intervals = intervals_of(pairs)
     comparisons = []
     for metric in metrics:
         paired = pairs.get((dataset, metric))

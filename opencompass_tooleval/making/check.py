@@ -17,8 +17,9 @@ from opencompass_tooleval.agents.task import Task, example_arguments
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.intervals import FEWEST, Pairs, intervals_of
+from opencompass_tooleval.core.intervals import FEWEST, RecordValue, compare_column
 from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.paired import pair_up
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.judging.judge import settings_hash
@@ -237,14 +238,14 @@ def model_gates(strong: Tried, weak: Tried) -> list[Gate]:
         found.append(not_run(name, tried.why) if tried.solved is None else share(name, list(runs_of), faults))
     if strong.solved is None or weak.solved is None:
         return [*found, not_run(gates.TELLS_APART, strong.why or weak.why)]
-    if len(strong.solved) < FEWEST:
-        return [*found, not_run(gates.TELLS_APART, f'an interval needs {FEWEST} tasks')]
-    rates = [
-        tuple(100 * sum(side[task]) / len(side[task]) for task in strong.solved)
+    weak_values, strong_values = (
+        {task: RecordValue(sum(runs) / len(runs), 1.0, tuple(map(float, runs))) for task, runs in side.items()}
         for side in (weak.solved, strong.solved)
-    ]
-    ones = (1.0,) * len(strong.solved)
+    )
+    pairs = pair_up([weak_values], [strong_values])
+    if pairs is None:
+        return [*found, not_run(gates.TELLS_APART, f'an interval needs {FEWEST} tasks')]
     score = ('made', gates.TELLS_APART)
-    interval = intervals_of({score: Pairs(tuple(strong.solved), rates[0], rates[1], ones, ones)})[score]
+    interval = compare_column({score: 1.0}, {score: pairs})
     shown = f'{interval.delta:+.1f} points [{interval.low:+.1f}, {interval.high:+.1f}] of solved'
     return [*found, measured(gates.TELLS_APART, interval.low, shown)]

@@ -15,9 +15,9 @@ from typing import Any
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.scoring import OF_CALLS
-from opencompass_tooleval.core.intervals import FEWEST, LEVEL, intervals_of
+from opencompass_tooleval.core.intervals import FEWEST, LEVEL, RecordValue, RecordValues, intervals_of
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.paired import RecordValues, pair_up
+from opencompass_tooleval.core.paired import pair_up
 from opencompass_tooleval.instructions.generation import generate
 from opencompass_tooleval.instructions.prompts import PAPER
 from opencompass_tooleval.instructions.tokens import TokenStats, ToolTokens
@@ -105,7 +105,7 @@ class Improvement:
         return [run for run in self.before if run.made.task.id in names]
 
     def differences(self) -> dict[str, dict[str, float]]:
-        """Compares the old documentation with the new one on the held-out half, by a bootstrap over its tasks.
+        """Compares the old documentation with the new one on the held-out half, by its tasks.
 
         Returns:
             Metric -> ``before`` and ``after``, 0-100, ``delta``, ``low`` and ``high`` of the 95% interval, ``tasks``;
@@ -169,13 +169,13 @@ class Improvement:
 
 
 def _values(runs: Sequence[Run], metric: str) -> RecordValues:
-    """Task -> mean of the values of its runs, 0-1, and their number; tasks to which the metric applies."""
+    """Task -> the values of its runs, 0-1; tasks to which the metric applies."""
     values: dict[str, list[float]] = {}
     for run in runs:
         value = run.score.values.get(metric)
         if value is not None:
             values.setdefault(run.made.task.id, []).append(value)
-    return {name: (math.fsum(some) / len(some), float(len(some))) for name, some in values.items()}
+    return {name: RecordValue(math.fsum(some) / len(some), len(some), tuple(some)) for name, some in values.items()}
 
 
 def verdict(row: Mapping[str, float] | None, is_rewritten: bool) -> str:

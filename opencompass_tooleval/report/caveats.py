@@ -16,6 +16,7 @@ from opencompass_tooleval.core.benchmark import (
     published_size,
     records_of,
 )
+from opencompass_tooleval.core.comparable import decides
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.figure import short_name
@@ -33,9 +34,6 @@ _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?
 
 _NO_REFERENCE = 'no_reference'
 """Value of :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
-
-_ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls', 'model_made_it', MAX_OUT_LEN, PUBLISHED}
-"""Parts of the provenance that do not affect numbers."""
 
 
 def caveats_of(entry: Scored) -> tuple[str, ...]:
@@ -66,10 +64,7 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
             by_dataset.setdefault(entry.dataset, []).append(entry)
     for dataset, dataset_entries in by_dataset.items():
         settings = {entry.model: settings_of(entry) for entry in dataset_entries}
-        # The tools that a shared simulator answered for depend on the agents' calls.
-        is_shared = any('simulator' in values for values in settings.values())
-        keys = dict.fromkeys(key for values in settings.values() for key in values)
-        for key in (key for key in keys if not (is_shared and key == 'simulated_by')):
+        for key in dict.fromkeys(key for values in settings.values() for key in values):
             models: dict[str, list[str]] = {}
             for model, values_of_model in settings.items():
                 models.setdefault(values_of_model.get(key, 'none'), []).append(model)
@@ -79,9 +74,9 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
 
 
 def settings_of(entry: Scored) -> dict[str, str]:
-    """Returns the parts of a provenance that affect numbers, as text; without empty ones."""
+    """Returns the parts of a provenance that decide which results compare, as text; without empty ones."""
     settings = entry.part('provenance').items()
-    return {key: str(value) for key, value in settings if key not in _ALIKE and value not in (None, '')}
+    return {key: str(value) for key, value in settings if decides(key) and value not in (None, '')}
 
 
 def _caveats(entry: Scored) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval.core.benchmark import find_variant
+from opencompass_tooleval.core.comparable import is_told
 from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.trials import parse_name, trials_of_result
@@ -18,7 +19,6 @@ from opencompass_tooleval.report.read import Material, Scored
 
 _TOLD = 3
 """Number of a setting's values that are listed; if there are more, they are counted."""
-_NOT_SETTINGS = {'benchmark', 'subset', 'language', 'judgements', 'judge_calls', 'model_made_it'}
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _settings(entries: Iterable[Scored]) -> dict[str, str]:
     values_of: dict[str, dict[str, None]] = {}
     for entry in entries:
         for key, value in entry.part('provenance').items():
-            if key not in _NOT_SETTINGS and not isinstance(value, dict) and value not in (None, ''):
+            if is_told(key) and not isinstance(value, dict) and value not in (None, ''):
                 values_of.setdefault(str(key), {})[str(value)] = None
     return {
         key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different values'

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
-from opencompass_tooleval.core.intervals import Interval, Means, Pairs, Score, compare_column, resample
-from opencompass_tooleval.core.paired import RecordValues, metrics_of, pair_up, record_values
+from opencompass_tooleval.core.intervals import Interval, Pairs, RecordValues, Score, compare_column
+from opencompass_tooleval.core.paired import metrics_of, pair_up, record_values
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.report.figure import mean
 
@@ -102,59 +102,35 @@ def standings(
         scores: Name of a score -> model -> score, 0-100.
         digest: The digest of all results.
     """
-    orders = {name: tuple(sorted(scores[name], key=lambda model: -scores[name][model])) for name in columns}
-    needed = {
-        (dataset, order[0], other): None
-        for name, order in orders.items()
-        for other in order[1:]
-        for dataset, _ in columns[name]
-    }
-    used = {score for shares in columns.values() for score in shares}
-    drawn = _draw(needed, used, digest)
     standing_of = {}
-    for name, order in orders.items():
+    paired = cache(partial(_paired, digest))
+    for name, shares in columns.items():
+        order = tuple(sorted(scores[name], key=lambda model: -scores[name][model]))
         if order:
-            behind = {other: _interval(columns[name], scores[name], drawn, order[0], other) for other in order[1:]}
+            behind = {other: _interval(shares, scores[name], paired, order[0], other) for other in order[1:]}
             standing_of[name] = Standing(order, scores[name], behind)
     return standing_of
 
 
-Drawn = dict[tuple[str, str], tuple[dict[Score, Pairs], dict[Score, Means]]]
-"""Two models -> their pairs and the resamples of these."""
+def _paired(digest: Digest, score: Score, first: str, second: str) -> Pairs | None:
+    """Pairs the records of two models in one score."""
+    dataset, metric = score
+    a, b = (digest.values.get((model, dataset), {}).get(metric) for model in (first, second))
+    return None if a is None or b is None else pair_up(a, b)
 
 
-def _draw(needed: Iterable[tuple[str, str, str]], used: set[Score], digest: Digest) -> Drawn:
-    """Resamples all pairs of models; pairs with the same records together, since their draws are the same."""
-    groups: dict[tuple[str, tuple[Any, ...]], list[tuple[str, str, dict[str, Pairs]]]] = defaultdict(list)
-    for dataset, first, second in needed:
-        sides = digest.values.get((first, dataset), {}), digest.values.get((second, dataset), {})
-        paired = {
-            metric: pair_up(values, sides[1][metric]) for metric, values in sides[0].items() if metric in sides[1]
-        }
-        pairs = {metric: metric_pairs for metric, metric_pairs in paired.items() if metric_pairs}
-        if pairs:
-            groups[dataset, tuple(metric_pairs.ids for metric_pairs in pairs.values())].append((first, second, pairs))
-    drawn: Drawn = defaultdict(lambda: ({}, {}))
-    for (dataset, _), members in groups.items():
-        together = {
-            (dataset, f'{number} {metric}'): metric_pairs
-            for number, (_, _, pairs) in enumerate(members)
-            for metric, metric_pairs in pairs.items()
-        }
-        means = resample(together)
-        for number, (first, second, pairs) in enumerate(members):
-            for metric in (metric for metric in pairs if (dataset, metric) in used):
-                drawn[first, second][0][dataset, metric] = pairs[metric]
-                drawn[first, second][1][dataset, metric] = means[dataset, f'{number} {metric}']
-    return drawn
-
-
-def _interval(shares: Shares, scores: Mapping[str, float], drawn: Drawn, first: str, second: str) -> Interval | None:
+def _interval(
+    shares: Shares,
+    scores: Mapping[str, float],
+    paired: Callable[[Score, str, str], Pairs | None],
+    first: str,
+    second: str,
+) -> Interval | None:
     """Returns the interval of two models' difference; None unless all parts are means over records that both have."""
-    pairs, means = drawn.get((first, second), ({}, {}))
-    if not all(score in pairs for score in shares):
+    pairs = {score: pairs_of_score for score in shares if (pairs_of_score := paired(score, first, second))}
+    if len(pairs) < len(shares):
         return None
-    interval = compare_column(shares, pairs, means)
+    interval = compare_column(shares, pairs)
     # The first may lead over all of its records, and be behind over the few that the second has too.
     is_whole = math.isclose(interval.delta, scores[second] - scores[first], abs_tol=_NOISE)
     return interval if is_whole else None

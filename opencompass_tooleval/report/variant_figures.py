@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opencompass_tooleval.core.benchmark import find_variant
-from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.metrics import main_metrics, words_of_metric
 from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.core.variants import NO_TOKENS, Comparison, VariantKind, compare
@@ -43,7 +42,7 @@ def variant_table(
         names = comparison.dataset, kind.variant_of(comparison.dataset)
         lengths = (tokens.get((model, name), NO_TOKENS) for name in names)
         rows.append(tuple(kind.row(model, comparison, *lengths).values()))
-    return Table(name, f'Differences in points, 95% interval of {RESAMPLES} resamples', kind.columns, tuple(rows))
+    return Table(name, 'Differences in points, 95% interval', kind.columns, tuple(rows))
 
 
 def variant_figures(
@@ -69,8 +68,7 @@ def variant_figures(
             labels,
             (Series('difference', deltas, errors=errors),),
             x_title=f'points gained with {kind.title}',
-            note='The main metric of each data set; the table has all. '
-            f'Error bars show the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
+            note='The main metric of each data set; the table has all. Error bars show the paired 95% interval.',
             choice=model,
             top=None,
         )

@@ -12,7 +12,6 @@ import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
-from opencompass_tooleval.core.intervals import RESAMPLES, SEED
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.core.usage_summary import PromptTokens
@@ -26,7 +25,7 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
     """:class:`ToolEvalSummarizer` that also compares variants: per model, data set and metric, and per table.
 
     It writes one table per kind of variants in the run: EasyTool's instructions, and native function calling. The table
-    has both scores, their difference with a paired bootstrap interval of 95%, the mean tokens of the first prompt of a
+    has both scores, their difference with a paired interval of 95%, the mean tokens of the first prompt of a
     task and of all its prompts, and their reduction. Its files are ``summary_{time}{suffix}.txt`` and ``.csv``, with an
     underscore in place of the suffix's hyphen.
 
@@ -38,8 +37,6 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         tokenizer: Tokenizer for prompts whose tokens neither the server nor the model's tokenizer counted, such as
             those of recorded answers: a folder or a hub id that is on this machine. By default the model's tokenizer,
             or an estimate if that is not on this machine.
-        resamples: Number of resamples of the bootstrap.
-        seed: Its seed.
         report: Writes ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
     """
 
@@ -52,12 +49,10 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         dataset_abbrs: Sequence[Any] | None = None,
         summary_groups: Sequence[Mapping[str, Any]] = (),
         tokenizer: str | None = None,
-        resamples: int = RESAMPLES,
-        seed: int = SEED,
         report: bool = False,
     ) -> None:
         super().__init__(config, dataset_abbrs, summary_groups, report)
-        self.tokenizer, self.resamples, self.seed = tokenizer, resamples, seed
+        self.tokenizer = tokenizer
         self.table_scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
 
     def _calculate_group_metrics(self, *args: Any) -> Any:
@@ -100,9 +95,8 @@ class _Comparing:
         table = tabulate.tabulate(
             [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
         )
-        resamples = self.summarizer.resamples
         title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
-        heading = [f'{title} (delta in points, 95% interval of {resamples} resamples):']
+        heading = [f'{title} (delta in points, 95% interval):']
         text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
         if verbose:
             print(f'\n{text}\n')
@@ -148,7 +142,7 @@ class _Comparing:
             self._notes.append(
                 f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; scores are over these'
             )
-        for comparison in compare(abbrs[0], before, after, run.resamples, run.seed):
+        for comparison in compare(abbrs[0], before, after):
             where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
             if comparison.interval is None:
                 self._notes.append(f'{where}: no interval, since the scores are no means over shared records')

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.comparable import GOLD_DIGEST, NOT_SETTINGS, gold_digest
+from opencompass_tooleval.core.comparable import GOLD_DIGEST, gold_digest, is_told
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.labels import with_current_reasons
-from opencompass_tooleval.core.paired import details_of, metrics_of
+from opencompass_tooleval.core.paired import details_of, empty_metrics, metrics_of
 from opencompass_tooleval.work_dir.comparing import Results
 from opencompass_tooleval.work_dir.importing import fault_of_names, json_lines
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -95,9 +95,9 @@ def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
 def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: result[key] for key in ('standard_errors', 'samples', 'trials', 'runs') if key in result}
     if isinstance(provenance := result.get('provenance'), Mapping):
-        kept['provenance'] = {key: value for key, value in provenance.items() if key not in NOT_SETTINGS}
+        kept['provenance'] = {key: value for key, value in provenance.items() if is_told(key)}
     return {
-        **{metric: result[metric] for metric in metrics_of(result)},
+        **{metric: result[metric] for metric in (*metrics_of(result), *empty_metrics(result))},
         **kept,
         'details': list(map(_reduced_detail, details_of(result))),
     }

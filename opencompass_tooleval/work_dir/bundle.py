@@ -17,6 +17,7 @@ from typing import Any
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, is_private
+from opencompass_tooleval.core.comparable import is_told
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import bounded_text, map_texts, to_jsonable, without_folder
@@ -43,8 +44,6 @@ _MARK = 'tooleval-bundle 1'
 _MOST_OF_HEAD = 100
 _PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs')
 """Parts of a result that tables and notes need, beside the metrics and their correlations."""
-_LEFT_OUT = ('judgements',)
-"""Keys of a provenance that hold paths of a machine only."""
 _SETTINGS = (
     'type', 'path', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
     'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
@@ -167,7 +166,7 @@ def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], st
     provenance = result.get('provenance')
     about = provenance if isinstance(provenance, dict) else {}
     parts = {name: result[name] for name in _PARTS if result.get(name) is not None}
-    parts['provenance'] = {key: value for key, value in about.items() if key not in _LEFT_OUT}
+    parts['provenance'] = {key: value for key, value in about.items() if is_told(key)}
     correlations = result.get(CORRELATIONS) or {}
     return {
         'metrics': {key: _finite(value) for key, value in result.items() if value is None or _is_number(value)},

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from opencompass_tooleval.core.benchmark import part_of
-from opencompass_tooleval.core.comparable import NOT_SETTINGS
+from opencompass_tooleval.core.comparable import decides, is_told
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.intervals import Means, Pairs, Score, compare_column, resample
+from opencompass_tooleval.core.intervals import Pairs, Score, compare_column
 from opencompass_tooleval.core.paired import (
     Difference,
     Result,
@@ -161,9 +161,8 @@ class Comparer:
         unpaired: Data set and metric -> the reason why it has no pairs.
     """
 
-    def __init__(self, samples: int, seed: int) -> None:
+    def __init__(self) -> None:
         self.comparison = Comparison()
-        self._samples, self._seed = samples, seed
         self.columns = published_columns()
         self._together = metrics_together(self.columns.values())
         self._rows: dict[Score, Row] = {}
@@ -171,7 +170,6 @@ class Comparer:
         self._correlations: tuple[dict[str, Correlations], dict[str, Correlations]] = {}, {}
         self.pairs: dict[Score, Pairs] = {}
         self.unpaired: dict[Score, str] = {}
-        self._means: dict[Score, Means] = {}
 
     def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
         """Compares the results of a data set; returns the samples that differ, in the data's order."""
@@ -180,7 +178,6 @@ class Comparer:
         estimates = list(paired_estimates(first, second))
         paired |= {(dataset, estimate.metric): estimate.pairs for estimate in estimates if estimate.pairs}
         self.pairs |= paired
-        self._means |= resample(paired, self._samples, self._seed)
         self._correlate(dataset, paired)
         unpaired: dict[str, list[str]] = {}
         for metric in metrics:
@@ -229,14 +226,14 @@ class Comparer:
             column_error(column, errors, correlations)
             for errors, correlations in zip(self._errors, self._correlations, strict=True)
         )
-        unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self._means]
+        unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self.pairs]
         if unpaired:
             if name not in column:
                 self.comparison.notes.append(
                     f'{name[0]} {name[1]}: no interval, since there is none of {_some(unpaired)}'
                 )
             return Row(*name, a, error_a, b, error_b, b - a)
-        interval = compare_column(column, self.pairs, self._means)
+        interval = compare_column(column, self.pairs)
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
 
     def _column(self, name: Score, column: Mapping[Score, float]) -> Row:
@@ -286,8 +283,9 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     provenances = [_part(result, 'provenance') for result in results]
     for key in dict.fromkeys([*provenances[0], *provenances[1]]):
         a, b = (provenance.get(key) for provenance in provenances)
-        if a != b and key not in NOT_SETTINGS:
-            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other; the scores may not compare'
+        if a != b and is_told(key):
+            warning = '; the scores may not compare' if decides(key) else ''
+            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
     parts: dict[tuple[int, int], list[str]] = {}
     for model, result in zip(models, results, strict=True):
         if part := part_of(result):
@@ -307,8 +305,6 @@ def _all_compare(_dataset: str, _first: Result | None, _second: Result | None) -
 def compare(
     sides: tuple[Side, Side],
     *,
-    samples: int,
-    seed: int,
     sink: Callable[[str, Sequence[Difference]], None],
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
     accept: Callable[[str, Result | None, Result | None], bool] = _all_compare,
@@ -317,8 +313,6 @@ def compare(
 
     Args:
         sides: The models.
-        samples: Number of resamples.
-        seed: Seed of the resamples, not negative.
         sink: Receives the samples of each data set that differ, in the data's order; they are not kept in full.
         progress: Wraps the data sets to show progress.
         accept: Called with both results of a data set, None for an error; it is left out if this returns False.
@@ -331,7 +325,7 @@ def compare(
     if not both:
         what = ' and '.join(f'{side} has {_some(sorted(side.datasets))}' for side in sides)
         raise DataError(a.work.path, f'the models share no data set: {what}')
-    comparer = Comparer(samples, seed)
+    comparer = Comparer()
     notes = comparer.comparison.notes
     for side, other in ((a, b), (b, a)):
         only = sorted(side.datasets - other.datasets)

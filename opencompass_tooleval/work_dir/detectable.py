@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.intervals import RecordValues
 from opencompass_tooleval.core.metrics import main_metrics
-from opencompass_tooleval.core.paired import RecordValues, metrics_of
+from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.power import Noise, detectable_drop, needed_records, needed_trials, noise_of, trials_of
 from opencompass_tooleval.work_dir.comparing import Results
 
@@ -104,8 +105,8 @@ def _row(
         records,
         trials,
         baseline_trials,
-        detectable_drop(records, variance, tests, max_drop=max_drop),
+        detectable_drop(records, variance, tests, max_drop=max_drop, is_graded=noise.is_graded),
         noise.is_measured,
-        needed_records(detect, variance, tests, max_drop) if detect else None,
+        needed_records(detect, variance, tests, max_drop, noise.is_graded) if detect else None,
         needed_trials(detect, records, noise, tests, max_drop) if detect else None,
     )

@@ -9,11 +9,18 @@ from functools import partial
 from typing import Any
 
 from opencompass_tooleval.core.comparable import SAMPLES, why_not_comparable
-from opencompass_tooleval.core.drop_test import ALPHA, drop_p_value, effect_of, holm
+from opencompass_tooleval.core.drop_test import can_drop, drop_p_value, holm
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Pairs, Score
+from opencompass_tooleval.core.intervals import ALPHA, Pairs, Score, effect_of
 from opencompass_tooleval.core.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.paired import Result, has_no_answer, metrics_of, unanswered_records
+from opencompass_tooleval.core.paired import (
+    Result,
+    details_of,
+    empty_metrics,
+    has_no_answer,
+    metrics_of,
+    unanswered_records,
+)
 from opencompass_tooleval.core.paired_trials import estimate_names
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.work_dir.comparing import Comparer, Results, Row, Side, compare
@@ -30,7 +37,8 @@ class Rules:
         metrics: Patterns of metrics and of columns of tables; by default the main metrics of each data set.
         datasets: Pattern of the data sets' names.
         max_drop: Points that a score may drop.
-        strict: True if a score also fails where a larger drop is not ruled out by its interval.
+        strict: True if a score also fails where a larger drop is not ruled out by its interval, or the run lacks
+            records of the baseline.
         partial: True if scores that do not compare do not count, as long as others do.
         may_differ: Keys of the provenance whose difference is allowed.
     """
@@ -90,12 +98,16 @@ class Gate:
         verdicts: The scores that were compared, those that dropped first.
         refusals: What was not compared.
         notes: Notes for the reader.
+        records: Number of records that the baseline has in the data sets that were compared.
+        lacking: Number of those that the run lacks.
         status: 0 held, 1 dropped, 2 not comparable.
     """
 
     verdicts: list[Verdict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    records: int = 0
+    lacking: int = 0
     status: int = 0
 
 
@@ -108,12 +120,14 @@ class _Tested:
         comparer: Its comparison.
         row: The score in it.
         unanswered: Data set -> records without an answer on either side.
+        lacking: Data set -> number of the baseline's records that the run lacks.
     """
 
     model: str
     comparer: Comparer
     row: Row
     unanswered: Mapping[str, Collection[str]]
+    lacking: Mapping[str, int]
 
     @property
     def column(self) -> Mapping[Score, float]:
@@ -125,6 +139,17 @@ class _Tested:
     def unanswered_count(self) -> int:
         """Number of records of the score without an answer."""
         return sum(len(self.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the run has all records of the baseline."""
+        return not any(self.lacking[dataset] for dataset, _ in self.column)
+
+    @property
+    def answered_count(self) -> int:
+        """Number of records of the score that have an answer on both sides."""
+        records = {(score[0], record) for score in self.column for record in self.comparer.pairs[score].ids}
+        return sum(record not in self.unanswered[dataset] for dataset, record in records)
 
     def p_value(self, max_drop: float) -> float:
         """Computes the p-value of its drop, over all records."""
@@ -184,9 +209,10 @@ def decide(
 ) -> Gate:
     """Compares a run with a baseline, and decides.
 
-    A score dropped if its 95% interval, which is that of :func:`~opencompass_tooleval.work_dir.comparing.compare`,
-    lies below ``-max_drop`` as a whole, and its p-value, adjusted by Holm's method for all scores of the gate, is at
-    most :data:`~opencompass_tooleval.core.drop_test.ALPHA`. With metrics where less is better it is the same of a rise.
+    A score dropped if its p-value, adjusted by Holm's method for all scores of the gate, is at most
+    :data:`~opencompass_tooleval.core.intervals.ALPHA`. Its 95% interval, which is that of
+    :func:`~opencompass_tooleval.work_dir.comparing.compare`, then lies below ``-max_drop`` as a whole. With metrics
+    where less is better it is the same of a rise. A score of so few records that no result could be a drop is refused.
     Records that lack an answer, through no fault of the model, count as wrong. Where they decide, the score is
     refused: it dropped, and the p-value over the other records is larger than that level, or the other way round.
 
@@ -205,12 +231,19 @@ def decide(
     for baseline_model, model in models:
         tested += _compare(gate, Side.find(old, baseline_model, rules.datasets), new, model, rules, progress)
     if not tested and not gate.refusals:
-        raise DataError(old.path, f'no score matches {first_of(list(rules.metrics), 5)}', fix='tooleval compare')
+        what = f'no score matches {first_of(list(rules.metrics), 5)}' if rules.metrics else 'there is no score'
+        raise DataError(old.path, what, fix='tooleval compare')
     paired = [one for one in tested if one.row.low is not None]
     for one in tested:
         if one.row.low is None:
             why = one.comparer.unpaired.get((one.row.name, one.row.metric), 'it has no interval')
             gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, f'{one.row.metric}: {why}'))
+    counts = [one.answered_count for one in paired]
+    is_possible = can_drop(counts)
+    for one, count, possible in zip(paired, counts, is_possible, strict=True):
+        if not possible:
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, count, len(paired))))
+    paired = [one for one, possible in zip(paired, is_possible, strict=True) if possible]
     p_values = [one.p_value(rules.max_drop) for one in paired]
     answered = [
         one.p_value_of_answered(rules.max_drop) if one.unanswered_count else p_value
@@ -229,6 +262,13 @@ def decide(
     elif gate.refusals and not (rules.partial and gate.verdicts):
         gate.status = 2
     return gate
+
+
+def _too_few(one: _Tested, count: int, scores: int) -> str:
+    those = f'{count} records have an answer on both sides' if one.unanswered_count else f'{count} records are in both'
+    among = f', in a gate of {scores} scores' if scores > 1 else ''
+    advice = '; run tooleval retry' if one.unanswered_count else ''
+    return f'{one.row.metric}: too few to decide: {those}; chance explains even a loss of all of them{among}{advice}'
 
 
 def _compare(
@@ -253,6 +293,7 @@ def _compare(
     )
 
     unanswered: dict[str, set[str]] = {}
+    lacking: dict[str, int] = {}
     main_of: dict[str, Sequence[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
 
     def is_tested(name: str, metric: str) -> bool:
@@ -275,22 +316,44 @@ def _compare(
             main_of[dataset] = main_metrics(metrics_of(first))
             unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
             if not reasons:
+                ids, run_ids = ({str(detail['id']) for detail in details_of(one)} for one in (first, second))
+                lacking[dataset] = len(ids - run_ids)
+                gate.records += len(ids)
+                gate.lacking += lacking[dataset]
+                _note_empty(gate, refuse, dataset, first, [name for name in scores if is_tested(dataset, name)], rules)
                 missing = [metric for metric in scores if is_tested(dataset, metric) and metric not in run_scores]
                 gate.refusals += [refuse(dataset, MISSING, f'{name}: the run has no such score') for name in missing]
         gate.refusals.extend(reasons)
         return not reasons
 
-    comparer = compare(sides, samples=RESAMPLES, seed=SEED, sink=lambda *_: None, progress=progress, accept=accept)
+    comparer = compare(sides, sink=lambda *_: None, progress=progress, accept=accept)
     gate.notes += comparer.comparison.notes
     rows = (*(comparer.comparison.tables if rules.metrics else ()), *comparer.comparison.datasets)
-    return [_Tested(model, comparer, row, unanswered) for row in rows if is_tested(row.name, row.metric)]
+    return [_Tested(model, comparer, row, unanswered, lacking) for row in rows if is_tested(row.name, row.metric)]
+
+
+def _note_empty(
+    gate: Gate, refuse: Callable[..., Refusal], dataset: str, first: Result, tested: Sequence[str], rules: Rules
+) -> None:
+    """Adds the main metrics, or those that a pattern names, that have no value in the baseline."""
+    empty = empty_metrics(first)
+    if rules.metrics:
+        wanted = [name for name in empty if any(fnmatchcase(name, pattern) for pattern in rules.metrics)]
+    else:
+        wanted = [name for name in main_metrics([*metrics_of(first), *empty]) if name in empty]
+    if not tested:
+        gate.refusals += [refuse(dataset, MISSING, f'{name}: the baseline has no value of it') for name in wanted]
+    elif not rules.metrics:
+        others = first_of(list(tested))
+        gate.notes += [f'{dataset}: {name} has no value in the baseline; compared: {others}' for name in wanted]
 
 
 def _verdict(tested: _Tested, p_value: float, rules: Rules) -> Verdict:
     row = tested.row
     low, high = row.low or 0.0, row.high or 0.0
     least, worst = (low, high) if lower_is_better(row.metric) else (-high, -low)
-    outcome = INCONCLUSIVE if rules.strict and worst > rules.max_drop else HELD
+    is_open = worst > rules.max_drop or not tested.is_whole
+    outcome = INCONCLUSIVE if rules.strict and is_open else HELD
     if least > rules.max_drop and p_value <= ALPHA:
         outcome = DROPPED
     differing = tested.comparer.comparison.differing.get(row.name, ()) if outcome == DROPPED else ()

@@ -92,8 +92,8 @@ def rows(found: Mapping[str, Any], part: str) -> dict[tuple[str, str], dict[str,
 
 
 def test_scores_errors_and_differences_are_those_of_the_results(tooleval: Command, run: Path) -> None:
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 300)
-    assert (found['a']['model'], found['b']['model'], found['resamples']) == ('weak', 'strong', 300)
+    found = said(tooleval, run, 'weak', 'strong')
+    assert (found['a']['model'], found['b']['model'], found['level']) == ('weak', 'strong', 0.95)
     assert len(found['datasets']) == sum(map(len, METRICS.values()))
     assert found['notes'] == []
     for (dataset, metric), row in rows(found, 'datasets').items():
@@ -108,7 +108,7 @@ def test_scores_errors_and_differences_are_those_of_the_results(tooleval: Comman
 
 
 def test_abilities_and_overall_are_means_with_intervals(tooleval: Command, run: Path) -> None:
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 4000)
+    found = said(tooleval, run, 'weak', 'strong')
     table = {metric: row for (name, metric), row in rows(found, 'tables').items() if name == 'tooleval-teval_v2'}
     abilities = ('instruct', 'plan', 'reason', 'retrieve', 'understand')
     assert set(table) == {
@@ -131,8 +131,9 @@ def test_abilities_and_overall_are_means_with_intervals(tooleval: Command, run: 
             np.array([score.values['f1_score'] for score in scores(subset, skill)], dtype=float) for skill in (0.4, 0.8)
         )
         gains.append(100 * (strong - weak))
-    error = np.sqrt(sum(gain.var() / RECORDS for gain in gains)) / 2
-    assert table['plan']['high'] - table['plan']['low'] == pytest.approx(2 * 1.96 * error, rel=0.1)
+    error = np.sqrt(sum(gain.var(ddof=1) / RECORDS for gain in gains)) / 2
+    assert table['plan']['delta'] - table['plan']['low'] == pytest.approx(2.01 * error, rel=0.01)
+    assert table['plan']['high'] - table['plan']['delta'] > 2.01 * error, 'the end away from 0 is wider'
     assert table['plan']['error_a'] == pytest.approx(
         np.sqrt(sum(rows(found, 'datasets')[f'tooleval-teval-plan_{kind}_v2', 'f1_score']['error_a'] ** 2
                     for kind in ('json', 'str'))) / 2, rel=0.1,
@@ -140,24 +141,17 @@ def test_abilities_and_overall_are_means_with_intervals(tooleval: Command, run: 
 
 
 def test_a_column_of_one_score_is_that_score(tooleval: Command, run: Path) -> None:
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 200)
+    found = said(tooleval, run, 'weak', 'strong')
     names = {'name', 'metric'}
     column = rows(found, 'tables')['tooleval-teval_v2', 'review']
     score = rows(found, 'datasets')['tooleval-teval-review_str_v2', 'review_quality']
     assert {k: v for k, v in column.items() if k not in names} == {k: v for k, v in score.items() if k not in names}
 
 
-def test_the_same_seed_says_the_same(tooleval: Command, run: Path) -> None:
-    arguments = ('compare', run, 'weak', 'strong', '--samples', 200, '--json', '-')
-    first = tooleval(*arguments).out
-    assert tooleval(*arguments).out == first
-    assert tooleval(*arguments, '--seed', 1).out != first
-
-
 def test_samples_that_differ_with_reasons(tooleval: Command, run: Path, tmp_path: Path) -> None:
     dataset = 'tooleval-teval-plan_json_v2'
     lines = tmp_path / 'differ.jsonl'
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 10, '--datasets', '*plan_json*', '--details', lines)
+    found = said(tooleval, run, 'weak', 'strong', '--datasets', '*plan_json*', '--details', lines)
     weak, strong = (scores('plan_json', skill) for skill in (0.4, 0.8))
     wanted = [(a, b) for a, b in zip(weak, strong, strict=True) if a.values != b.values]
     assert 0 < len(wanted) < RECORDS
@@ -177,7 +171,7 @@ def test_samples_that_differ_with_reasons(tooleval: Command, run: Path, tmp_path
 
 
 def test_what_is_printed(tooleval: Command, run: Path) -> None:
-    done = tooleval('compare', run.parent, 'weak', 'strong', '--samples', 200, '--show', 1)
+    done = tooleval('compare', run.parent, 'weak', 'strong', '--show', 1)
     assert done.code == 0, done.err
     (line,) = [line for line in done.out.splitlines() if 'overall' in line]
     assert re.fullmatch(
@@ -200,15 +194,16 @@ def test_models_in_two_runs(tooleval: Command, run: Path, tmp_path: Path) -> Non
     other = tmp_path / 'elsewhere' / RUN
     dataset = 'tooleval-teval-review_str_v2'
     write(other, 'strong', dataset, result(scores('review_str', 0.8), encoder='another'))
-    found = said(tooleval, run, 'weak', 'strong', '--work-dir-b', other, '--samples', 200)
+    found = said(tooleval, run, 'weak', 'strong', '--work-dir-b', other)
     assert [row['name'] for row in found['datasets']] == [dataset]
     assert [row['metric'] for row in found['tables']] == ['review']
     notes = found['notes']
     assert f"{dataset}: encoder is 'e' of one and 'another' of the other; the scores may not compare" in notes
     assert 'tooleval-teval-plan_str_v2: only weak has a result' in notes
     assert not any('judge_calls' in note for note in notes)
-    same = said(tooleval, run, 'strong', 'strong', '--work-dir-b', other, '--samples', 200)
-    assert [(row['delta'], row['low'], row['high']) for row in same['datasets']] == [(0, 0, 0)]
+    same = said(tooleval, run, 'strong', 'strong', '--work-dir-b', other)
+    bound = pytest.approx(100 * (1 - 0.05 ** (1 / RECORDS)))
+    assert [(row['delta'], -row['low'], row['high']) for row in same['datasets']] == [(0, bound, bound)]
     assert same['differing'] == {dataset: []}
 
 
@@ -222,7 +217,7 @@ def test_what_cannot_be_paired_is_said(tooleval: Command, run: Path) -> None:
     write(run, 'strong', 'gsm8k', {**foreign, 'accuracy': 50.0})
     write(run, 'weak', 'broken', {'error': 'no'})
     write(run, 'strong', 'broken', foreign)
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 50)
+    found = said(tooleval, run, 'weak', 'strong')
     table = rows(found, 'datasets')
     assert table[dataset, 'f1_score']['records'] == RECORDS - 4
     gsm8k = table['gsm8k', 'accuracy']
@@ -234,14 +229,14 @@ def test_what_cannot_be_paired_is_said(tooleval: Command, run: Path) -> None:
         f'{dataset}: {RECORDS - 4} of {RECORDS} records are in both; scores and differences are over these',
         f'{dataset}: 1 samples of strong have no answer, through no fault of the model',
     ]
-    assert tooleval('compare', run, 'weak', 'strong', '--samples', 9).code == 0
+    assert tooleval('compare', run, 'weak', 'strong').code == 0
 
 
 def test_rows_subtract_where_one_side_lacks_records(tooleval: Command, run: Path) -> None:
     dataset = 'tooleval-teval-plan_json_v2'
     shared = result(scores('plan_json', 0.4)[6:])
     write(run, 'strong', dataset, result(scores('plan_json', 0.8)[6:]))
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 50)
+    found = said(tooleval, run, 'weak', 'strong')
     row = rows(found, 'datasets')[dataset, 'f1_score']
     assert (row['a'], row['error_a']) == pytest.approx((shared['f1_score'], shared['standard_errors']['f1_score']))
     assert row['a'] != json.loads((run / 'results' / 'weak' / f'{dataset}.json').read_text())['f1_score']
@@ -259,7 +254,7 @@ def test_a_part_of_the_data_is_said(tooleval: Command, run: Path) -> None:
     part = result(scores('plan_json', 0.8)[:8])
     part['samples']['of'] = RECORDS
     write(run, 'strong', dataset, part)
-    notes = said(tooleval, run, 'weak', 'strong', '--samples', 50, '--datasets', dataset)['notes']
+    notes = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)['notes']
     assert f'{dataset}: a part of the data, 8 of {RECORDS} records, of strong' in notes
 
 
@@ -267,7 +262,7 @@ def test_a_metric_that_applies_to_other_records_in_one_result_is_said(tooleval: 
     dataset = 'tooleval-teval-plan_json_v2'
     half = [SampleScore(one.id, {'f1_score': None}, 'ok') for one in scores('plan_json', 0.8)[:4]]
     write(run, 'strong', dataset, result([*half, *scores('plan_json', 0.8)[4:]]))
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 50, '--datasets', dataset)
+    found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
     assert f'{dataset}: f1_score: over the records to which they apply in both' in found['notes']
 
 
@@ -296,7 +291,7 @@ def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -
     results = [created(12, 1), created(3, 6)]
     for model, content in zip(('weak', 'strong'), results, strict=True):
         write(run, model, dataset, content)
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 200, '--datasets', dataset)
+    found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
     names = {metric for _, metric in rows(found, 'datasets')}
     assert 'overall' in names and not any('no interval' in note for note in found['notes'])
     for (_, metric), row in rows(found, 'datasets').items():
@@ -308,7 +303,7 @@ def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -
             if step['reason'] == 'tool:missing':
                 step['values'] = dict.fromkeys(step['values'], 0.0)
     write(run, 'weak', dataset, results[0])
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 20, '--datasets', dataset)
+    found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
     assert rows(found, 'datasets')[dataset, 'overall']['low'] is None
     assert any(note.startswith(f'{dataset}: no interval of ') and 'evaluate again' in note for note in found['notes'])
 
@@ -316,7 +311,7 @@ def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -
 def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path) -> None:
     dataset = 'tooleval-teval-plan_json_v2'
     write(run, 'weak', dataset, {**result(scores('plan_json', 0.4)), 'f1_score': 12.0})
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 20)
+    found = said(tooleval, run, 'weak', 'strong')
     assert rows(found, 'tables')['tooleval-teval_v2', 'overall']['low'] is None
     assert f'tooleval-teval_v2 overall: no interval, since there is none of {dataset} f1_score' in found['notes']
 
@@ -330,12 +325,12 @@ def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
         if model == 'weak':  # as older versions wrote it: an error of each run, which is not that of their mean
             whole['standard_errors'] = [whole['standard_errors']] * 2
         write(run, model, dataset, whole)
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 500, '--datasets', dataset)
+    found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
     (row,) = found['datasets']
     assert row['records'] == RECORDS
     assert (row['error_a'], row['error_b']) == pytest.approx((errors['weak'], errors['strong']))
     assert {sample['run'] for sample in found['differing'][dataset]} == {0, 1}
-    assert '(run 1): f1_score' in tooleval('compare', run, 'weak', 'strong', '--samples', 9, '--show', 99).out
+    assert '(run 1): f1_score' in tooleval('compare', run, 'weak', 'strong', '--show', 99).out
 
 
 @pytest.mark.parametrize(
@@ -383,7 +378,7 @@ def test_trials_are_paired_by_record(tooleval: Command, tmp_path: Path) -> None:
     for model, skill, trials in (('weak', 0.4, 4), ('strong', 0.7, 2), ('once', 0.7, 1)):
         outcomes = {f'r{i}': ''.join(str(int(one)) for one in generator.random(trials) < skill) for i in range(40)}
         write(run, model, 'd', result_of_trials(**outcomes))
-    found = said(tooleval, run, 'weak', 'strong', '--samples', 500)
+    found = said(tooleval, run, 'weak', 'strong')
     told = rows(found, 'datasets')
     assert [metric for _, metric in told] == [
         'accuracy',
@@ -404,6 +399,6 @@ def test_trials_are_paired_by_record(tooleval: Command, tmp_path: Path) -> None:
             assert (row['a'], row['b']) == tuple(side['value'] for side in sides)
             assert (row['error_a'], row['error_b']) == tuple(side['standard_error'] for side in sides)
     assert 'd: 4 trials of each record in one and 2 in the other' in found['notes']
-    shown = tooleval('compare', run, 'weak', 'strong', '--samples', 500)
+    shown = tooleval('compare', run, 'weak', 'strong')
     assert max(map(len, shown.out.splitlines())) < 120 and ' accuracy pass^2 ' in shown.out
     assert [metric for _, metric in rows(said(tooleval, run, 'weak', 'once'), 'datasets')] == ['accuracy', 'share']

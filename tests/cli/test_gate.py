@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,10 @@ def test_equal_runs_hold_and_a_drop_is_found(tooleval: Command, place: Place) ->
     old, same, worse = (place(name, scored(right)) for name, right in (('old', 90), ('same', 90), ('worse', 70)))
     done = tooleval('gate', same, '--baseline', old)
     assert done.code == 0, done.err
-    assert done.out.splitlines()[-1] == 'held: 0 of 1 scores dropped by more than 0 points'
+    assert done.out.splitlines()[-1] == (
+        'held: 0 of 1 scores dropped by more than 0 points; drops of up to 2.95 points are not ruled out '
+        f'({DATASET} accuracy)'
+    )
     done = tooleval('gate', worse, '--baseline', old)
     assert done.code == 1
     assert done.out.splitlines()[-1] == 'dropped: 1 of 1 scores dropped by more than 0 points'
@@ -70,7 +74,106 @@ def test_the_drop_that_is_allowed(tooleval: Command, place: Place) -> None:
     done = tooleval('gate', worse, '--baseline', old, '--max-drop', 15, '--strict')
     assert done.code == 1 and done.out.splitlines()[-1].startswith('inconclusive: 0 of 1 scores dropped')
     assert tooleval('gate', worse, '--baseline', old, '--max-drop', 40, '--strict').code == 0
-    assert tooleval('gate', old, '--baseline', old, '--strict').code == 0, 'equal answers rule out any drop'
+    done = tooleval('gate', old, '--baseline', old, '--strict')
+    assert done.code == 2 and done.err.startswith('tooleval: --strict needs --max-drop above 0: a drop of 5 points')
+
+
+def test_what_is_not_ruled_out_fails_a_strict_gate(tooleval: Command, place: Place) -> None:
+    """Records that do not differ show only that fewer than 1 - 0.05 ** (1 / n) of the tasks changed."""
+    old = place('old', scored(90))
+    two = tooleval('gate', place('two', scored(2, of=2)), '--baseline', old, '--max-drop', 5, '--strict')
+    assert two.code == 2 and 'samples: accuracy: too few to decide: 2 records are in both' in two.out
+    assert two.out.splitlines()[-1].startswith(
+        'not comparable: 0 of 0 scores dropped by more than 5 points; '
+        'the run lacks 98 of 100 records of the baseline; 1 data sets'
+    )
+    for records, code in ((10, 1), (58, 1), (59, 0)):
+        one = place(f'equal{records}', scored(records, of=records))
+        done = tooleval('gate', one, '--baseline', one, '--max-drop', 5, '--strict')
+        assert done.code == code, (records, done.out)
+        last = done.out.splitlines()[-1]
+        assert last.startswith('inconclusive: ' if code else 'held: ')
+        assert ('to rule out 5 takes 59 records or more' in last) == bool(code), last
+    half = place('half', scored(60, of=60))
+    done = tooleval('gate', half, '--baseline', old, '--max-drop', 30, '--strict')
+    assert done.code == 1 and 'lacks 40 of 100 records of the baseline' in done.out, 'those may have dropped'
+    assert tooleval('gate', half, '--baseline', old, '--max-drop', 30).code == 0
+    told = json.loads(tooleval('gate', half, '--baseline', old, '--json', '-').out)
+    assert (told['records'], told['lacking']) == (100, 40)
+
+
+@pytest.mark.parametrize('worse', [False, True])
+def test_where_no_result_could_fail_nothing_is_decided(tooleval: Command, place: Place, worse: bool) -> None:
+    five, six = (place(f'all{count}', scored(count, of=count)) for count in (5, 6))
+    none = [place(f'none{count}', scored(0, of=count)) for count in (5, 6)]
+    done = tooleval('gate', none[0] if worse else five, '--baseline', five)
+    assert done.code == 2 and 'accuracy: too few to decide: 5 records are in both' in done.out
+    assert tooleval('gate', none[1] if worse else six, '--baseline', six).code == int(worse)
+    place('all6', scored(6, of=6), dataset='other')
+    place('none6', scored(0, of=6), dataset='other')
+    done = tooleval('gate', none[1] if worse else six, '--baseline', six)
+    assert done.code == 2 and 'chance explains even a loss of all of them, in a gate of 2 scores' in done.out
+
+
+def test_few_answers_decide_nothing_however_many_records_there_are(tooleval: Command, place: Place) -> None:
+    content = scored(5)
+    for detail in content['details'][5:]:
+        detail['reason'] = 'infra:timeout'
+    lost = place('lost', {**content, 'samples': {'infra': 95}})
+    done = tooleval('gate', lost, '--baseline', place('old', scored(5)))
+    assert done.code == 2 and 'too few to decide: 5 records have an answer on both sides' in done.out
+    assert 'run tooleval retry' in done.out
+
+
+def of_trials(outcomes: Sequence[str]) -> dict[str, Any]:
+    return {**result_of_trials(**{f'r{i}': rights for i, rights in enumerate(outcomes)}), 'provenance': PROVENANCE}
+
+
+@pytest.mark.parametrize('metric', ['accuracy', 'accuracy pass^2'])
+def test_more_trials_of_an_unchanged_system_are_no_drop(tooleval: Command, place: Place, metric: str) -> None:
+    """Right in 97% of trials: few trials show no failure of 30 records, and sixteen show some."""
+    few, many = ['11'] * 30, [15 * '1' + '0' if i % 2 else 16 * '1' for i in range(30)]
+    old, new = place('old', of_trials(few)), place('new', of_trials(many))
+    arguments = ('--baseline', old, '--metric', metric)
+    assert tooleval('gate', new, *arguments).code == 0
+    compared = json.loads(tooleval('compare', old, 'm', 'm', '--work-dir-b', new, '--json', '-').out)
+    row = rows(compared, 'datasets')[DATASET, metric]
+    assert row['low'] < 0 < row['high'] and row['delta'] < -2
+    worse = [15 * '1' + '0' if i % 3 else 4 * '1' + 12 * '0' for i in range(30)]
+    assert tooleval('gate', place('worse', of_trials(worse)), *arguments).code == 1
+
+
+def test_a_plan_measures_the_variance_of_a_graded_metric(place: Place) -> None:
+    generator = random.Random(0)
+    samples = [
+        SampleScore(f'r{i}', {'quality': min(1.0, max(0.0, generator.gauss(0.6, 0.2)))}, 'ok', 'x', 'json', 'g')
+        for _ in range(4)
+        for i in range(60)
+    ]
+    content = result(samples)
+    content['runs'] = [{'quality': result(samples[60 * trial : 60 * trial + 60])['quality']} for trial in range(4)]
+    (row,) = detectable([find_results(place('old', content))], {DATASET: (None, 4)}, 1, 5.0)
+    assert row.is_measured and row.drop == pytest.approx(5.2, abs=0.5)
+    assert row.records_needed is not None and 40 < row.records_needed < 90
+
+
+def test_a_baseline_without_a_value_of_its_main_metric_is_named(
+    tooleval: Command, place: Place, tmp_path: Path
+) -> None:
+    def of(**values: float | None) -> dict[str, Any]:
+        samples = [SampleScore(f'r{i}', values, 'ok', 'x', 'json', 'g') for i in range(9)]
+        return {**result(samples, **PROVENANCE), **dict.fromkeys(name for name in values if values[name] is None)}
+
+    old, new = place('old', of(success_rate=None)), place('new', of(success_rate=1.0))
+    file = tmp_path / 'old.jsonl'
+    assert tooleval('gate', old, '--save', file).code == 0
+    for baseline in (old, file):
+        for more in ((), ('--metric', 'success_*')):
+            done = tooleval('gate', new, '--baseline', baseline, *more)
+            assert done.code == 2 and 'missing: success_rate: the baseline has no value of it' in done.out, done.err
+    partly = place('partly', of(success_rate=None, call_f1=1.0))
+    done = tooleval('gate', place('run', of(success_rate=1.0, call_f1=1.0)), '--baseline', partly)
+    assert done.code == 0 and 'success_rate has no value in the baseline; compared: call_f1' in done.out
 
 
 def test_a_rise_of_an_error_rate_is_a_drop(tooleval: Command, place: Place) -> None:

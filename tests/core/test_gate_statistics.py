@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from opencompass_tooleval.core.drop_test import ALPHA, Effect, drop_p_value, effect_of, holm, t_chance
-from opencompass_tooleval.core.intervals import Pairs, intervals_of
-from opencompass_tooleval.core.paired import RecordValues
+from opencompass_tooleval.core.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.core.intervals import ALPHA, Pairs, RecordValue, RecordValues, effect_of, intervals_of
 from opencompass_tooleval.core.power import (
     POWER,
     Noise,
@@ -23,6 +22,7 @@ from opencompass_tooleval.core.power import (
     power_of,
     trials_of,
 )
+from opencompass_tooleval.core.student_t import t_chance, t_quantile
 from tests.cli.test_compare import created
 from tests.core.test_paired_trials import result as result_of_trials
 
@@ -33,6 +33,12 @@ RUNS = 1_000
 def test_chances_of_t_are_those_of_scipy(freedom: int) -> None:
     values = [*np.linspace(-8, 8, 33).tolist(), -1e9, 1e9]
     assert [t_chance(value, freedom) for value in values] == pytest.approx(stats.t.cdf(values, freedom), abs=1e-12)
+
+
+@pytest.mark.parametrize('freedom', [1, 2, 5, 29, 30, 99, 1_000])
+def test_quantiles_of_t_are_those_of_scipy(freedom: int) -> None:
+    for chance in (0.8, 0.975, 0.999):
+        assert t_quantile(chance, freedom) == pytest.approx(stats.t.ppf(chance, freedom), rel=1e-3)
 
 
 def test_holm_by_hand() -> None:
@@ -76,9 +82,15 @@ def test_a_column_has_satterthwaites_error_and_scores_of_one_data_set_share_reco
 @pytest.mark.parametrize('count', [2, 4, 5])
 def test_a_few_records_that_all_got_worse_are_no_proof(count: int) -> None:
     effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([100] * count, [0] * count)})
-    assert effect == Effect(-100.0, 0.0, count - 1, count)
+    assert (effect.delta, effect.error, effect.freedom, effect.differing) == (-100.0, 0.0, count - 1, count)
     assert drop_p_value(effect, 0) == 0.5**count > ALPHA
     assert drop_p_value(effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([1] * 9, [1] * 9)}), 0) == 1.0
+
+
+def test_scores_of_which_no_result_could_be_a_drop() -> None:
+    assert can_drop([2, 5, 6, 100]) == [False, False, True, True]
+    assert can_drop([6]) == can_drop([6, 5])[:1] == [True], 'a score that can never drop takes no part in the test'
+    assert can_drop([]) == [] and can_drop([6, 6]) == [False, False], '2 * 0.5**6 is above the level'
 
 
 # --- planning ---------------------------------------------------------------------------------------------------------
@@ -127,18 +139,18 @@ def test_noise_of_repeated_trials_and_its_bound_from_one() -> None:
     assert measured.variance == pytest.approx(0.4 * 2_500, rel=0.05)
     assert bound.variance == pytest.approx(100**2 * 0.8 * 0.2, rel=0.05)
     assert measured.of_difference(2, 4) == measured.variance * 0.75
-    assert noise_of([]) is None and noise_of([{'a': (1.0, 1.0)}]) is None
+    assert noise_of([]) is None and noise_of([{'a': RecordValue(1.0, 1.0)}]) is None
 
 
 def test_trials_of_a_result_are_read_one_by_one() -> None:
     content = result_of_trials(a='10', b='00', c='11')
     content['runs'] = [{'accuracy': 200 / 3}, {'accuracy': 100 / 3}]
-    ones = [{'a': (1.0, 1.0), 'b': (0.0, 1.0), 'c': (1.0, 1.0)}, {'a': (0.0, 1.0), 'b': (0.0, 1.0), 'c': (1.0, 1.0)}]
-    assert list(trials_of(content, 'accuracy')) == ones
+    rights = [[record.value for record in values.values()] for values in trials_of(content, 'accuracy')]
+    assert rights == [[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
     steps = created(0, 6)
     metric = next(name for name, value in steps.items() if isinstance(value, float))
     (values,) = trials_of(steps, metric)
-    assert {weight for _, weight in values.values()} == {3.0}, 'a mean over steps has their number as weight'
+    assert {record.weight for record in values.values()} == {3.0}, 'a mean over steps has their number as weight'
 
 
 # --- simulated gates --------------------------------------------------------------------------------------------------
@@ -147,7 +159,7 @@ def test_trials_of_a_result_are_read_one_by_one() -> None:
 def draw(chance: Any, trials: int, generator: np.random.Generator) -> RecordValues:
     """Values of all records, each with its chance of being right, over some trials."""
     rights = generator.binomial(trials, chance) / trials
-    return {f'r{i}': (float(right), float(trials)) for i, right in enumerate(rights)}
+    return {f'r{i}': RecordValue(float(right), float(trials)) for i, right in enumerate(rights)}
 
 
 def gate(datasets: list[tuple[Any, Any]], max_drop: float = 0.0) -> list[bool]:
@@ -155,7 +167,7 @@ def gate(datasets: list[tuple[Any, Any]], max_drop: float = 0.0) -> list[bool]:
     pairs = {(f'd{i}', 'm'): paired(100 * a, 100 * b) for i, (a, b) in enumerate(datasets)}
     p_values = holm([drop_p_value(effect_of({score: 1.0}, pairs), max_drop) for score in pairs])
     return [
-        p_value <= ALPHA and intervals_of({score: pairs[score]}, samples=400)[score].high < -max_drop
+        p_value <= ALPHA and intervals_of({score: pairs[score]})[score].high < -max_drop
         for score, p_value in zip(pairs, p_values, strict=True)
     ]
 
@@ -199,6 +211,29 @@ def test_planted_drops_are_found_as_often_as_planned(records: int, trials: int, 
     low, high = stats.binom.interval(0.999, RUNS, planned)
     is_small = records == 60  # then the error, which is estimated, follows the drop: more is found than planned
     assert low <= found and (found <= high or is_small)
+
+
+def test_drops_of_graded_values_are_found_as_often_as_planned() -> None:
+    """Their variance is the measured one; that of values which are 0 or 1 would ask for a drop of 13.5 points."""
+    generator = np.random.default_rng(8)
+
+    def values(mean: float, trials: int) -> Any:
+        return generator.normal(mean, 0.2, (60, trials)).clip(0.001, 0.999)
+
+    measured = noise_of([{f'r{i}': RecordValue(float(one), 1.0) for i, one in enumerate(column)}
+                         for column in values(0.6, 400).T])  # fmt: skip
+    assert measured is not None and measured.is_graded and measured.is_measured
+    variance = measured.of_difference(4, 4)
+    drop = detectable_drop(60, variance, is_graded=True)
+    assert drop == pytest.approx(5.2, abs=0.2) and detectable_drop(60, variance) == pytest.approx(13.5, abs=0.5)
+    for points in (drop, 5.0):
+        planned = power_of(points, 60, variance, is_graded=True)
+        found = sum(gate([(values(0.6, 4).mean(1), values(0.6 - points / 100, 4).mean(1))])[0] for _ in range(RUNS))
+        print(f'graded: drop {points:.2f}, planned {planned:.3f}, found {found / RUNS:.3f}')
+        low, high = stats.binom.interval(0.999, RUNS, planned)
+        assert low <= found <= high
+    same = noise_of([{f'r{i}': RecordValue(0.5, 1.0) for i in range(9)}] * 2)
+    assert same is not None and not same.is_graded, 'trials that do not vary say nothing about changes'
 
 
 @pytest.mark.parametrize('drop', [0.0, -6.0], ids=['equal', 'better'])

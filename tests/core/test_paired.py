@@ -73,7 +73,7 @@ def test_a_record_weighs_on_each_side_as_much_as_it_has_there() -> None:
     assert pairs is not None
     assert (pairs.weights_a, pairs.weights_b) == ((1.0, 2.0, 1.0), (3.0, 1.0, 1.0))
     assert pairs.means() == pytest.approx((first['f1'], second['f1']))
-    (interval,) = intervals_of({('d', 'f1'): pairs}, 500).values()
+    (interval,) = intervals_of({('d', 'f1'): pairs}).values()
     assert interval.delta == pytest.approx(second['f1'] - first['f1'])
     assert interval.low < interval.delta < interval.high
 

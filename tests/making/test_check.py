@@ -278,7 +278,8 @@ def test_an_interval_that_holds_0_fails() -> None:
     same = {f't{place}': [rng.random() < 0.5 for _ in range(4)] for place in range(30)}
     other = {name: rng.sample(runs, 4) for name, runs in same.items()}
     gates = {gate.name: gate for gate in model_gates(Tried(same), Tried(other))}
-    assert gates['strong minus weak'].status == 'FAILED' and gates['strong minus weak'].value == 0
+    assert gates['strong minus weak'].status == 'FAILED'
+    assert gates['strong minus weak'].value == pytest.approx(100 * (0.05 ** (1 / 30) - 1)), 'equal runs are no proof'
     few = model_gates(Tried({'t0': [True]}), Tried({'t0': [False]}))
     assert few[-1].status == 'NOT RUN' and 'needs 2 tasks' in few[-1].why
 

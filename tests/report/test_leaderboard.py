@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.comparable import why_not_comparable
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tables import published_columns
 from opencompass_tooleval.report.board import boards
+from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.leaderboard.rankings import Leaderboard, method_of
 from opencompass_tooleval.report.leaderboard.site import write_site
 from opencompass_tooleval.report.read import read
@@ -19,6 +21,7 @@ from opencompass_tooleval.work_dir.bundle import read_bundle, write_bundle
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, detail, result_of
+from tests.report.test_figures import scored
 
 REVIEW = 'tooleval-teval-review_str_v2'
 TABLE = 'tooleval-teval_v2'
@@ -95,6 +98,36 @@ def test_what_differs_in_data_version_or_judge_is_apart_with_the_reason(tmp_path
         'judge is gpt-4, not none (T-Eval review text v2); judge hash is 0123, not none (T-Eval review text v2)'
     )
     assert not groups
+
+
+@pytest.mark.parametrize(
+    ('key', 'compares'),
+    [
+        ('reviewed', True),
+        ('simulated_by', True),
+        ('model_made_it', True),
+        ('opencompass', True),
+        ('judge_calls', True),
+        ('judgements', True),
+        ('bank', False),
+        ('simulator', False),
+        ('judge', False),
+        ('judge_prompt', False),
+        ('encoder', False),
+        ('loop', False),
+        ('a_new_setting', False),
+    ],
+)
+def test_the_leaderboard_the_gate_and_the_report_agree_on_what_compares(
+    tmp_path: Path, key: str, compares: bool
+) -> None:
+    loop = {'benchmark': 'agents', 'loop': 'react'}
+    results = [score(30, **loop, **({} if key == 'loop' else {key: 'one'})), score(30, **{**loop, key: 'another'})]
+    files = [put(tmp_path, f'2026010{i}', **{f'm{i}': result}) for i, result in enumerate(results, 1)]
+    assert (len(ranked(board_of(files), TABLE)) == 1) == compares
+    assert (not list(why_not_comparable(*results))) == compares
+    entries = [scored(f'm{i}', REVIEW, provenance=result['provenance']) for i, result in enumerate(results)]
+    assert (not list(unlike(entries))) == compares
 
 
 def test_a_part_of_the_records_is_apart_whatever_its_digest(tmp_path: Path) -> None:

@@ -285,8 +285,6 @@ class Leaderboard:
 
 def _settings(item: Scored) -> dict[str, str]:
     settings = settings_of(item)
-    if 'simulator' in settings:  # the tools that a shared simulator answered for depend on the agents' calls
-        settings.pop('simulated_by', None)
     count = records_of(item.result)
     return settings if count is None else {**settings, 'records': str(count)}
 
