@@ -15,6 +15,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
 
 SELECTION = 'dataset_abbrs'
@@ -40,6 +41,17 @@ def check_selection(cfg: Mapping[str, Any]) -> None:
             raise DataError(where, f'{SELECTION} names {wanted!r}, which no data set is called; there are {there}')
 
 
+def check_config(cfg: Mapping[str, Any]) -> None:
+    """Checks the selection of a config, and the settings of its models and data sets.
+
+    Raises:
+        DataError: The config selects no model, no data set, or a missing one.
+        SystemExit: A setting is read by no class, is of a wrong type, or two models or data sets have one name.
+    """
+    check_selection(cfg)
+    check_settings(cfg['models'], cfg['datasets'], cfg)
+
+
 def _names(cfg: Mapping[str, Any]) -> Iterator[str]:
     """Yields abbrs of all data sets in a config's variables, also of those that a filter excludes."""
     for value in cfg.values():
@@ -50,15 +62,17 @@ def _names(cfg: Mapping[str, Any]) -> Iterator[str]:
 
 @PARTITIONERS.register_module()
 class ToolEvalPartitioner(NaivePartitioner):
-    """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection or a missing data set."""
+    """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection, a missing data set
+    and invalid settings."""
 
     def __call__(self, cfg: Any) -> Any:
         """Partitions a config.
 
         Raises:
             DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
+            SystemExit: A setting is invalid; see :func:`check_config`.
         """
-        check_selection(cfg)
+        check_config(cfg)
         return super().__call__(cfg)
 
 
@@ -83,8 +97,9 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
 
         Raises:
             DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
+            SystemExit: A setting is invalid; see :func:`check_config`.
         """
-        check_selection(cfg)
+        check_config(cfg)
         return super().__call__(cfg)
 
     def get_size(self, dataset: Any) -> int:

@@ -24,6 +24,7 @@ from opencompass.runners.local import get_command_template
 from opencompass.utils import get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.models.gpus import lacking_gpus
+from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
@@ -96,8 +97,9 @@ class ToolEvalLocalRunner(LocalRunner):
             Name and exit code of each.
 
         Raises:
-            SystemExit: A task needs more GPUs than this machine has; no task is started.
+            SystemExit: A setting is invalid, or a task needs more GPUs than this machine has; no task is started.
         """
+        check_settings(*models_and_datasets(tasks))
         self._check_gpus(tasks)
         parameters = Path('tmp')  # of LocalRunner's debug mode
         was_there = parameters.exists()
