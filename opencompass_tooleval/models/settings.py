@@ -37,7 +37,7 @@ _OF_MODEL = {
     'summarizer_abbr': Keyword(str),
     PRICES: Keyword(Mapping | None),
 }
-"""What OpenCompass, and this package, take out of a model's config before its class sees the rest."""
+"""Keywords of a model's config that OpenCompass and this package read, and that do not reach the model's class."""
 
 _OF_RUN = {'num_gpus': Keyword(int), 'num_procs': Keyword(int)}
 _OF_DATASET = {'abbr': Keyword(str), 'infer_cfg': Keyword(Mapping), 'eval_cfg': Keyword(Mapping)}
@@ -252,8 +252,8 @@ def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keywor
         more: Keywords that others read.
     """
     kind = _class_of(cfg, part)
-    if kind is None:
-        yield from _type_fault(cfg.get(_TYPE), part)
+    if kind is None and isinstance(cfg.get(_TYPE), str):
+        yield from _type_fault(cfg[_TYPE], part)
     if not _is_ours(kind):
         return
     settings = {name: value for name, value in cfg.items() if name != _TYPE}
@@ -303,10 +303,16 @@ def _class_of(cfg: Mapping[str, Any], part: str) -> Any:
         return None
 
 
-def _type_fault(kind: Any, part: str) -> Iterator[str]:
-    """Yields the fault of a ``type`` that does not exist, if the name is close to one of this package, or in it."""
-    name = str(kind).rpartition('.')[2]
+def _type_fault(kind: str, part: str) -> Iterator[str]:
+    """Yields the fault of a ``type`` that does not exist: one of this package, or close to the name of one."""
+    module, _, name = kind.rpartition('.')
+    if module.partition('.')[0] == _PACKAGE:
+        try:
+            getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            yield str(error)
+        return
     table = _REGISTRIES[part].module_dict if part in _REGISTRIES else {}
     near = get_close_matches(name, [known for known, value in table.items() if _is_ours(value)], n=1)
-    if isinstance(kind, str) and (near or kind.partition('.')[0] == _PACKAGE):
-        yield f'there is no type {kind!r}' + (f'; did you mean {near[0]}?' if near else '')
+    if near:
+        yield f'there is no type {kind!r}; did you mean {near[0]}?'

@@ -24,7 +24,8 @@ def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
     def is_read(name: str) -> bool:
         return name.endswith(variable or '_datasets')
 
-    return [row for name, rows in read_config(config, is_read).items() if is_read(name) for row in rows]
+    values = read_config(config, is_read)
+    return [row for name in values if is_read(name) for row in values[name]]
 
 
 @contextmanager

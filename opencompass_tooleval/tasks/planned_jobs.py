@@ -25,8 +25,8 @@ from opencompass_tooleval.core.prices import read_prices
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.selection import SELECTION, check_selection
 from opencompass_tooleval.models.settings import SettingFault, component_faults, fault_lines, setting_faults
-from opencompass_tooleval.partitioner import SELECTION, check_selection
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
 from opencompass_tooleval.tasks.read_config import read_config
@@ -239,12 +239,17 @@ def _without_unloadable(cfg: Config, folder: Path, sizes: _Sizes, track: Callabl
     """Leaves data sets that cannot be loaded out of a config; returns a line for each fault.
 
     Data sets with all answers are not loaded, unless a partitioner that counts records fails.
+
+    Raises:
+        DataError: The config selects nothing, or a missing data set.
+        Exception: The partitioner fails for another reason than a data set.
     """
     failure: Exception | None = None
     asked = list(cfg['datasets'])
     try:
         asked = [dataset for _, dataset in _pairs(_tasks(cfg, 'infer', folder))]
     except Exception as error:
+        check_selection(cfg)
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
     faults = [

@@ -19,6 +19,8 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.registry import REGISTERED
 
 _MMENGINE = str(Path(mmengine.config.__file__).parent)
+_PARSES = '_parse_lazy_import'
+"""mmengine's function that reads a file; its variable ``filename`` has the path."""
 
 
 _OF_A_RUN = ('models', 'datasets', 'model_dataset_combinations', 'infer', 'eval', 'summarizer')
@@ -40,7 +42,7 @@ def read_config(file: Path, is_used: Callable[[str], bool] = _is_of_a_run) -> Co
     """
     try:
         config = Config.fromfile(file, format_python_code=False)
-        _import_classes([value for name, value in config.items() if is_used(name)])
+        _import_classes([config[name] for name in config if is_used(name)])  # items() would import all
     except Exception as error:  # a config is a program: it may fail in any way
         where, what = _explained(error) or (_line_of(error, file), f'{type(error).__name__}: {error}')
         raise DataError(where, f'the config cannot be read ({what})') from error
@@ -74,7 +76,7 @@ def _explained(error: Exception) -> tuple[str, str] | None:
             read, module = local['self'], local['module']
             names = map(str, read.base_dict[module])
             return f'{read.filename}:{local["node"].lineno}', _nearest(f'{module} has no', str(error.args[0]), names)
-        if code.co_name == '_parse_lazy_import' and 'module_path' in local and 'transform' not in local:
+        if code.co_name == _PARSES and 'module_path' in local and 'transform' not in local:
             module, path = local['base_module'], Path(local['module_path'])
             names = (file.stem for file in path.parent.glob('*.py'))
             where = f'{local["filename"]}:{_line_of_module(local["filename"], module)}'
@@ -113,6 +115,7 @@ def _line_of_module(file: str, module: str) -> int:
 def _line_of(error: Exception, file: Path) -> str:
     """Returns the last line of a config that was executed before an error."""
     if isinstance(error, SyntaxError) and error.lineno:
-        return f'{error.filename or file}:{error.lineno}'
+        local = [frame.tb_frame.f_locals for frame in _frames(error) if frame.tb_frame.f_code.co_name == _PARSES]
+        return f'{local[-1]["filename"] if local else file}:{error.lineno}'
     ran = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return f'{file}:{ran[-1].lineno}' if ran else str(file)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
+from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.models.settings import component_faults, fault_lines, setting_faults
 from tests.cli.conftest import Command, home, tooleval
 from tests.conftest import ROOT, ModelServer
@@ -82,7 +83,7 @@ def test_a_plan_says_all_faults_and_counts_the_rest(
     faults = [line.removeprefix('FAULT ') for line in done.out.splitlines() if line.startswith('FAULT ')]
     assert done.code == 1 and faults[0].startswith(SAID_OF_TWO)
     assert faults[1] == 'n: ToolEvalOpenAI does not read max_worker; did you mean max_workers?'
-    assert "'tooleval-ultratool-tool_usage_en': datasets[" in faults[2] and 'which are the same' in faults[2]
+    assert "'tooleval-ultratool-tool_selection_en': datasets[0] and datasets[2], which are the same" in faults[2]
     assert faults[3].endswith(': ToolEvalGenInferencer does not read temprature; did you mean temperature?')
     assert len(faults) == 4
     rows = [line.split() for line in done.out.splitlines() if line.split()[:1] in (['m'], ['n'], ['fine'])]
@@ -103,7 +104,8 @@ def test_a_run_with_a_keyword_that_nobody_reads_ends_at_once(
 def test_a_run_with_a_class_that_does_not_exist_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
     config = "models = [dict(type='opencompass_tooleval.models.OracelModel', abbr='m', batch_size=8)]\n"
     said = run_refuses(tmp_path, config, canned_server)
-    assert "there is no type 'opencompass_tooleval.models.OracelModel'; did you mean OracleModel?" in said
+    said_of_module = "module 'opencompass_tooleval.models' has no attribute"
+    assert f"tooleval: m: {said_of_module} 'OracelModel'; did you mean OracleModel?" in said
 
 
 API = {'type': 'opencompass_tooleval.models.ToolEvalOpenAI', 'abbr': 'm', 'path': 'x', 'key': 'none'}
@@ -136,6 +138,7 @@ COMMAND = ['server', '{port}']
         ),
         pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} stands neither', id='no port'),
         pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
+        pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
         pytest.param(
             {'type': 'OracelModel', 'abbr': 'm'}, "no type 'OracelModel'; did you mean OracleModel?", id='name'
         ),
