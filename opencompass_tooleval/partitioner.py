@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,15 @@ from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
+from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
 
 
-def check_config(cfg: Mapping[str, Any]) -> None:
-    """Checks the selection of a config, and the settings of its models and data sets.
+def check_config(cfg: Any) -> None:
+    """Checks the selection of a config, and the settings of its models and data sets; restores what ``-a`` left out.
 
     Raises:
         DataError: The config selects no model, no data set, or a missing one.
@@ -27,6 +27,7 @@ def check_config(cfg: Mapping[str, Any]) -> None:
     """
     check_selection(cfg)
     check_settings(cfg['models'], cfg['datasets'], cfg)
+    restore_prices(cfg)
 
 
 @PARTITIONERS.register_module()

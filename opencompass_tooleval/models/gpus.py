@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,12 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.utils import model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+
+_WORK_DIR = 'outputs/default'
+"""OpenCompass's default."""
 
 
 def visible_gpus() -> int:
@@ -48,16 +50,6 @@ def lacking_gpus(needed: Mapping[str, int]) -> str:
     )
 
 
-def _parsed(arguments: Sequence[str]) -> Namespace:
-    """Parses the options of ``opencompass`` that tell where a run is, and what it does."""
-    parser = ArgumentParser(add_help=False, exit_on_error=False)
-    parser.add_argument('-w', '--work-dir', default='outputs/default')
-    parser.add_argument('-m', '--mode', default='all')
-    for elsewhere in ('--slurm', '--dlc', '--dry-run'):
-        parser.add_argument(elsewhere, action='store_true')
-    return parser.parse_known_args(arguments)[0]
-
-
 def _dumped_config(work_dir: str) -> Mapping[str, Any]:
     """Returns the config that OpenCompass just wrote for this process's run; empty for another program."""
     files = Path(work_dir).glob(f'*/configs/*_{os.getpid()}.py')
@@ -78,12 +70,12 @@ def _needed_gpus(config: Mapping[str, Any]) -> Mapping[str, int]:
 
 
 @cache
-def _check_run(arguments: tuple[str, ...]) -> None:
+def _check_run() -> None:
     """Ends the run that this process starts if its settings are invalid, or if it needs more GPUs than there are."""
-    given = _parsed(arguments)
-    if given.mode not in ('all', 'infer'):
+    given = run_options()
+    if given is None or given.mode not in ('all', 'infer'):
         return
-    config = _dumped_config(given.work_dir)
+    config = _dumped_config(given.work_dir or _WORK_DIR)
     rows = [config.get(name) for name in ('models', 'datasets')]
     if all(isinstance(row, list) for row in rows):
         check_settings(*rows, config)  # type: ignore[arg-type]
@@ -103,5 +95,5 @@ class ToolEvalDataset(BaseDataset):
     """
 
     def __init__(self, *arguments: object, **options: object) -> None:
-        _check_run(tuple(sys.argv[1:]))
+        _check_run()
         super().__init__(*arguments, **options)

@@ -102,11 +102,16 @@ class _OffersTools:
 class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
     """OpenCompass's :class:`HuggingFacewithChatTemplate` with native function calling.
 
+    ``opencompass -a`` does not replace it, and a run with ``-a`` is refused.
+
     Args:
         tool_parser: Format of the model's calls: ``hermes``, ``llama3_json``, ``mistral``, ``pythonic``, ``none``, or
             ``auto``, which reads the chat template.
         kwargs: Further arguments of :class:`HuggingFacewithChatTemplate`.
     """
+
+    not_accelerated = True
+    """For :func:`~opencompass_tooleval.models.accelerator.accelerator_faults`."""
 
 
 @MODELS.register_module()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from opencompass import registry
@@ -21,8 +22,10 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.models.accelerator import accelerator_faults
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.sampling import contradiction
 
 _PACKAGE = __name__.partition('.')[0]
 _TYPE = 'type'
@@ -61,6 +64,7 @@ _REGISTRIES = {
 """Part of a config -> the registry of its ``type``. Parts of others are named by module and name."""
 
 _ROOTS = (_PACKAGE, 'opencompass')
+_CONCURRENT = 'OpenICLInferConcurrentTask'
 _MOST_NAMED = 5
 
 
@@ -98,7 +102,7 @@ def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[Setti
         for index, row in enumerate(rows):
             if isinstance(row, Mapping):
                 faults += [SettingFault(role, index, names[index], text) for text in check(row)]
-    return faults
+    return [*faults, *_contradictions(models, datasets)]
 
 
 def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
@@ -107,6 +111,12 @@ def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
     for stage in ('infer', 'eval'):
         for part in ('partitioner', 'runner'):
             parts[f'{stage}.{part}'] = (config.get(stage) or {}).get(part)
+    task = ((parts['infer.runner'] or {}).get('task') or {}).get(_TYPE)
+    if str(getattr(task, '__name__', task)).endswith(_CONCURRENT) and any(map(_is_asked_by_us, config['datasets'])):
+        yield (
+            f"infer.runner.task: OpenCompass's {_CONCURRENT} refuses the inferencers of this package: set "
+            "type='opencompass_tooleval.tasks.ToolEvalInferTask', which sends max_workers requests at a time"
+        )
     for where, part_cfg in parts.items():
         if isinstance(part_cfg, Mapping):
             part = where.rpartition('.')[2]
@@ -139,8 +149,18 @@ def check_settings(models: Sequence[Any], datasets: Sequence[Any], config: Mappi
     Raises:
         SystemExit: It has some; the message has a line for each.
     """
-    if lines := [*component_faults(config or {}), *fault_lines(setting_faults(models, datasets))]:
+    slow = (
+        SettingFault('model', index, _name(models[index], model_abbr_from_cfg), text)
+        for index, text in accelerator_faults(models)
+    )
+    if lines := [*component_faults(config or {}), *fault_lines([*setting_faults(models, datasets), *slow])]:
         raise SystemExit('\n'.join(f'tooleval: {line}' for line in lines))
+
+
+def _is_asked_by_us(dataset: Any) -> bool:
+    """Tests if a data set has an inferencer of this package."""
+    inferencer = (dataset.get('infer_cfg') or {}).get('inferencer') if isinstance(dataset, Mapping) else None
+    return isinstance(inferencer, Mapping) and _is_ours(_class_of(inferencer, 'inferencer'))
 
 
 def models_and_datasets(tasks: Iterable[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
@@ -154,6 +174,17 @@ def models_and_datasets(tasks: Iterable[Mapping[str, Any]]) -> tuple[list[Any], 
         models += (model for model in task['models'] if model not in models)
         datasets += (row for rows in task['datasets'] for row in rows if row not in datasets)
     return models, datasets
+
+
+def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[SettingFault]:
+    """Yields a fault for each model whose sampling contradicts the temperature of a data set."""
+    inferencers = (dataset['infer_cfg']['inferencer'] for dataset in datasets if _is_asked_by_us(dataset))
+    asked = {inferencer.get('temperature') for inferencer in inferencers}
+    for index, model in enumerate(models):
+        for temperature in asked if isinstance(model, Mapping) else ():
+            is_number = isinstance(temperature, (int, float))
+            if is_number and (fault := contradiction(SimpleNamespace(**model), temperature)):
+                yield SettingFault('model', index, _name(model, model_abbr_from_cfg), fault)
 
 
 def _name(row: Any, name_of: Any) -> str:
