@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,54 +10,40 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get_infer_output_path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.inferencers.resuming import finished_only
+from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.models.selection import check_selection
+from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
 
-SELECTION = 'dataset_abbrs'
-"""Variable of a config with abbrs of the selected data sets; patterns (``*``) too. Each must match."""
 
-
-def check_selection(cfg: Mapping[str, Any]) -> None:
-    """Checks that a config selects models and data sets, and that all selected data sets exist.
+def check_config(cfg: Any) -> None:
+    """Checks the selection of a config, and the settings of its models and data sets; restores what ``-a`` left out.
 
     Raises:
-        DataError: It does not, or one is missing; the message has the nearest names.
+        DataError: The config selects no model, no data set, or a missing one.
+        SystemExit: A setting is read by no class, is of a wrong type, or two models or data sets have one name.
     """
-    where = getattr(cfg, 'filename', None) or 'the config'
-    for what in ('models', 'datasets'):
-        if not cfg.get(what):
-            names = list(_names(cfg)) if what == 'datasets' else []
-            there = f' Data sets that it reads: {nearest_first("", names)}' if names else ''
-            raise DataError(where, f'{what!r} is empty: a filter may match nothing.{there}')
-    selected = [dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']]
-    for wanted in cfg.get(SELECTION) or ():
-        if not any(fnmatchcase(abbr, wanted) for abbr in selected):
-            there = nearest_first(wanted, [*_names(cfg), *selected], most=5)
-            raise DataError(where, f'{SELECTION} names {wanted!r}, which no data set is called; there are {there}')
-
-
-def _names(cfg: Mapping[str, Any]) -> Iterator[str]:
-    """Yields abbrs of all data sets in a config's variables, also of those that a filter excludes."""
-    for value in cfg.values():
-        for row in value if isinstance(value, (list, tuple)) else ():
-            if isinstance(row, Mapping) and 'reader_cfg' in row and 'abbr' in row:
-                yield str(row['abbr'])
+    check_selection(cfg)
+    check_settings(cfg['models'], cfg['datasets'], cfg)
+    restore_prices(cfg)
 
 
 @PARTITIONERS.register_module()
 class ToolEvalPartitioner(NaivePartitioner):
-    """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection or a missing data set."""
+    """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection, a missing data set
+    and invalid settings."""
 
     def __call__(self, cfg: Any) -> Any:
         """Partitions a config.
 
         Raises:
             DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
+            SystemExit: A setting is invalid; see :func:`check_config`.
         """
-        check_selection(cfg)
+        check_config(cfg)
         return super().__call__(cfg)
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
@@ -90,8 +74,9 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
 
         Raises:
             DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
+            SystemExit: A setting is invalid; see :func:`check_config`.
         """
-        check_selection(cfg)
+        check_config(cfg)
         return super().__call__(cfg)
 
     def get_size(self, dataset: Any) -> int:

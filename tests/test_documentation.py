@@ -450,3 +450,25 @@ def test_configs_that_pages_name_are_there() -> None:
     ]
     assert len(named) > 40
     assert [(page, name) for page, name in named if name not in files | variables] == []
+
+
+def models_in(code: str) -> Iterator[str]:
+    """The keywords of each model of a list ``models = [dict(type=...), ...]``; the names of ``**parts`` too."""
+    for statement in ast.walk(ast.parse(code)):
+        if isinstance(statement, ast.Assign) and 'models' in map(ast.unparse, statement.targets):
+            for call in ast.walk(statement.value):
+                if isinstance(call, ast.Call) and any(keyword.arg == 'type' for keyword in call.keywords):
+                    yield ' '.join(ast.unparse(keyword) for keyword in call.keywords)
+
+
+MODELS_SHOWN = {
+    **{page: '\n'.join(snippets_of(page)) for page in PAGES},
+    **{file: file.read_text(encoding='utf-8') for file in CONFIGS.rglob('*.py')},
+}
+
+
+def test_models_that_are_shown_have_a_batch_size() -> None:
+    """Without one OpenCompass 0.5.2 ends with an error at its own gsm8k."""
+    shown = [(place, model) for place, code in MODELS_SHOWN.items() for model in models_in(code)]
+    assert len(shown) >= 20
+    assert [(place, model) for place, model in shown if 'batch_size=' not in model] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.carry_out import carry_out
 from opencompass_tooleval.agents.instructed import load_instructed
-from opencompass_tooleval.agents.loops import Loop, make_loop
+from opencompass_tooleval.agents.loops import LOOPS, Loop, find_loop, make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.scoring import AgentScore, score_predictions
@@ -25,6 +25,7 @@ from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
@@ -155,6 +156,22 @@ class AgentDialogues:
             **(simulates.settings if simulates else {'simulator': None}),
             **({'live': str(self._environment.live.server)} if self._environment.live else {}),
         }
+
+    @staticmethod
+    def reader_of_others(settings: Mapping[str, Any]) -> type | None:
+        """Returns the class of the loop, which reads the further options of a config; None without such a loop."""
+        return find_loop(settings['loop']) if settings.get('loop') in LOOPS else None
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the faults of a config's loop, simulator and live server."""
+        try:
+            find_loop(str(settings.get('loop')))
+        except ValueError as error:
+            yield str(error)
+        for name, readers in (('simulator', [open_simulator]), ('live', [open_live, parse_probes])):
+            if isinstance(given := settings.get(name), Mapping):
+                yield from keyword_faults(given, keywords_of(readers), name)
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it returns the trajectory's JSON."""

@@ -40,6 +40,18 @@ class Loop(Protocol):
         ...
 
 
+def find_loop(name: str) -> type:
+    """Returns the class of a loop.
+
+    Raises:
+        ValueError: There is no such loop.
+    """
+    if name not in LOOPS:
+        raise ValueError(f'no loop {name!r}; there are {", ".join(LOOPS)}')
+    loop: type = resolve_name(LOOPS[name])
+    return loop
+
+
 def make_loop(name: str, **options: Any) -> Loop:
     """Creates a loop with its options.
 
@@ -47,7 +59,5 @@ def make_loop(name: str, **options: Any) -> Loop:
         ValueError: There is no such loop.
         TypeError: It has no such option.
     """
-    if name not in LOOPS:
-        raise ValueError(f'no loop {name!r}; there are {", ".join(LOOPS)}')
-    loop: Loop = resolve_name(LOOPS[name])(**options)
+    loop: Loop = find_loop(name)(**options)
     return loop

@@ -63,7 +63,8 @@ from opencompass_tooleval.summarizers import ToolEvalSummarizer
 with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-models = [dict(type=ReplayModel, abbr=name, path={run!r}, run_cfg=dict(num_gpus=0)) for name in {models}]
+_more = dict(batch_size=256, run_cfg=dict(num_gpus=0))
+models = [dict(type=ReplayModel, abbr=name, path={run!r}, **_more) for name in {models}]
 summarizer = dict(type=ToolEvalSummarizer, dataset_abbrs=[[{abbr!r}, metric] for metric in {metrics}])
 """
 

@@ -90,10 +90,10 @@ def show_plan(
     max_drop: MaxDropOption = 0.0,
     json_out: JsonOption = None,
 ) -> int:
-    """Prints the plan; returns 1 if something would stop the sweep, such as a missing key, judge or GPU, else 0.
+    """Prints the plan; returns 1 if something would stop the sweep (a missing key, an unknown setting), else 0.
 
     Raises:
-        DataError: The config cannot be read, or a data set or an earlier run is missing or damaged.
+        DataError: The config cannot be read, or an earlier run is missing or damaged.
         ValueError: No earlier run has a result of these data sets.
         OSError: ``json_out`` cannot be written.
     """

@@ -26,7 +26,7 @@ _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 class Answer:
     """A model's answer: its text, the reasons for a missing text and for its end, its calls and its usage.
 
-    It is no string: OpenCompass gets :attr:`text`, and only if it accepts nothing else.
+    It is no string: OpenCompass gets :attr:`text`, and only if it accepts nothing else. ``str`` shows all values.
 
     Attributes:
         text: The text; ``''`` if there is no answer.
@@ -46,9 +46,6 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     has_content: bool = False
-
-    def __str__(self) -> str:
-        raise TypeError('an Answer is no text: take its attribute text')
 
 
 def as_answer(text: Answer | str) -> Answer:

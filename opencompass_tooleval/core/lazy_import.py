@@ -6,6 +6,7 @@ OpenCompass and torch take seconds to import, and few commands of ``tooleval`` n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +21,9 @@ def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], An
 
     def get(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f'module {package!r} has no attribute {name!r}')
+            near = get_close_matches(name, modules, n=1)
+            advice = f'; did you mean {near[0]}?' if near else ''
+            raise AttributeError(f'module {package!r} has no attribute {name!r}{advice}')
         return getattr(import_module(f'{package}.{modules[name]}'), name)
 
     return get

@@ -25,8 +25,9 @@ from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.core.usage import read_usage, with_failed
 from opencompass_tooleval.core.usage_summary import OTHERS
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length, sampling_options
+from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue
+from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.journal import Journal, JournalRows, Row, write_json
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
@@ -148,8 +149,8 @@ class ToolEvalGenInferencer(GenInferencer):
             raise ValueError("there is no limit of tokens: set max_out_len in the model's config")
         if limit.note:
             get_logger().warning(limit.note)
-        super().__init__(model=model, max_out_len=limit.tokens, **kwargs)
-        keep_conversations(model)
+        super().__init__(model=sampling_view(model, temperature), max_out_len=limit.tokens, **kwargs)
+        keep_conversations(self.model)
         self.max_infra_share = max_infra_share
         self._published = limit.published
         self._failed: dict[int, Row] = {}

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
-
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.instructions.generate import Generated, Options, assemble, describe, exemplify, merge
 from opencompass_tooleval.instructions.reply import Description
@@ -17,6 +15,7 @@ from opencompass_tooleval.instructions.split import Limit, split
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_config import build_model
+from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.work_dir.journal import Journal
 
@@ -57,7 +56,7 @@ def load_model_cfg(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise DataError(path, 'the config is missing')
-    config = Config.fromfile(str(path), format_python_code=False)
+    config = read_config(path, lambda name: name.endswith('models'))
     models = config.get('models') or next((value for name, value in config.items() if name.endswith('_models')), None)
     if not models:
         raise DataError(path, 'the config has no models', fix='add models = [dict(type=..., path=...)]')

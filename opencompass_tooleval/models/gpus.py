@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mmengine.device import is_npu_available
 from opencompass.datasets.base import BaseDataset
 from opencompass.utils import model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.models.accelerator import run_options
+from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+
+_WORK_DIR = 'outputs/default'
+"""OpenCompass's default."""
 
 
 def visible_gpus() -> list[int]:
@@ -47,36 +52,50 @@ def lacking_gpus(needed: Mapping[str, int]) -> str:
     )
 
 
-def _dumped_models(arguments: Sequence[str]) -> Mapping[str, int]:
-    """Returns models and GPUs of the run that this process starts, from the config that OpenCompass just wrote.
-
-    None for another program, a run on a cluster, or a run without inference.
-    """
-    parser = ArgumentParser(add_help=False, exit_on_error=False)
-    parser.add_argument('-w', '--work-dir', default='outputs/default')
-    parser.add_argument('-m', '--mode', default='all')
-    for elsewhere in ('--slurm', '--dlc', '--dry-run'):
-        parser.add_argument(elsewhere, action='store_true')
-    given, _ = parser.parse_known_args(arguments)
-    if given.slurm or given.dlc or given.dry_run or given.mode not in ('all', 'infer'):
-        return {}
-    files = Path(given.work_dir).glob(f'*/configs/*_{os.getpid()}.py')
+def _dumped_config(work_dir: str) -> Mapping[str, Any]:
+    """Returns the config that OpenCompass just wrote for this process's run; empty for another program."""
+    files = Path(work_dir).glob(f'*/configs/*_{os.getpid()}.py')
     latest = max(files, key=lambda file: file.stat().st_mtime, default=None)
     try:
-        config = read_dumped(latest) if latest else {}
-        models = [] if 'infer' in config else config.get('models', [])  # those with a custom runner are not checked
-        return {model_abbr_from_cfg(model): int(model.get('run_cfg', {}).get('num_gpus', 0)) for model in models}
-    except (DataError, AttributeError, KeyError, TypeError, ValueError):
+        return read_dumped(latest) if latest else {}
+    except DataError:
         return {}
+
+
+def _needed_gpus(config: Mapping[str, Any]) -> Mapping[str, int]:
+    """Returns models and the GPUs of each; none for a config with a runner, which checks them, or is on a cluster."""
+    try:
+        models = [] if 'infer' in config else config.get('models', [])
+        return {model_abbr_from_cfg(model): int(model.get('run_cfg', {}).get('num_gpus', 0)) for model in models}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return {}
+
+
+@cache
+def _check_run() -> None:
+    """Ends the run that this process starts if its settings are invalid, or if it needs more GPUs than there are."""
+    given = run_options()
+    if given is None or given.mode not in ('all', 'infer'):
+        return
+    config = _dumped_config(given.work_dir or _WORK_DIR)
+    rows = [config.get(name) for name in ('models', 'datasets')]
+    if all(isinstance(row, list) for row in rows):
+        check_settings(*rows, config)  # type: ignore[arg-type]
+    if given.slurm or given.dlc or given.dry_run:
+        return
+    if lacking := lacking_gpus(_needed_gpus(config)):
+        raise SystemExit(f'tooleval: {lacking}')
 
 
 class ToolEvalDataset(BaseDataset):
-    """Base of this package's data sets. Ends a run that OpenCompass's runner would end with a bare ``AssertionError``.
+    """Base of this package's data sets. Ends a run that cannot succeed, and that OpenCompass would start.
 
     In ``opencompass --hf-path MODEL --datasets ...`` the data sets are this package's only code before the first task.
+
+    Raises:
+        SystemExit: Settings of the run's config are invalid, or it needs more GPUs than this machine has.
     """
 
     def __init__(self, *arguments: object, **options: object) -> None:
-        if lacking := lacking_gpus(_dumped_models(sys.argv[1:])):
-            raise SystemExit(f'tooleval: {lacking}')
+        _check_run()
         super().__init__(*arguments, **options)

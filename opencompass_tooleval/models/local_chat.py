@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,11 +34,18 @@ class _OffersTools:
     logger: logging.Logger
 
     def __init__(self, *args: Any, tool_parser: str = AUTO, **kwargs: Any) -> None:
-        if tool_parser != AUTO and tool_parser not in PARSERS:
-            raise ValueError(f'tool_parser is {tool_parser!r}; there are {", ".join((AUTO, *PARSERS))}')
+        for fault in self.check_settings({'tool_parser': tool_parser}):
+            raise ValueError(fault)
         super().__init__(*args, **kwargs)
         self._tool_parser = tool_parser
         self._checked: set[bool] = set()
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the fault of a config's parser of calls."""
+        tool_parser = settings.get('tool_parser', AUTO)
+        if tool_parser != AUTO and tool_parser not in PARSERS:
+            yield f'tool_parser is {tool_parser!r}; there are {", ".join((AUTO, *PARSERS))}'
 
     def check_offered(self, prompts: Sequence[Conversation]) -> None:
         """Checks once that the chat template has a place for tools, and once that it has one for their answers.
@@ -95,11 +102,16 @@ class _OffersTools:
 class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
     """OpenCompass's :class:`HuggingFacewithChatTemplate` with native function calling.
 
+    ``opencompass -a`` does not replace it, and a run with ``-a`` is refused.
+
     Args:
         tool_parser: Format of the model's calls: ``hermes``, ``llama3_json``, ``mistral``, ``pythonic``, ``none``, or
             ``auto``, which reads the chat template.
         kwargs: Further arguments of :class:`HuggingFacewithChatTemplate`.
     """
+
+    not_accelerated = True
+    """For :func:`~opencompass_tooleval.models.accelerator.accelerator_faults`."""
 
 
 @MODELS.register_module()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -102,46 +101,6 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
     view.tokenizer = _RenderingTokenizer(model, behind)
     stand_ins = {id(prompt): _stand_in(prompt, mark) for mark, prompt in behind.items()}
     return view, [stand_ins.get(id(prompt), prompt) for prompt in prompts]
-
-
-def _config_temperature(model: Any) -> float | None:
-    """Returns the temperature of the model's config: of API models an attribute, of local ones in generation_kwargs."""
-    temperature = getattr(model, 'temperature', None)
-    if temperature is None:
-        settings = getattr(model, 'generation_kwargs', None)
-        temperature = settings.get('temperature') if isinstance(settings, Mapping) else None
-    return None if temperature is None else float(temperature)
-
-
-def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
-    """Returns further arguments of a model's ``generate``, so that it samples at ``temperature``.
-
-    Args:
-        model: Any model of OpenCompass.
-        temperature: 0 is greedy; None keeps that of the model.
-
-    Raises:
-        ValueError: The model's config sets another temperature, or its class has no such setting.
-    """
-    if temperature is None:
-        return {}
-    in_config = _config_temperature(model)
-    if in_config is not None and in_config != temperature:
-        raise ValueError(
-            f"the model's config sets temperature {in_config:g}, the data set {temperature:g}: take one of them out"
-        )
-    accepted = inspect.signature(model.generate).parameters
-    if 'min_out_len' in accepted and 'temperature' not in accepted:  # HF: temperature 0 is an error there
-        return {'do_sample': True, 'temperature': temperature} if temperature else {'do_sample': False}
-    if 'temperature' in accepted:
-        return {'temperature': temperature, **({'do_sample': temperature > 0} if 'do_sample' in accepted else {})}
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
-        return {'temperature': temperature}  # vLLM
-    if temperature:
-        raise ValueError(
-            f"{type(model).__name__} takes no temperature: set it in the model's config, as its class has it"
-        )
-    return {}
 
 
 REFUSED = 'infra:bad_request'

@@ -7,7 +7,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -96,8 +96,7 @@ class ToolEvalOpenAI(OpenAI):
         **kwargs: Any,
     ) -> None:
         read_prices(prices)  # so that tasks of OpenCompass's own accept them
-        base = openai_api_base or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
-        address = check_base_url(base if isinstance(base, str) else random.choice(base))
+        address = check_base_url(random.choice(_addresses(openai_api_base)))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
         super().__init__(
             path=path,
@@ -135,6 +134,16 @@ class ToolEvalOpenAI(OpenAI):
         self._server = redact(address)
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
         self._end = ''  # the reason for which it cannot be used any more
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the faults of a config's values: of the addresses and the HTTP client."""
+        try:
+            for address in _addresses(settings.get('openai_api_base') or ''):
+                check_base_url(address)
+            HttpClient(settings=settings.get('http_client_cfg'))
+        except ValueError as error:
+            yield str(error)
 
     def set_address(self, base_url: str) -> None:
         """Sends requests to another server from now on."""
@@ -335,6 +344,12 @@ class ToolEvalOpenAI(OpenAI):
         if reply.status != 200:
             raise failure_of_status(reply.status, reply.headers, reply.text)
         return read_reply(reply.body, reply.content_type, offers_tools), seconds
+
+
+def _addresses(named: str | Sequence[str]) -> Sequence[str]:
+    """Returns the base URLs of a config, or that of the environment, or OpenAI's."""
+    base = named or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
+    return [base] if isinstance(base, str) else base
 
 
 def _nothing(text: str) -> int:

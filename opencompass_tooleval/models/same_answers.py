@@ -9,9 +9,12 @@ from typing import Any
 from opencompass.models import VLLMwithChatTemplate
 from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAI
 
+from opencompass_tooleval.models.sampling import sampling_view
+
 
 def _sampling(model: Any, temperature: float | None) -> dict[str, Any]:
     """Returns the sampling settings of a model's config and the data set's; later ones have priority."""
+    model = sampling_view(model, temperature)
     parts: list[Any] = [
         {'temperature': getattr(model, 'temperature', None)},
         getattr(model, 'generation_kwargs', None),
@@ -34,6 +37,8 @@ def why_same_answers(model: Any, temperature: float | None = None) -> str:
     for name in ('seed', 'random_seed'):
         if name in given:
             return f'it samples with {name}={given[name]} each time'
+    if given.get('top_k') == 1:
+        return 'it decodes greedily, by top_k=1'
     accepted = inspect.signature(model.generate).parameters
     if 'do_sample' in accepted or ('min_out_len' in accepted and 'temperature' not in accepted):  # LMDeploy, HF
         return '' if given.get('do_sample') else 'it decodes greedily, since do_sample is not set'

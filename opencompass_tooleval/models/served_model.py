@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from opencompass.registry import MODELS
 
+from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.http_client import HttpClient
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
+
+
+def _settled(settings: Mapping[str, Any]) -> str:
+    """Returns the fault of settings that an engine of the task has already; '' for none."""
+    given = ', '.join(name for name in _SETTLED if name in settings)
+    return f'{given}: an engine that the task starts has an address and a key of its own' if given else ''
 
 
 @MODELS.register_module()
@@ -43,8 +51,8 @@ class ToolEvalServed(ToolEvalOpenAI):
     def __init__(
         self, path: str, engine: Mapping[str, Any], http_client_cfg: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        if given := [name for name in _SETTLED if name in kwargs]:
-            raise ValueError(f'{", ".join(given)}: an engine that the task starts has an address and a key of its own')
+        if fault := _settled(kwargs):
+            raise ValueError(fault)
         self._engine = Engine(model=path, **engine)
         self._starting = asyncio.Lock()
         self._failure = ''  # the reason for which it cannot be used any more
@@ -57,6 +65,21 @@ class ToolEvalServed(ToolEvalOpenAI):
         )
         self._server = self.outage.server = f'the engine of {path}'
         self.outage.managed_server = self
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the faults of a config's values: of the engine and the HTTP client."""
+        if fault := _settled(settings):
+            yield fault
+        engine = settings.get('engine') or {}
+        faults = list(keyword_faults(engine, keywords_of([Engine.__init__]), 'engine'))
+        yield from faults
+        try:
+            if not faults:
+                Engine(**{'model': str(settings.get('path')), **engine})
+            HttpClient(settings=settings.get('http_client_cfg'))
+        except (TypeError, ValueError) as error:
+            yield str(error)
 
     async def prepare(self, stop: asyncio.Event) -> None:
         """Starts the engine, once, and checks that it still runs.

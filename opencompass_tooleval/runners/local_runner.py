@@ -26,6 +26,7 @@ from opencompass.utils import get_logger, model_abbr_from_cfg
 from tqdm import tqdm
 
 from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
+from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
@@ -108,8 +109,9 @@ class ToolEvalLocalRunner(LocalRunner):
             Name and exit code of each.
 
         Raises:
-            SystemExit: A task needs more GPUs than this machine has; no task is started.
+            SystemExit: A setting is invalid, or a task needs more GPUs than this machine has; no task is started.
         """
+        check_settings(*models_and_datasets(tasks))
         self._check_gpus(tasks)
         work_dir = Path(tasks[0]['work_dir']) if tasks else Path()
         with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():

@@ -15,12 +15,17 @@ from opencompass.utils import build_dataset_from_cfg, get_logger
 from opencompass_tooleval.inferencers.dialogue_inferencer import DIALOGUES
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import conversation_of
+from opencompass_tooleval.tasks.read_config import read_config
 
 
 def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
     """Reads the data sets of a config like ``opencompass --datasets FILE/VARIABLE``; by default of all variables."""
-    values = Config.fromfile(config, format_python_code=False).items()
-    return [row for name, rows in values if name.endswith(variable or '_datasets') for row in rows]
+
+    def is_read(name: str) -> bool:
+        return name.endswith(variable or '_datasets')
+
+    values = read_config(config, is_read)
+    return [row for name in values if is_read(name) for row in values[name]]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,12 +26,18 @@ from opencompass_tooleval.core.prices import read_prices
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.selection import SELECTION, check_selection
+from opencompass_tooleval.models.settings import SettingFault, component_faults, fault_lines, setting_faults
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
+from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
 from opencompass_tooleval.work_dir.progress import cut_datasets
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
 from opencompass_tooleval.work_dir.shards import whole_name
+
+_NAMES = {'models': model_abbr_from_cfg, 'datasets': dataset_abbr_from_cfg}
+"""Lists of a config -> the function that names their rows."""
 
 _SAMPLED = 200
 """Number of prompts of a data set that are counted; their mean stands for the others."""
@@ -124,17 +130,22 @@ class _Asked:
         prompts: The texts of the first prompts of some samples, spread over the data set.
         others: Its other requests, in words.
         fault: Reason why the prompts could not be built; ``''`` if they were.
+        cannot_load: Reason why the data set cannot be loaded; ``''`` if it can.
     """
 
     size: int
     prompts: list[list[str]]
     others: list[str]
     fault: str = ''
+    cannot_load: str = ''
 
 
 def _asked(dataset: Any) -> _Asked:
-    with _no_bars():
-        rows = build_dataset_from_cfg(dataset).test
+    try:
+        with _no_bars():
+            rows = build_dataset_from_cfg(dataset).test
+    except Exception as error:  # data sets are classes of any package
+        return _Asked(0, [], [], cannot_load=f'cannot be loaded: {" ".join(str(error).split())}')
     if 'messages' not in rows.column_names:  # not a class of this package
         return _Asked(len(rows), [], [], 'its prompts are not made by this package')
     judge = _judge_name(dataset)
@@ -187,14 +198,74 @@ def _datasets_of(cfg: Config, model: str) -> set[str]:
     }
 
 
-def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
-    """Returns the tasks that OpenCompass would make for one stage."""
+def _stage(cfg: Config, stage: str) -> Any:
     stage_cfg = cfg.get(stage)
     if stage_cfg is None:
         fix = 'read tooleval_local.py or tooleval_slurm.py into it'
         raise DataError(cfg.filename, f'it has no {stage!r} section', fix=fix)
-    partitioner = PARTITIONERS.build({**stage_cfg['partitioner'], 'out_dir': str(folder)})
+    return stage_cfg
+
+
+def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
+    """Returns the tasks that OpenCompass would make for one stage."""
+    partitioner = PARTITIONERS.build({**_stage(cfg, stage)['partitioner'], 'out_dir': str(folder)})
     return list(partitioner(cfg))
+
+
+def _leave_out(cfg: Config, models: Collection[int], datasets: Collection[int]) -> None:
+    """Removes models and data sets from a config, so that the others can be counted."""
+    for name, indices in (('models', models), ('datasets', datasets)):
+        cfg[name] = [row for index, row in enumerate(cfg.get(name) or ()) if index not in indices]
+    kept = {name: {name_of(row) for row in cfg[name]} for name, name_of in _NAMES.items()}
+    for combination in cfg.get('model_dataset_combinations') or ():
+        for name, name_of in _NAMES.items():
+            combination[name] = [row for row in combination[name] if name_of(row) in kept[name]]
+
+
+def _is_left(cfg: Config) -> bool:
+    """Tests if a config with faults has models and data sets to count, and partitioners that can be built."""
+    can_partition = not any('partitioner: ' in line for line in component_faults(cfg))
+    return can_partition and bool(cfg['models'] and cfg['datasets'])
+
+
+def _without_faulty(cfg: Config) -> list[str]:
+    """Leaves models and data sets with invalid settings out of a config; returns a line for each fault."""
+    found = setting_faults(cfg.get('models') or (), cfg.get('datasets') or ())
+    if found:
+        check_selection(cfg)
+        cfg.pop(SELECTION, None)
+        _leave_out(cfg, *({fault.index for fault in found if fault.role == role} for role in ('model', 'data set')))
+    return [*component_faults(cfg), *fault_lines(found)]
+
+
+def _without_unloadable(cfg: Config, folder: Path, sizes: _Sizes, track: Callable[[Sequence[Any]], Any]) -> list[str]:
+    """Leaves data sets that cannot be loaded out of a config; returns a line for each fault.
+
+    Data sets with all answers are not loaded, unless a partitioner that counts records fails.
+
+    Raises:
+        DataError: The config selects nothing, or a missing data set.
+        Exception: The partitioner fails for another reason than a data set.
+    """
+    failure: Exception | None = None
+    asked = list(cfg['datasets'])
+    try:
+        asked = [dataset for _, dataset in _pairs(_tasks(cfg, 'infer', folder))]
+    except Exception as error:
+        check_selection(cfg)
+        failure = error
+    reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
+    faults = [
+        SettingFault('data set', index, name, why)
+        for index, name in enumerate(map(dataset_abbr_from_cfg, cfg['datasets']))
+        if (why := reasons.get(name))
+    ]
+    if failure and not faults:
+        raise failure
+    if faults:
+        cfg.pop(SELECTION, None)
+        _leave_out(cfg, (), {fault.index for fault in faults})
+    return fault_lines(faults)
 
 
 def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
@@ -203,39 +274,38 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     Args:
         config: The sweep's config.
         run: A run to resume, such as ``outputs/NAME/20260101_120000``; None for a new one.
-        track: Wraps the loop over the tasks, for a progress bar; none by default.
+        track: Wraps the loop over the data sets, for a progress bar; none by default.
 
     Raises:
-        DataError: The config cannot be read or has no ``infer`` or ``eval``, or a data set is missing or damaged.
+        DataError: The config cannot be read, has no ``infer`` or ``eval``, or selects nothing.
     """
-    try:
-        cfg = Config.fromfile(config, format_python_code=False)
-    except Exception as error:  # a config is a program: it may fail in any way
-        raise DataError(config, f'the config cannot be read ({type(error).__name__}: {error})') from error
+    cfg = read_config(config)
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
     cfg['work_dir'] = str(work_dir)
     get_logger().setLevel('WARNING')  # partitioners and data sets print their counts on standard output
     sizes = _Sizes()
-    tasks = _tasks(cfg, 'infer', work_dir / 'predictions')
-    evaluations = _tasks(cfg, 'eval', work_dir / 'results')
+    found = _without_faulty(cfg)
+    if not found or _is_left(cfg):
+        found += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
+    folders = {'infer': work_dir / 'predictions', 'eval': work_dir / 'results'}
+    is_countable = not found or _is_left(cfg)
+    tasks, evaluations = (_tasks(cfg, stage, folder) if is_countable else [] for stage, folder in folders.items())
     todo: dict[str, list[Any]] = {model_abbr_from_cfg(model): [] for model in cfg['models']}
     jobs = dict.fromkeys(todo, 0)
-    for task in track(tasks):
+    for task in tasks:
         for model, datasets in zip(task['models'], task['datasets'], strict=True):
             jobs[model_abbr_from_cfg(model)] += 1
             todo[model_abbr_from_cfg(model)] += datasets
-            for dataset in datasets:
-                sizes.of(dataset)
     abbrs = {dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']}
     earlier = earlier_usage(run or work_dir.parent, abbrs)
     scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
-    runner = cfg['infer']['runner']
+    runner = _stage(cfg, 'infer')['runner']
     return Plan(
         [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
         tuple(cut_datasets(cfg)),
-        list(faults(runner['type'], _pairs(tasks), _pairs(evaluations))),
+        [*found, *faults(runner['type'], _pairs(tasks), _pairs(evaluations))],
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mmengine.config import Config
 
 from opencompass_tooleval.agents.records import load_data
 from opencompass_tooleval.agents.traces import NO_RESULT, model_name, recorded_runs
@@ -109,7 +110,9 @@ def test_the_runs_are_scored_by_opencompass(imported: tuple[Path, str], tooleval
     out, _ = imported
     run = run_of(out)
     for name in ('traces', 'traces_open'):
-        words = (str(out / f'eval_{name}.py'), '-w', str(out / 'runs'), '-r', run.name, '-m', 'eval')
+        config = out / f'eval_{name}.py'
+        assert all(model['batch_size'] for model in Config.fromfile(config, format_python_code=False)['models'])
+        words = (str(config), '-w', str(out / 'runs'), '-r', run.name, '-m', 'eval')
         done = run_opencompass(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
         assert 'NOTE' not in done.stdout

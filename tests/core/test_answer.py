@@ -94,12 +94,17 @@ def test_an_answer_is_no_text() -> None:
     assert not isinstance(answer, str)
     with pytest.raises(FrozenInstanceError):
         answer.text = 'x'  # type: ignore[misc]
-    for as_text in (str, format):
-        with pytest.raises(TypeError, match='take its attribute text'):
-            as_text(answer)
     assert replace(answer, text=answer.text.strip()) == Answer('x', 'infra:timeout', calls=(ToolCall('a', {}),))
     assert as_answer('x') == Answer('x')
     assert as_answer(answer) is answer
+
+
+def test_an_answer_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = Answer('[1]', finish_reason='stop', calls=(ToolCall('find', {'q': 'x'}),))
+    print(answer)
+    printed = capsys.readouterr().out
+    assert printed == f'{answer}\n' == repr(answer) + '\n'
+    assert "text='[1]'" in printed and "finish_reason='stop'" in printed and "name='find'" in printed
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from opencompass.models import VLLM, HuggingFacewithChatTemplate, OpenAISDK, Tur
 from opencompass.models.vllm_with_tf_above_v4_33 import VLLMwithChatTemplate
 
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.models.model_calls import sampling_options
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models.sampling import sampling_options
 
 SAMPLED = {'temperature': 0.7}
 

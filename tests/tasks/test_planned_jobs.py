@@ -91,7 +91,8 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
         'from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator\n'
         'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI\n'
     )
-    config.write_text(head.replace('\nfrom mmengine', f'\n{imports}from mmengine') + AGENTS)
+    agents = AGENTS.replace('URL', canned_server.url)
+    config.write_text(head.replace('\nfrom mmengine', f'\n{imports}from mmengine') + agents)
     plan = plan_of(config, tmp_path / 'run')
     assert plan.prompts_by == f'data sets: 3 by {ESTIMATE}'
     assert plan.not_counted == (

@@ -91,3 +91,27 @@ def test_keys(cfg: dict[str, Any], is_missing: bool, monkeypatch: pytest.MonkeyP
     assert bool(missing_key(cfg)) is is_missing
     monkeypatch.setenv('OPENAI_API_KEY', 'key')
     assert missing_key(cfg) == ''
+
+
+PARTITIONERS = [
+    '',
+    "infer['partitioner'] = dict(type='ToolEvalNumWorkerPartitioner', num_worker=2, min_task_size=1)\n",
+]
+
+
+@pytest.mark.parametrize('partitioner', PARTITIONERS)
+def test_a_missing_encoder_is_one_line_of_the_list(
+    tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch, partitioner: str
+) -> None:
+    """It does not end the list; the other data sets are counted, and a fault of two data sets is one line."""
+    text = CONFIG.replace('_wanted = [', "_wanted = ['tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2', ")
+    lost = "for row in datasets[:2]:\n    row['encoder'] = 'no/such-encoder'\n"
+    config.write_text(text.replace('for row in datasets:', f'{lost}for row in datasets:') + partitioner)
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0,1')
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'judge')
+    done = tooleval('plan', config)
+    encoder, key = (line for line in done.out.splitlines() if line.startswith('FAULT '))
+    assert "_v2 and 1 more: cannot be loaded: encoder 'no/such-encoder' is not on this machine; fetch it" in encoder
+    assert key.startswith('FAULT api: its key is read')
+    rows = [line.split() for line in done.out.splitlines() if line.startswith(('large', 'api'))]
+    assert done.code == 1 and [(row[0], row[3]) for row in rows[:2]] == [('large', '3'), ('api', '3')]

@@ -1,8 +1,10 @@
-from opencompass_tooleval.models import ToolEvalHFChat
+# OpenCompass's class, which `opencompass -a vllm` and `-a lmdeploy` replace. For native tools (-fc) set
+# type=ToolEvalHFChat or type=ToolEvalVLLMChat, of opencompass_tooleval.models.
+from opencompass.models import HuggingFacewithChatTemplate
 
 models = [
     dict(
-        type=ToolEvalHFChat,
+        type=HuggingFacewithChatTemplate,
         abbr='qwen2.5-7b-instruct-hf',
         path='Qwen/Qwen2.5-7B-Instruct',
         max_seq_len=16384,

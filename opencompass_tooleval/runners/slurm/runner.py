@@ -17,6 +17,7 @@ from opencompass.runners.base import BaseRunner
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
+from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name, remove
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
@@ -90,7 +91,9 @@ class SlurmArrayRunner(BaseRunner):
 
         Raises:
             SlurmError: Slurm is not installed, refuses a command, or has not answered for too long.
+            SystemExit: A setting is invalid; no task is submitted.
         """
+        check_settings(*models_and_datasets(tasks))
         built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
         if not built:
             return []

@@ -1,0 +1,151 @@
+"""Checks the keywords of a config against the signatures of what reads them: unknown names, and values of a wrong type.
+
+Nothing is called: a class whose objects are expensive is checked by its ``__init__`` alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+_MOST_SHOWN = 60
+_LIKENESS = 0.65
+"""Least likeness of a name to suggest: 'meta_template' is none for 'temprature'."""
+
+Reader = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A keyword that something reads.
+
+    Attributes:
+        hint: Its type; :data:`typing.Any` if unknown.
+        default: Its default.
+    """
+
+    hint: Any = Any
+    default: Any = inspect.Parameter.empty
+
+    def accepts(self, value: Any) -> bool:
+        """Tests if a value has its type, or that of its default: some signatures say ``str`` and default to ``[]``."""
+        return _fits(value, self.hint) or type(value) is type(self.default)
+
+    @property
+    def type_name(self) -> str:
+        """Its type, as a config's author writes it: ``int``, ``str or list``."""
+        return ' or '.join(dict.fromkeys(_names(self.hint)))
+
+
+def initializers(kind: type) -> Iterator[Reader]:
+    """Yields the ``__init__`` of a class, and those of its bases, as long as further keywords are passed on."""
+    for base in kind.__mro__:
+        reader = vars(base).get('__init__')
+        if reader is None or base is object:
+            continue
+        yield reader
+        if not any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(reader).parameters.values()
+        ):
+            return
+
+
+def keywords_of(readers: Iterable[Reader]) -> dict[str, Keyword]:
+    """Returns the keywords that some functions read; of two with one name that of the first function."""
+    found: dict[str, Keyword] = {}
+    for reader in readers:
+        try:
+            hints = get_type_hints(reader)
+        except (NameError, TypeError, AttributeError):  # a name that is only there for type checkers
+            hints = {}
+        for name, parameter in inspect.signature(reader).parameters.items():
+            if name != 'self' and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                found.setdefault(name, Keyword(hints.get(name, Any), parameter.default))
+    return found
+
+
+def keyword_faults(
+    settings: Mapping[str, Any],
+    keywords: Mapping[str, Keyword],
+    reader: str,
+    hidden: Callable[[str], bool] | None = None,
+) -> Iterator[str]:
+    """Yields a sentence for each setting that is not read, or is of a wrong type.
+
+    Args:
+        settings: Names and values.
+        keywords: What is read.
+        reader: Name of what reads them, for the sentence.
+        hidden: Tests if the value of a name must not be shown.
+    """
+    for name, value in settings.items():
+        keyword = keywords.get(name)
+        if keyword is None:
+            near = get_close_matches(str(name), keywords, n=1, cutoff=_LIKENESS)
+            advice = f'did you mean {near[0]}?' if near else f'it reads {", ".join(sorted(keywords)) or "none"}'
+            yield f'{reader} does not read {name}; {advice}'
+        elif not keyword.accepts(value):
+            shown = '...' if hidden and hidden(name) else _shown(value)
+            yield f'{name}={shown} of {reader} should be {keyword.type_name}, not {type(value).__name__}'
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f'{text[:_MOST_SHOWN]}...'
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _kind(hint: Any) -> Any:
+    """Returns the class of a type: that of ``list[str]`` is ``list``."""
+    origin = get_origin(hint)
+    return hint if origin is None else origin
+
+
+def _is_list(kind: Any) -> bool:
+    """Tests if a type is one of those for which a config has a list."""
+    return isinstance(kind, type) and kind is not str and issubclass(kind, Iterable) and not issubclass(kind, Mapping)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    return any(_fits_member(value, member) for member in _members(hint))
+
+
+def _fits_member(value: Any, hint: Any) -> bool:
+    kind = _kind(hint)
+    if kind is Literal:
+        return value in get_args(hint)
+    if kind is None or kind is type(None):
+        return value is None
+    if kind is bool:
+        return value in (True, False)
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    if kind is str:
+        return isinstance(value, str)
+    if isinstance(kind, type) and issubclass(kind, Mapping):
+        return isinstance(value, Mapping)
+    if kind in (list, tuple, set, frozenset, Sequence, Iterable) or _is_list(kind):
+        return isinstance(value, (list, tuple, set, frozenset))
+    return True  # no type of a config's value: a class, a function, a protocol
+
+
+def _names(hint: Any) -> Iterator[str]:
+    for member in _members(hint):
+        kind = _kind(member)
+        if kind is Literal:
+            yield from map(repr, get_args(member))
+        elif kind in (None, type(None)):
+            yield 'None'
+        elif isinstance(kind, type) and issubclass(kind, Mapping):
+            yield 'dict'
+        elif _is_list(kind):
+            yield 'list'
+        else:
+            yield getattr(kind, '__name__', str(kind))

@@ -1,0 +1,65 @@
+"""``opencompass -a vllm`` and ``-a lmdeploy``: models that these leave as they are, and settings that they lose.
+
+OpenCompass replaces the configs of its own Hugging Face wrappers before any code of this package runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from opencompass.registry import MODELS
+
+from opencompass_tooleval.models.model_config import PRICES
+
+_PROGRAMS = ('opencompass', 'main.py', 'run.py')
+"""Names of OpenCompass's program: its command, ``python -m opencompass.cli.main``, and the script of a checkout."""
+
+
+def run_options() -> Namespace | None:
+    """Returns the options with which ``opencompass`` was started, if it is this process; None in another program."""
+    if Path(sys.argv[0]).name not in _PROGRAMS:
+        return None
+    from opencompass.cli.main import parse_args
+
+    try:
+        with redirect_stderr(StringIO()):
+            options: Namespace = parse_args()
+    except SystemExit:  # a script of somebody with one of these names
+        return None
+    return options
+
+
+def accelerator_faults(models: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    """Yields index and fault of each model that ``-a`` should make faster, and does not."""
+    options = run_options()
+    if options is None or not options.accelerator:
+        return
+    for index, model in enumerate(models):
+        kind = model.get('type') if isinstance(model, Mapping) else None
+        kind = MODELS.get(kind) if isinstance(kind, str) else kind
+        if isinstance(kind, type) and getattr(kind, 'not_accelerated', False):
+            yield (
+                index,
+                f'opencompass -a {options.accelerator} does not replace {kind.__name__}, which would answer without '
+                "it. Without native tools, set type='opencompass.models.HuggingFacewithChatTemplate'; with them, set "
+                'type=ToolEvalVLLMChat, or serve the model, and leave -a out',
+            )
+
+
+def restore_prices(config: MutableMapping[str, Any]) -> None:
+    """Gives models the prices of the config that the user wrote: ``-a`` leaves them out."""
+    options = run_options()
+    if options is None or not (options.accelerator and options.config):
+        return
+    written = Config.fromfile(options.config, format_python_code=False).get('models') or []
+    if len(written) == len(config['models']):
+        for model, original in zip(config['models'], written, strict=True):
+            if original.get(PRICES) is not None:
+                model.setdefault(PRICES, original[PRICES])

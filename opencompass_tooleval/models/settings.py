@@ -1,0 +1,349 @@
+"""Checks the models and data sets of a config before anything is paid for: keywords, types, addresses, and names.
+
+A keyword that no class of this package reads would be ignored, or would end every task after the engines have started.
+Of two models, or two data sets, with one name, the files of one would overwrite those of the other. Classes of other
+packages are left to themselves, but for their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from opencompass import registry
+from opencompass.datasets.base import BaseDataset
+from opencompass.openicl import DatasetReader
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.models.accelerator import accelerator_faults
+from opencompass_tooleval.models.literal_keys import is_secret, other_models
+from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.sampling import contradiction
+
+_PACKAGE = __name__.partition('.')[0]
+_TYPE = 'type'
+
+_OF_MODEL = {
+    'abbr': Keyword(str),
+    'batch_size': Keyword(int),
+    'max_out_len': Keyword(int | None),
+    'min_out_len': Keyword(int | None),
+    'pred_postprocessor': Keyword(Mapping | None),
+    'run_cfg': Keyword(Mapping),
+    'summarizer_abbr': Keyword(str),
+    PRICES: Keyword(Mapping | None),
+}
+"""Keywords of a model's config that OpenCompass and this package read, and that do not reach the model's class."""
+
+_OF_RUN = {'num_gpus': Keyword(int), 'num_procs': Keyword(int)}
+_OF_DATASET = {'abbr': Keyword(str), 'infer_cfg': Keyword(Mapping), 'eval_cfg': Keyword(Mapping)}
+_OF_INFERENCE = dict.fromkeys(('prompt_template', 'ice_template', 'retriever', 'inferencer'), Keyword(Mapping))
+_OF_EVALUATION = {
+    **dict.fromkeys(('evaluator', 'pred_postprocessor', 'dataset_postprocessor'), Keyword(Mapping)),
+    'pred_role': Keyword(str),
+    **_OF_RUN,
+}
+
+_REGISTRIES = {
+    'model': registry.MODELS,
+    'data set': registry.LOAD_DATASET,
+    'inferencer': registry.ICL_INFERENCERS,
+    'evaluator': registry.ICL_EVALUATORS,
+    'prompt_template': registry.ICL_PROMPT_TEMPLATES,
+    'pred_postprocessor': registry.TEXT_POSTPROCESSORS,
+    'partitioner': registry.PARTITIONERS,
+    'runner': registry.RUNNERS,
+}
+"""Part of a config -> the registry of its ``type``. Parts of others are named by module and name."""
+
+_ROOTS = (_PACKAGE, 'opencompass')
+_CONCURRENT = 'OpenICLInferConcurrentTask'
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class SettingFault:
+    """A setting that would stop a sweep, or falsify its table.
+
+    Attributes:
+        role: ``model`` or ``data set``.
+        index: Its place in the list of the config.
+        name: Its abbr; '' if ``text`` has the name.
+        text: The fault and its fix.
+    """
+
+    role: str
+    index: int
+    name: str
+    text: str
+
+
+def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[SettingFault]:
+    """Returns the faults of the models and data sets of a config.
+
+    Args:
+        models: Configs of models.
+        datasets: Configs of data sets, each with its inferencer and evaluator, and their judges and simulators.
+    """
+    faults = []
+    for role, rows, name_of, check in (
+        ('model', models, model_abbr_from_cfg, _model_faults),
+        ('data set', datasets, dataset_abbr_from_cfg, _dataset_faults),
+    ):
+        names = [_name(row, name_of) for row in rows]
+        faults += _shared_names(role, rows, names)
+        for index, row in enumerate(rows):
+            if isinstance(row, Mapping):
+                faults += [SettingFault(role, index, names[index], text) for text in check(row)]
+    return [*faults, *_contradictions(models, datasets)]
+
+
+def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the faults of the partitioners, runners, tasks and summarizer of a config."""
+    parts = {'summarizer': config.get('summarizer')}
+    for stage in ('infer', 'eval'):
+        for part in ('partitioner', 'runner'):
+            parts[f'{stage}.{part}'] = (config.get(stage) or {}).get(part)
+    task = ((parts['infer.runner'] or {}).get('task') or {}).get(_TYPE)
+    if str(getattr(task, '__name__', task)).endswith(_CONCURRENT) and any(map(_is_asked_by_us, config['datasets'])):
+        yield (
+            f"infer.runner.task: OpenCompass's {_CONCURRENT} refuses the inferencers of this package: set "
+            "type='opencompass_tooleval.tasks.ToolEvalInferTask', which sends max_workers requests at a time"
+        )
+    for where, part_cfg in parts.items():
+        if isinstance(part_cfg, Mapping):
+            part = where.rpartition('.')[2]
+            yield from (f'{where}: {text}' for text in _faults_of_part(part_cfg, part, {}))
+
+
+def fault_lines(faults: Iterable[SettingFault]) -> list[str]:
+    """Formats faults, one line each; a fault of several models or data sets once, with their number."""
+    named: dict[str, dict[str, None]] = {}
+    for fault in faults:
+        named.setdefault(fault.text, {})[fault.name] = None
+    return [_line(text, [name for name in names if name]) for text, names in named.items()]
+
+
+def _line(text: str, names: Sequence[str]) -> str:
+    if not names:
+        return text
+    more = f' and {len(names) - 1} more' if len(names) > 1 else ''
+    return f'{names[0]}{more}: {text}'
+
+
+def check_settings(models: Sequence[Any], datasets: Sequence[Any], config: Mapping[str, Any] | None = None) -> None:
+    """Ends a run whose config has faults, before its first task.
+
+    Args:
+        models: Configs of models.
+        datasets: Configs of data sets.
+        config: The whole config; None if it is not known.
+
+    Raises:
+        SystemExit: It has some; the message has a line for each.
+    """
+    slow = (
+        SettingFault('model', index, _name(models[index], model_abbr_from_cfg), text)
+        for index, text in accelerator_faults(models)
+    )
+    if lines := [*component_faults(config or {}), *fault_lines([*setting_faults(models, datasets), *slow])]:
+        raise SystemExit('\n'.join(f'tooleval: {line}' for line in lines))
+
+
+def _is_asked_by_us(dataset: Any) -> bool:
+    """Tests if a data set has an inferencer of this package."""
+    inferencer = (dataset.get('infer_cfg') or {}).get('inferencer') if isinstance(dataset, Mapping) else None
+    return isinstance(inferencer, Mapping) and _is_ours(_class_of(inferencer, 'inferencer'))
+
+
+def models_and_datasets(tasks: Iterable[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """Returns the models and the data sets of all tasks, each once.
+
+    Of two models with one name both are returned, since they differ; two tasks of one pair are not found.
+    """
+    models: list[Any] = []
+    datasets: list[Any] = []
+    for task in tasks:
+        models += (model for model in task['models'] if model not in models)
+        datasets += (row for rows in task['datasets'] for row in rows if row not in datasets)
+    return models, datasets
+
+
+def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[SettingFault]:
+    """Yields a fault for each model whose sampling contradicts the temperature of a data set."""
+    inferencers = (dataset['infer_cfg']['inferencer'] for dataset in datasets if _is_asked_by_us(dataset))
+    asked = {inferencer.get('temperature') for inferencer in inferencers}
+    for index, model in enumerate(models):
+        for temperature in asked if isinstance(model, Mapping) else ():
+            is_number = isinstance(temperature, (int, float))
+            if is_number and (fault := contradiction(SimpleNamespace(**model), temperature)):
+                yield SettingFault('model', index, _name(model, model_abbr_from_cfg), fault)
+
+
+def _name(row: Any, name_of: Any) -> str:
+    try:
+        return str(name_of(row))
+    except (KeyError, TypeError, AttributeError):  # neither abbr nor path
+        return ''
+
+
+def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Iterator[SettingFault]:
+    """Yields a fault for each row but the first of a name; all have one text."""
+    places: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        places.setdefault(name, []).append(index)
+    shared = {name: found for name, found in places.items() if name and len(found) > 1}
+    if not shared:
+        return
+    variable = 'models' if role == 'model' else 'datasets'
+    shown = [f'{name!r}: {_places(variable, rows, found)}' for name, found in list(shared.items())[:_MOST_NAMED]]
+    more = f'; and {len(shared) - len(shown)} more names' if len(shared) > len(shown) else ''
+    plural = 'the name' if len(shared) == 1 else f'{len(shared)} names'
+    text = (
+        f'several {role}s have {plural} ({"; ".join(shown)}{more}); answers and scores are stored by name, and those '
+        'of one would be lost: give each a different abbr, or leave one out'
+    )
+    yield from (SettingFault(role, index, '', text) for found in shared.values() for index in found[1:])
+
+
+def _places(variable: str, rows: Sequence[Any], found: Sequence[int]) -> str:
+    """Formats the places of rows with one name, and the first setting in which they differ."""
+    first = rows[found[0]]
+    other = next((rows[index] for index in found[1:] if rows[index] != first), None)
+    where = [f'{variable}[{index}]' for index in found]
+    if other is None:
+        return f'{" and ".join(where)}, which are the same'
+    keys = [*first, *(key for key in other if key not in first)]
+    key = next(key for key in keys if first.get(key) != other.get(key))
+    hide = is_secret(str(key))
+    values = ('...' if hide else _short(rows[index].get(key)) for index in found)
+    return ' and '.join(f'{place} ({key}={value})' for place, value in zip(where, values, strict=True))
+
+
+def _short(value: Any) -> str:
+    text = getattr(value, '__name__', None) or repr(value)
+    return text if len(text) <= 60 else f'{text[:60]}...'
+
+
+def _model_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
+    yield from _faults_of_part(cfg, 'model', _OF_MODEL)
+    run_cfg = cfg.get('run_cfg')
+    kind = _class_of(cfg, 'model')
+    if _is_ours(kind) and isinstance(run_cfg, Mapping):
+        yield from keyword_faults(run_cfg, _OF_RUN, 'run_cfg')
+    try:
+        read_prices(cfg.get(PRICES))
+    except ValueError as error:
+        yield str(error)
+
+
+def _dataset_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
+    yield from _faults_of_part(cfg, 'data set', _OF_DATASET)
+    infer_cfg, eval_cfg = (cfg.get(name) for name in ('infer_cfg', 'eval_cfg'))
+    if _is_ours(_class_of(cfg, 'data set')):
+        for settings, keywords, reader in (
+            (infer_cfg, _OF_INFERENCE, 'infer_cfg'),
+            (eval_cfg, _OF_EVALUATION, 'eval_cfg'),
+            (cfg.get('reader_cfg'), _keywords(DatasetReader), 'reader_cfg'),
+        ):
+            if isinstance(settings, Mapping):
+                yield from keyword_faults(settings, keywords, reader)
+    for part in (infer_cfg, eval_cfg):
+        if isinstance(part, Mapping):
+            for name, value in part.items():
+                yield from _faults_below(str(name), value)
+    for role, other in other_models([cfg]):
+        if isinstance(other, Mapping):
+            yield from (f'{role} {_name(other, model_abbr_from_cfg)}: {text}' for text in _model_faults(other))
+
+
+def _faults_below(name: str, cfg: Any) -> Iterator[str]:
+    """Yields the faults of a part of a data set's config, and of the parts in it; models are not among them."""
+    if not isinstance(cfg, Mapping) or 'judge' in name or name == 'simulator':
+        return
+    if _TYPE in cfg:
+        yield from _faults_of_part(cfg, name, {})
+    for key, value in cfg.items():
+        yield from _faults_below(str(key), value)
+
+
+def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keyword]) -> Iterator[str]:
+    """Yields the faults of a config with a ``type``; none if that is not of this package.
+
+    Args:
+        cfg: The config.
+        part: Its name: ``model``, ``data set``, or its key in the config of a data set.
+        more: Keywords that others read.
+    """
+    kind = _class_of(cfg, part)
+    if kind is None and isinstance(cfg.get(_TYPE), str):
+        yield from _type_fault(cfg[_TYPE], part)
+    if not _is_ours(kind):
+        return
+    settings = {name: value for name, value in cfg.items() if name != _TYPE}
+    keywords = {**_keywords_read(kind, settings), **more}
+    yield from keyword_faults(settings, keywords, kind.__name__, is_secret)
+    if hasattr(kind, 'check_settings'):
+        yield from kind.check_settings(
+            {name: value for name, value in settings.items() if name in keywords and keywords[name].accepts(value)}
+        )
+
+
+def _keywords_read(kind: Any, settings: Mapping[str, Any]) -> Mapping[str, Keyword]:
+    """Returns the keywords that a class of this package reads.
+
+    A class that passes further keywords to what is no base of it names the reader by ``reader_of_others(settings)``.
+    """
+    others = kind.reader_of_others(settings) if hasattr(kind, 'reader_of_others') else None
+    return {**(_keywords(others) if others else {}), **_keywords(kind)}
+
+
+@cache
+def _keywords(kind: Any) -> Mapping[str, Keyword]:
+    if not isinstance(kind, type):
+        return keywords_of([kind])
+    if issubclass(kind, BaseDataset):
+        return keywords_of([kind.load, BaseDataset.__init__])
+    return keywords_of(initializers(kind))
+
+
+def _is_ours(kind: Any) -> bool:
+    return str(getattr(kind, '__module__', '')).partition('.')[0] == _PACKAGE
+
+
+def _class_of(cfg: Mapping[str, Any], part: str) -> Any:
+    """Returns the class, or function, that a config's ``type`` names; None if it cannot be found."""
+    kind = cfg.get(_TYPE)
+    if not isinstance(kind, str):
+        return kind
+    module, _, name = kind.rpartition('.')
+    if not module:
+        return _REGISTRIES[part].module_dict.get(name) if part in _REGISTRIES else None
+    if module.partition('.')[0] not in _ROOTS:
+        return object  # of the user: found, or not, where it is used
+    try:
+        return getattr(import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+def _type_fault(kind: str, part: str) -> Iterator[str]:
+    """Yields the fault of a ``type`` that does not exist: one of this package, or close to the name of one."""
+    module, _, name = kind.rpartition('.')
+    if module.partition('.')[0] == _PACKAGE:
+        try:
+            getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            yield str(error)
+        return
+    table = _REGISTRIES[part].module_dict if part in _REGISTRIES else {}
+    near = get_close_matches(name, [known for known, value in table.items() if _is_ours(value)], n=1)
+    if near:
+        yield f'there is no type {kind!r}; did you mean {near[0]}?'

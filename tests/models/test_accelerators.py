@@ -1,0 +1,164 @@
+"""``opencompass -a vllm`` and ``-a lmdeploy``, OpenAISDK and concurrent inference: what the engine or server receives.
+
+vLLM and LMDeploy cannot be installed here. ``engine_stand_ins`` has what OpenCompass imports of them, with their
+signatures; its wrappers are the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+from opencompass.utils.run import change_accelerator
+
+from tests.conftest import ROOT, ModelServer
+from tests.forked import run_opencompass
+
+STAND_INS = ROOT / 'tests' / 'models' / 'engine_stand_ins'
+CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
+from opencompass_tooleval.models import ToolEvalHFChat
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] == 'tool_usage']
+for row in datasets:
+    row['infer_cfg']['inferencer'].update(DATASET)
+    row['n'] = N
+models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny-hf', path='PATH', max_seq_len=16384, max_out_len=64,
+               batch_size=64, run_cfg=dict(num_gpus=0))]
+"""
+
+
+def config(folder: Path, tiny_model: Path, more: str = '', dataset: str = '{}', n: int = 1) -> Path:
+    file = folder / 'sweep.py'
+    text = CONFIG.replace('DATASET', dataset).replace('N\n', f'{n}\n') + more
+    file.write_text(text.replace('PATH', str(tiny_model)), encoding='utf-8')
+    return file
+
+
+def environment(folder: Path) -> dict[str, str]:
+    python_path = os.pathsep.join([str(STAND_INS), str(ROOT)])
+    return {**os.environ, 'RECORDED': str(folder / 'recorded'), 'PYTHONPATH': python_path, 'CUDA_VISIBLE_DEVICES': ''}
+
+
+def recorded(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / 'recorded').read_text().splitlines()]
+
+
+def accelerate(engine: str, file: Path, folder: Path) -> tuple[list[dict[str, Any]], str]:
+    """Runs a config with ``-a``; returns what the engine received, and the output."""
+    if engine == 'lmdeploy':  # imported when it is used
+        (folder / 'lmdeploy').symlink_to(STAND_INS / 'lmdeploy')
+        done = run_opencompass(file, '-a', engine, '-w', folder / 'out', cwd=folder, env=environment(folder))
+    else:  # imported with OpenCompass
+        command = [sys.executable, '-m', 'opencompass.cli.main', str(file), '-a', engine, '-w', str(folder / 'out')]
+        done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True)
+    logs = '\n'.join(log.read_text(errors='replace') for log in (folder / 'out').rglob('logs/infer/**/*.out'))
+    assert done.returncode == 0 and (folder / 'recorded').exists(), done.stdout + done.stderr + logs
+    return recorded(folder), done.stdout + logs
+
+
+@pytest.mark.parametrize('engine', ['lmdeploy', 'vllm'])
+def test_a_data_sets_temperature_and_the_prices_count(engine: str, tiny_model: Path, tmp_path: Path) -> None:
+    """OpenCompass's default for ``-a lmdeploy`` is ``top_k=1, temperature=1e-6``; it is nobody's word."""
+    prices = "models[0]['prices'] = dict(input=1.0, output=2.0)\n"
+    file = config(tmp_path, tiny_model, prices, "{'temperature': 0.7}", 3)
+    received, said = accelerate(engine, file, tmp_path)
+    assert {row['temperature'] for row in received} == {0.7} and 'may all be the same' not in said
+    assert {row['top_k'] for row in received} == {50 if engine == 'lmdeploy' else 0}  # the engine's own defaults
+    if engine == 'lmdeploy':
+        assert {row['do_sample'] for row in received} == {True}
+    (result,) = (tmp_path / 'out').rglob('results/*/*.json')
+    content = json.loads(result.read_text())
+    assert sum(row['prompts'] for row in received) == content['samples']['all']
+    assert content['samples']['all'] % 3 == 0 and content['usage']['cost'] > 0
+
+
+def test_lmdeploy_is_greedy_by_default(tiny_model: Path, tmp_path: Path) -> None:
+    received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model), tmp_path)
+    assert {(row['do_sample'], row['top_k']) for row in received} == {(False, 1)}
+
+
+def test_a_temperature_of_the_config_counts_under_lmdeploy(tiny_model: Path, tmp_path: Path) -> None:
+    more = "models[0]['generation_kwargs'] = dict(do_sample=True, temperature=0.4)\n"
+    received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model, more), tmp_path)
+    assert {(row['do_sample'], row['temperature']) for row in received} == {(True, 0.4)}
+
+
+GREEDY = ', which is temperature 0'
+
+
+@pytest.mark.parametrize(
+    ('settings', 'said'),
+    [
+        ('do_sample=True, temperature=0.4', 'temperature 0.4'),
+        ('top_k=1', f'top_k=1{GREEDY}'),
+        ('do_sample=False', f'do_sample=False{GREEDY}'),
+    ],
+)
+def test_settings_that_contradict_each_other_end_the_run(
+    settings: str, said: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    file = config(tmp_path, tiny_model, f"models[0]['generation_kwargs'] = dict({settings})\n", "{'temperature': 0.7}")
+    done = run_opencompass(file, '-a', 'lmdeploy', '-w', tmp_path / 'out', cwd=tmp_path)
+    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
+    fault = f"the model's config sets {said}, the data set 0.7: take one of them out"
+    assert f'tooleval: tiny-lmdeploy: {fault}' in done.stderr
+
+
+def test_a_model_that_is_not_accelerated_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
+    file = config(tmp_path, tiny_model, "models[0]['type'] = ToolEvalHFChat\n")
+    done = run_opencompass(file, '-a', 'vllm', '-w', tmp_path / 'out', cwd=tmp_path)
+    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
+    assert 'tooleval: tiny-hf: opencompass -a vllm does not replace ToolEvalHFChat' in done.stderr
+
+
+@pytest.mark.parametrize('engine', ['vllm', 'lmdeploy'])
+def test_the_shipped_config_is_accelerated(engine: str) -> None:
+    file = CONFIGS / 'models' / 'tooleval_hf_qwen2_5_7b_instruct.py'
+    (model,) = change_accelerator(Config.fromfile(file, format_python_code=False)['models'], engine)
+    assert model['type'].endswith(
+        {'vllm': 'VLLMwithChatTemplate', 'lmdeploy': 'TurboMindModelwithChatTemplate'}[engine]
+    )
+    assert model['abbr'] == f'qwen2.5-7b-instruct-{engine}'
+
+
+SDK = """
+models = [dict(type=OpenAISDK, abbr='sdk', path='x', key='right', openai_api_base='URL', query_per_second=100,
+               tokenizer_path='PATH', max_out_len=64, batch_size=8, run_cfg=dict(num_gpus=0))]
+"""
+
+
+def test_openai_sdk_gets_a_data_sets_temperature(echo_server: ModelServer, tiny_model: Path, tmp_path: Path) -> None:
+    """It ignores the argument of its ``generate``."""
+    file = config(tmp_path, tiny_model, SDK.replace('URL', echo_server.url), "{'temperature': 0.7}")
+    done = run_opencompass(file, '-w', tmp_path / 'out', cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (predictions,) = (tmp_path / 'out').rglob('predictions/*/*.json')
+    requests = [json.loads(row['prediction']) for row in json.loads(predictions.read_text()).values()]
+    assert {request['temperature'] for request in requests} == {0.7}
+
+
+@pytest.mark.parametrize(
+    'partitioner', ['', "infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=1)\n"]
+)
+def test_opencompass_s_concurrent_task_ends_the_run_at_once(partitioner: str, tiny_model: Path, tmp_path: Path) -> None:
+    task = "dict(type='opencompass.tasks.openicl_infer_concurrent.OpenICLInferConcurrentTask')"
+    runner = f"dict(type='opencompass.runners.LocalRunner', max_num_workers=1, task={task})"
+    file = config(tmp_path, tiny_model, f"infer['runner'] = {runner}\n{partitioner}")
+    done = run_opencompass(file, '-w', tmp_path / 'out', cwd=tmp_path)
+    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
+    assert "OpenCompass's OpenICLInferConcurrentTask refuses the inferencers of this package: set" in done.stderr

@@ -1,0 +1,217 @@
+"""Settings that nobody reads, of a wrong type or with a name that is taken: refused by `tooleval plan` and by the run.
+
+A run ends before its first request, whichever partitioner and runner it has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.models.settings import component_faults, fault_lines, setting_faults
+from tests.cli.conftest import Command, home, tooleval
+from tests.conftest import ROOT, ModelServer
+from tests.forked import run_opencompass
+
+__all__ = ['home', 'tooleval']
+
+CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
+
+HEAD = """
+from mmengine.config import read_base
+
+from opencompass_tooleval.models import OracleModel, ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
+    STAGES
+
+datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] in ('tool_usage', 'tool_selection')]
+server = dict(type=ToolEvalOpenAI, path='x', key='right', openai_api_base='URL', query_per_second=100, batch_size=8,
+              run_cfg=dict(num_gpus=0))
+"""
+OURS = 'from opencompass_tooleval.configs.tooleval_local import eval, infer'
+
+
+def run_refuses(folder: Path, config: str, server: ModelServer, stages: str = OURS) -> str:
+    """Runs a config; asserts that it ends with an error and no request, and returns what it says."""
+    file = folder / 'sweep.py'
+    file.write_text(HEAD.replace('STAGES', stages).replace('URL', server.url) + config, encoding='utf-8')
+    done = run_opencompass(file, '-w', folder / 'out', cwd=folder)
+    assert done.returncode == 1 and 'Traceback' not in done.stderr, done.stderr
+    assert not list((folder / 'out').rglob('predictions')) and server.stats()['requests'] == 0
+    return done.stderr
+
+
+TWO_MODELS = "models = [dict(server, abbr='m', temperature=0.1), dict(server, abbr='m', temperature=0.9)]\n"
+SAID_OF_TWO = "several models have the name ('m': models[0] (temperature=0.1) and models[1] (temperature=0.9))"
+
+
+@pytest.mark.parametrize(
+    ('stages', 'more'),
+    [
+        pytest.param(OURS, '', id='partitioner'),
+        pytest.param(
+            OURS, "infer['partitioner'] = dict(type='opencompass.partitioners.NaivePartitioner')\n", id='runner'
+        ),
+        pytest.param('', '', id="OpenCompass's own"),
+    ],
+)
+def test_a_run_with_two_models_of_one_name_ends_at_once(
+    tmp_path: Path, canned_server: ModelServer, stages: str, more: str
+) -> None:
+    assert SAID_OF_TWO in run_refuses(tmp_path, TWO_MODELS + more, canned_server, stages)
+
+
+def test_a_plan_says_all_faults_and_counts_the_rest(
+    tmp_path: Path, canned_server: ModelServer, tooleval: Command
+) -> None:
+    file = tmp_path / 'sweep.py'
+    file.write_text(
+        HEAD.replace('STAGES', OURS).replace('URL', canned_server.url)
+        + TWO_MODELS
+        + "models += [dict(server, abbr='n', max_worker=16), dict(server, abbr='fine')]\n"
+        "datasets += [datasets[0]]\ndatasets[1]['infer_cfg']['inferencer']['temprature'] = 0.5\n",
+        encoding='utf-8',
+    )
+    done = tooleval('plan', file)
+    faults = [line.removeprefix('FAULT ') for line in done.out.splitlines() if line.startswith('FAULT ')]
+    assert done.code == 1 and faults[0].startswith(SAID_OF_TWO)
+    assert faults[1] == 'n: ToolEvalOpenAI does not read max_worker; did you mean max_workers?'
+    assert "'tooleval-ultratool-tool_selection_en': datasets[0] and datasets[2], which are the same" in faults[2]
+    assert faults[3].endswith(': ToolEvalGenInferencer does not read temprature; did you mean temperature?')
+    assert len(faults) == 4
+    rows = [line.split() for line in done.out.splitlines() if line.split()[:1] in (['m'], ['n'], ['fine'])]
+    assert [row[0] for row in rows] == ['m', 'fine']  # the first of the two, and what is without a fault
+
+
+@pytest.mark.parametrize('stages', [OURS, ''])
+def test_a_run_with_a_keyword_that_nobody_reads_ends_at_once(
+    tmp_path: Path, canned_server: ModelServer, stages: str
+) -> None:
+    config = "models = [dict(server, abbr='m', temprature=0.7, max_workers='16', openai_api_base='host:80')]\n"
+    said = run_refuses(tmp_path, config, canned_server, stages)
+    assert 'tooleval: m: ToolEvalOpenAI does not read temprature; did you mean temperature?' in said
+    assert "tooleval: m: max_workers='16' of ToolEvalOpenAI should be int, not str" in said
+    assert "tooleval: m: 'host:80' is no address of a server: write the scheme and the host" in said
+
+
+def test_a_run_with_a_class_that_does_not_exist_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
+    config = "models = [dict(type='opencompass_tooleval.models.OracelModel', abbr='m', batch_size=8)]\n"
+    said = run_refuses(tmp_path, config, canned_server)
+    said_of_module = "module 'opencompass_tooleval.models' has no attribute"
+    assert f"tooleval: m: {said_of_module} 'OracelModel'; did you mean OracleModel?" in said
+
+
+API = {'type': 'opencompass_tooleval.models.ToolEvalOpenAI', 'abbr': 'm', 'path': 'x', 'key': 'none'}
+HF = {'type': 'opencompass_tooleval.models.ToolEvalHFChat', 'abbr': 'm', 'path': 'x'}
+SERVED = {'type': 'opencompass_tooleval.models.ToolEvalServed', 'abbr': 'm', 'path': 'x'}
+COMMAND = ['server', '{port}']
+
+
+@pytest.mark.parametrize(
+    ('model', 'said'),
+    [
+        pytest.param({**API, 'retries': 3}, 'does not read retries; did you mean retry?', id='near'),
+        pytest.param({**API, 'zzz': 3}, 'does not read zzz; it reads abbr, ', id='far'),
+        pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
+        pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
+        pytest.param({**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float, not str", id='text'),
+        pytest.param({**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is no number'),
+        pytest.param({**API, 'max_workers': None}, 'max_workers=None of ToolEvalOpenAI', id='none'),
+        pytest.param({**API, 'batch_size': '8'}, "batch_size='8' of ToolEvalOpenAI should be int", id='batch size'),
+        pytest.param(
+            {**API, 'run_cfg': {'num_gpu': 1}}, 'run_cfg does not read num_gpu; did you mean num_gpus?', id='gpu'
+        ),
+        pytest.param({**API, 'prices': {'input': 1}}, 'should be dict(input=..., output=...)', id='prices'),
+        pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is no address", id='one of several'),
+        pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'and not verfy', id='http client'),
+        pytest.param({**HF, 'temprature': 1}, 'ToolEvalHFChat does not read temprature; it reads abbr,', id='local'),
+        pytest.param({**HF, 'tool_parser': 'hermess'}, "tool_parser is 'hermess'; there are", id='parser'),
+        pytest.param(
+            {**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'
+        ),
+        pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} stands neither', id='no port'),
+        pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
+        pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
+        pytest.param(
+            {'type': 'OracelModel', 'abbr': 'm'}, "no type 'OracelModel'; did you mean OracleModel?", id='name'
+        ),
+    ],
+)
+def test_a_model(model: dict[str, Any], said: str) -> None:
+    (line,) = fault_lines(setting_faults([model], []))
+    assert line.startswith('m: ') and said in line
+
+
+def row(name: str) -> Any:
+    rows = Config.fromfile(CONFIGS / 'datasets' / 'agents' / 'tooleval_agent_rows.py')['tooleval_agent_rows']
+    return next(row for row in rows if row['abbr'] == name)
+
+
+@pytest.mark.parametrize(
+    ('place', 'settings', 'said'),
+    [
+        ((), {'pth': 'x'}, 'ToolEvalAgentDataset does not read pth; did you mean path?'),
+        ((), {'n': '3'}, "n='3' of ToolEvalAgentDataset should be int, not str"),
+        (('reader_cfg',), {'test_rnage': '[:3]'}, 'reader_cfg does not read test_rnage; did you mean test_range?'),
+        (('infer_cfg',), {'infrencer': {}}, 'infer_cfg does not read infrencer; did you mean inferencer?'),
+        (('infer_cfg', 'inferencer'), {'batchsize': 3}, 'ToolEvalDialogueGenInferencer does not read batchsize'),
+        (('infer_cfg', 'inferencer', 'dialogues'), {'max_stpes': 3}, 'AgentDialogues does not read max_stpes; did you'),
+        (('infer_cfg', 'inferencer', 'dialogues'), {'loop': 'raect'}, "no loop 'raect'; there are react,"),
+        (('infer_cfg', 'inferencer', 'dialogues'), {'simulator': {'model': API, 'chace': 'x'}}, 'does not read chace'),
+        (
+            ('infer_cfg', 'inferencer', 'dialogues'),
+            {'simulator': {'model': {**API, 'x': 1}}},
+            'simulator m: ToolEvalOpenAI',
+        ),
+        (('infer_cfg', 'inferencer', 'dialogues'), {'live': {'server': 's', 'probess': []}}, 'did you mean probes?'),
+        (('eval_cfg', 'evaluator'), {'scorng': 'strict'}, 'ToolEvalAgentEvaluator does not read scorng'),
+        (('eval_cfg',), {'num_gpu': 1}, 'eval_cfg does not read num_gpu; did you mean num_gpus?'),
+    ],
+)
+def test_a_data_set(place: tuple[str, ...], settings: dict[str, Any], said: str) -> None:
+    dataset = row('tooleval-teval-agent-react')
+    assert not setting_faults([], [dataset])
+    part = dataset
+    for key in place:
+        part = part[key]
+    part.update(settings)
+    lines = fault_lines(setting_faults([], [dataset]))
+    assert any(said in line for line in lines), lines
+
+
+def test_a_fault_of_many_is_one_line() -> None:
+    models = [{**API, 'abbr': f'm{number}', 'retries': 1} for number in range(5)]
+    (line,) = fault_lines(setting_faults(models, []))
+    assert line == 'm0 and 4 more: ToolEvalOpenAI does not read retries; did you mean retry?'
+
+
+def test_classes_of_others_are_left_to_themselves() -> None:
+    others = [
+        {'type': 'opencompass.models.OpenAISDK', 'path': 'x', 'abbr': 'a', 'anything': 1},
+        {'type': 'their.package.Model', 'path': 'x', 'abbr': 'b', 'batch_size': '8'},
+        {'type': 'TheirModel', 'path': 'x', 'abbr': 'c'},
+    ]
+    assert not setting_faults(others, [{'abbr': 'd', 'type': 'opencompass.datasets.GSM8KDataset', 'anything': 1}])
+
+
+@pytest.mark.parametrize('file', [*CONFIGS.glob('eval_*.py'), *CONFIGS.glob('models/*.py')], ids=lambda file: file.stem)
+def test_shipped_configs_have_none(file: Path) -> None:
+    cfg = Config.fromfile(file, format_python_code=False)
+    assert not setting_faults(cfg.get('models', []), cfg.get('datasets', [])) and not list(component_faults(cfg))
+
+
+def test_parts_of_a_sweep() -> None:
+    cfg = Config.fromfile(CONFIGS / 'eval_demo.py', format_python_code=False)
+    cfg['infer']['runner']['max_num_worker'] = 3
+    cfg['summarizer']['dataset_abrs'] = []
+    assert sorted(component_faults(cfg)) == [
+        'infer.runner: ToolEvalLocalRunner does not read max_num_worker; did you mean max_num_workers?',
+        'summarizer: ToolEvalVariantSummarizer does not read dataset_abrs; did you mean dataset_abbrs?',
+    ]
