@@ -19,7 +19,7 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
-from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, parse_server
+from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, fill_variables, parse_server
 from opencompass_tooleval.work_dir.data_files import read_json
 
 _TASK = 'recorded'
@@ -50,7 +50,7 @@ def record_bank(
     """
     from opencompass_tooleval.environments.live import LiveTools
 
-    named = parse_server(server, read_variables(env))
+    named = parse_server(server, fill_variables(read_variables(env)))
     planned = list(_read_calls(calls)) if calls else None
     log_file = out.with_name(f'{out.name}.calls.jsonl')
     for file in (out, log_file):
@@ -107,15 +107,15 @@ def serve_bank(
 
 
 def read_variables(env: Sequence[str] | None) -> dict[str, str]:
-    """Reads ``NAME=VALUE`` pairs.
+    """Reads variables of a server: ``NAME=VALUE``, or ``NAME`` for the variable of this process, as ``$NAME``.
 
     Raises:
-        ValueError: One is none.
+        ValueError: One is neither.
     """
     pairs = [pair.partition('=') for pair in env or ()]
-    if wrong := [name for name, sign, _ in pairs if not (name and sign)]:
-        raise ValueError(f'--env takes NAME=VALUE, not {wrong[0]!r}')
-    return {name: value for name, _, value in pairs}
+    if wrong := [name + sign for name, sign, _ in pairs if not name]:
+        raise ValueError(f'--env takes NAME=VALUE or NAME, not {wrong[0]!r}')
+    return {name: value if sign else f'${name}' for name, sign, value in pairs}
 
 
 def _read_calls(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -13,6 +13,7 @@ from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.embedding.locate import EncoderMissingError
+from opencompass_tooleval.work_dir.trust import UntrustedError
 
 COMMANDS = {
     'list': ('listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
@@ -149,6 +150,9 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
     try:
         app()
+    except UntrustedError as error:
+        typer.echo(printable(f'tooleval: {error}'), err=True)  # in full: what is cut would not have been shown
+        raise SystemExit(1) from error
     except (DataError, EncoderMissingError, ValueError, OSError) as error:
         typer.echo(printable(shorten(f'tooleval: {error}')), err=True)
         raise SystemExit(1) from error

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, write_outputs
+from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, trust_first, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.jsonable import printable
 
@@ -32,6 +32,7 @@ def check_made_set(
         Path | None, typer.Option(metavar='CONFIG', help='A config; its first model is the weak one.')
     ] = None,
     trials: Annotated[int, typer.Option(min=1, help='Runs of each model on each task.')] = 4,
+    trust: TrustOption = False,
     json_out: JsonOption = None,
 ) -> int:
     """Measures the gates of a set and prints them with their thresholds. After a kill the same command goes on.
@@ -42,6 +43,7 @@ def check_made_set(
 
     Raises:
         DataError: The set or a config is missing or damaged.
+        UntrustedError: Somebody else made the set, and it starts a server.
         ServerError: The server of the set cannot be started.
         OSError: The file cannot be written.
     """
@@ -54,6 +56,8 @@ def check_made_set(
     check_outputs(json_out, None)
     tell_only_warnings()
     made = find_set(str(folder.absolute()))
+    trust_first(made.trustee, trust)
+    made.trusted_environment()  # before anything is paid for
     cfgs = [load_model_cfg(path) if path else None for path in (model, weak)]
     found = check_set(made, Models(cfgs[0], cfgs[1], trials), _similarity())
     report = {'name': made.name, 'tasks': len(made.tasks), 'gates': [gate.to_row() for gate in found]}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import MadeSetArgument
-from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table
+from opencompass_tooleval.cli.options import MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import printable
 
@@ -40,6 +40,7 @@ def improve_made_set(
     apply: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write a set with what this descriptions.json takes.')
     ] = None,
+    trust: TrustOption = False,
     dry_run: Annotated[bool, typer.Option(help='Only say how many requests there would be.')] = False,
 ) -> int:
     """Measures, rewrites and measures again. After a kill the same command goes on: nothing is asked twice.
@@ -50,6 +51,7 @@ def improve_made_set(
     Raises:
         DataError: The set, a config or the file of descriptions is missing or damaged, or ``out`` is finished.
         ValueError: An option is none, the set has one task, or requests got no answer.
+        UntrustedError: Somebody else made the set, and it starts a server.
         ServerError: The server of the set cannot be started.
         OSError: A file cannot be written.
     """
@@ -61,6 +63,9 @@ def improve_made_set(
 
     tell_only_warnings()
     made = find_set(str(folder.absolute()))
+    trust_first(made.trustee, trust)
+    if not dry_run:
+        made.trusted_environment()
     if apply:
         new = take_descriptions(made, apply, out)
         tools = len(new.settings['documentation']['tools'])

@@ -24,6 +24,7 @@ from opencompass_tooleval.cli.options import (
 )
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
 from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.core.redaction import is_secret_name
 from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
 
 
@@ -166,12 +167,20 @@ def _open(
         'fixture': fixture,
         'allow': live['allow'] or [],
         'leave_out': live['leave_out'] or [],
-        'env': read_variables(live['env']),
+        'env': _names_of_keys(read_variables(live['env'])),
     }
     probes = [_probe(text) for text in live['probe'] or ()]
     if fixture:
         probes = [{'leave_out': live['ignore'] or []}, *probes]
     return open_live_source(out, settings, probes, documents)
+
+
+def _names_of_keys(env: dict[str, str]) -> dict[str, str]:
+    """Checks that no key goes into the set: of keys it holds the names of variables."""
+    for name, value in env.items():
+        if is_secret_name(name) and value and not value.startswith('$'):
+            raise ValueError(f'the set would hold the value of {name}: set that variable, and give --env {name}')
+    return env
 
 
 def _absolute(command: str) -> str:

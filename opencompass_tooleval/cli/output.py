@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.jsonable import clean_text, printable
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.work_dir.trust import Trustee
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 STDOUT = '-'
@@ -53,6 +55,13 @@ def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
     except Exception as error:
         fix = f'fix it and run again: what was answered is kept in {kept}'
         raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
+
+
+def trust_first(trustee: Trustee, is_said: bool) -> None:
+    """Carries out ``--trust``: shows what is trusted, and notes it."""
+    if is_said and not trustee.is_trusted:
+        typer.echo(printable(f'trusted from now on: {trustee.path}, with:{trustee.lines}'), err=True)
+        trustee.trust()
 
 
 def progress(what: str, items: Sequence[T]) -> Iterable[T]:

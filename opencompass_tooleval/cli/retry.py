@@ -13,17 +13,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import WorkDirArgument
+from opencompass_tooleval.cli.options import TrustOption, WorkDirArgument
+from opencompass_tooleval.cli.output import trust_first
 from opencompass_tooleval.cli.status import failure_lines
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.interrupts import Interrupts
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
+from opencompass_tooleval.work_dir.trust import run_trustee
 from opencompass_tooleval.work_dir.unanswered import find_unanswered, in_config, reopen, retry_config
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 def retry_sweep(
     work_dir: WorkDirArgument,
+    trust: TrustOption = False,
     dry_run: Annotated[bool, typer.Option(help='Say what would be asked again, and do nothing.')] = False,
 ) -> int:
     """Reopens the samples without an answer and runs the sweep again.
@@ -36,6 +39,7 @@ def retry_sweep(
 
     Raises:
         DataError: There is no run, or a file in it is damaged.
+        UntrustedError: Somebody else started the run.
         InUseError: Another sweep is running in the directory.
     """
     work = WorkDir.find(work_dir).absolute()
@@ -46,7 +50,7 @@ def retry_sweep(
         for line in lines or ['every sample has an answer']:
             console.print(line, markup=False)
         return int(bool(lines))
-    config = retry_config(work.config())
+    trustee, config = run_trustee(work.config()), retry_config(work.config())
     unanswered = in_config(unanswered, config.pairs)
     for entry in unanswered:
         what = 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'
@@ -57,7 +61,10 @@ def retry_sweep(
     if dry_run:
         shown = f'{shlex.join(command)} (CONFIG: as in the last run, and max_infra_share=1)'
         console.print(f'would ask them again with: {shown}', markup=False)
+        console.print(f'it would use:{trustee.lines}', markup=False)
         return 0
+    trust_first(trustee, trust)
+    trustee.check()
     with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)

@@ -27,6 +27,7 @@ from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.work_dir.trust import trust_own_run
 
 _STAGES = {ToolEvalInferTask: 'infer', ToolEvalEvalTask: 'eval'}
 _TORCHRUN = 'torch.distributed.run'
@@ -99,6 +100,8 @@ class ToolEvalLocalRunner(LocalRunner):
             SystemExit: A task needs more GPUs than this machine has; no task is started.
         """
         self._check_gpus(tasks)
+        if tasks:
+            trust_own_run(Path(tasks[0]['work_dir']))
         parameters = Path('tmp')  # of LocalRunner's debug mode
         was_there = parameters.exists()
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
@@ -67,7 +68,7 @@ class RetryConfig:
         file.touch(mode=0o600)
         # Not with mmengine's formatting, which leaves quotes in a key unescaped: a config of somebody else's run could
         # then hold more than literals.
-        lines = (f'{name} = {value!r}\n' for name, value in self.content.items())
+        lines = (f'{name} = {python_literal(value)}\n' for name, value in self.content.items())
         file.write_text(''.join(lines), encoding='utf-8')
 
 

@@ -21,6 +21,7 @@ from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
 from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.trust import trust_own_run
 from opencompass_tooleval.work_dir.work_dir import last_error
 
 
@@ -91,6 +92,7 @@ class SlurmArrayRunner(BaseRunner):
         built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
         if not built:
             return []
+        trust_own_run(Path(built[0].work_dir))
         folder = _new_folder(Path(built[0].work_dir))
         elements = [_element(number, task, folder) for number, task in enumerate(built)]
         names = [task.name for task in built]
