@@ -15,7 +15,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions, set_aside_cut
 
 SELECTION = 'dataset_abbrs'
 """Variable of a config with abbrs of the selected data sets; patterns (``*``) too. Each must match."""
@@ -60,6 +60,18 @@ class ToolEvalPartitioner(NaivePartitioner):
         """
         check_selection(cfg)
         return super().__call__(cfg)
+
+    def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
+        """Partitions pairs of models and data sets; an output that a power cut left empty or cut counts as missing."""
+        _set_aside_cut(model_dataset_combinations, out_dir)
+        return super().partition(model_dataset_combinations, work_dir, out_dir, add_cfg or {})
+
+
+def _set_aside_cut(combinations: Any, out_dir: str) -> None:
+    for combination in combinations:
+        for model in combination['models']:
+            for dataset in combination['datasets']:
+                set_aside_cut(Path(get_infer_output_path(model, dataset, out_dir)))
 
 
 @PARTITIONERS.register_module()
@@ -111,6 +123,7 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             DataError: A shard of an earlier run has another size: it was made with another ``num_worker``.
             ValueError: ``n`` and ``test_range`` of a data set conflict.
         """
+        _set_aside_cut(model_dataset_combinations, out_dir)
         for combination in model_dataset_combinations:
             warn_of_literal_keys(combination['models'], combination['datasets'])
             for model in combination['models']:

@@ -53,7 +53,9 @@ def retry_sweep(
     trustee, config = run_trustee(work.config()), retry_config(work.config())
     unanswered = in_config(unanswered, config.pairs)
     for entry in unanswered:
-        what = 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'
+        what = (
+            entry.damage or 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'
+        )
         left = '' if (entry.model, entry.dataset) in config.pairs else '; left alone: not in the config of the last run'
         console.print(f'{entry.model} x {entry.dataset}: {what}{left}', markup=False)
     command = [sys.executable, '-m', 'opencompass.cli.main', 'CONFIG', '-w', str(work.path.parent)]

@@ -22,7 +22,7 @@ def python_literal(value: Any, text: Callable[[str], str] = text_literal) -> str
     """Writes a value as a Python expression of literals.
 
     Args:
-        value: JSON values, tuples, sets and floats of any kind; classes become their full names, and anything else text.
+        value: JSON values, tuples, sets, any floats; classes become their full names, and anything else text.
         text: Writes texts that are values; keys are always literals.
     """
     if isinstance(value, Mapping):

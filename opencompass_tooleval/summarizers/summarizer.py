@@ -18,7 +18,6 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, mode
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.labels import explained
 from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.core.tables import (
@@ -43,7 +42,7 @@ from opencompass_tooleval.summarizers.last_screen import (
     screen,
 )
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
-from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_result
 
 VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
@@ -344,7 +343,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 file = self._file(model, dataset, 'results')
                 if file.is_file():
                     abbr = dataset_abbr_from_cfg(dataset)
-                    result = without_samples(load_json(file.read_bytes()), together.get(abbr, ()))
+                    result = without_samples(read_result(file) or {}, together.get(abbr, ()))
                     yield (model_abbr_from_cfg(model), abbr), result
 
     def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:

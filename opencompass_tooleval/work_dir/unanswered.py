@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of
-from opencompass_tooleval.work_dir.shards import read_predictions, whole_name
+from opencompass_tooleval.work_dir.shards import read_predictions, set_aside, whole_name
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -26,23 +27,25 @@ class Unanswered:
         file: The predictions, whole or a shard.
         samples: Number of samples without an answer; None if the file is unfinished, for example because too many had
             none.
+        damage: Why the file cannot be read; '' if it can.
     """
 
     model: str
     dataset: str
     file: Path
     samples: int | None
+    damage: str = ''
 
 
 def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
-    """Yields the predictions files of a run with unanswered samples, finished or not.
-
-    Raises:
-        DataError: A file is damaged.
-    """
+    """Yields the predictions files of a run with unanswered samples, finished or not, and damaged ones."""
     for folder in sorted((work.path / 'predictions').glob('*/')):
         for file in sorted(folder.glob('[!.]*.json')):
-            count = sum(bool(row.get('infra')) for row in read_predictions(file))
+            try:
+                count = sum(bool(row.get('infra')) for row in read_predictions(file))
+            except DataError as error:
+                yield Unanswered(folder.name, file.stem, file, None, str(error))
+                continue
             if count:
                 yield Unanswered(folder.name, file.stem, file, count)
         for journal in sorted(folder.glob('tmp_*.jsonl')):
@@ -99,6 +102,7 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
     """Converts predictions files to journals, so that a resumed run requests only the missing answers.
 
     It writes the journal, then removes the result, then the predictions, so that a kill at any point loses no answer.
+    A damaged file is set aside; what its journal lacks is requested again.
 
     Raises:
         InUseError: A sweep runs in the directory.
@@ -108,9 +112,11 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
             if is_held(lock):
                 raise InUseError(f'{lock} is held: a task of a sweep is still at work here')
         for entry in unanswered:
+            file = entry.file
+            if entry.damage:
+                set_aside(file)
             if entry.samples is None:
                 continue
-            file = entry.file
             with exclusive(lock_path(file)):
                 journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
                 rows = dict(enumerate(read_predictions(file)))

@@ -1,4 +1,4 @@
-"""Writes files atomically, even across a kill or on a full disk. Imports no OpenCompass."""
+"""Writes files atomically, even across a kill, a power cut or on a full disk. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ _DAY = 24 * 3600
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a temporary file beside ``path``, which replaces ``path`` when the block ends without an error.
 
+    The file is on the disk when the block has ended: what it was made from may then be deleted.
+
     The temporary file is locked while it is written. An unlocked one was left by a killed process; the next write into
     the folder removes it. A pipe or a device is written in place.
 
@@ -49,7 +51,9 @@ def whole_file(path: Path) -> Iterator[Path]:
                 # Otherwise a private file (0600) would be readable for all after this write.
                 if target.exists():
                     shutil.copymode(target, temporary)
+                os.fsync(handle)  # a rename may reach the disk before what was written
                 os.replace(temporary, target)
+                _sync_folder(target.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -114,6 +118,16 @@ def is_stale(path: Path, host: str, locked: Path) -> bool:
 def host_mark() -> str:
     """Returns the mark of this machine in the names of temporary files."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Has the names in a folder written to the disk, where its file system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _is_written_in_place(path: Path, target: Path) -> bool:

@@ -97,14 +97,7 @@ class WorkDir:
             DataError: It is damaged.
         """
         file = self.result_file(model, dataset)
-        if not file.is_file():
-            return None
-        try:
-            result = load_json(file.read_bytes())
-        except ValueError as error:
-            fix = 'delete it and run again with -r'
-            raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
-        return result if isinstance(result, dict) else None
+        return read_result(file) if file.is_file() else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
         """Returns the most informative log of a data set.
@@ -133,6 +126,20 @@ class WorkDir:
             newest = sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime, reverse=True)
             logs = [log for log in newest if _TASK not in tail(log) and last_error(log, dataset)]
         return next((log for log in logs if last_error(log, dataset)), logs[0] if logs else folder)
+
+
+def read_result(file: Path) -> dict[str, Any] | None:
+    """Reads a result with its details; None if it is no object.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    try:
+        result = load_json(file.read_bytes())
+    except ValueError as error:
+        fix = 'delete it and run again with -r'
+        raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
+    return result if isinstance(result, dict) else None
 
 
 def tail(log: Path) -> str:
