@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, fill_variables, parse_server
 from opencompass_tooleval.work_dir.data_files import read_json
+from opencompass_tooleval.work_dir.printing import say
 
 _TASK = 'recorded'
 
@@ -159,9 +159,9 @@ def _write(log: CallLog, out: Path) -> None:
     with Bank(out) as bank:
         errors: Counter[str] = bank.errors()
     log.file.unlink()
-    print(f'{out}: {built.calls:,} calls', file=sys.stderr)
+    say(f'{out}: {built.calls:,} calls', err=True)
     if failed := {kind: count for kind, count in errors.items() if kind}:
-        print(counts_line('errors', failed), file=sys.stderr)
+        say(counts_line('errors', failed), err=True)
 
 
 def _drop_if_empty(log_file: Path) -> None:

@@ -31,6 +31,7 @@ from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.traces.reading import Traces, read_traces
 from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_lines, write_whole
 
 TASKS, CALLS, BANK, RUNS = 'tasks.jsonl', 'calls.jsonl', 'responses.bank', 'runs'
@@ -96,10 +97,10 @@ def import_traces(
     conversations = [replace(one, tools=documented) if one.tools is None else one for one in traces.conversations]
     runs = recorded_runs(conversations)
     for line in (*_summary(traces, runs), *_unknown_parts(runs, unknown, documented is not None)):
-        print(line)
+        say(line)
     out.mkdir(parents=True, exist_ok=True)
     for line in _write(out, runs, recorded_sets(runs)):
-        print(line)
+        say(line)
 
 
 def _documented_tools(kind: str, source: str) -> tuple[ToolSchema, ...]:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import MadeSetArgument, TrustOption
 from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.work_dir.printing import Screen
 
 if TYPE_CHECKING:
     from opencompass_tooleval.making.improve import Options
@@ -99,7 +98,7 @@ def _counter() -> tuple[str, Any, str]:
 
 
 def _say(text: str) -> None:
-    Console().print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    Screen().print(text, soft_wrap=True)
 
 
 def _show_plan(made: MadeSet, options: Options) -> None:
@@ -121,11 +120,11 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
         others = {name: count for name, count in called.items() if name not in (needed, NONE)}
         shown = ', '.join(f'{name} {count}' for name, count in others.items())
         table.add_row(
-            printable(needed),
+            needed,
             *map(str, (sum(called.values()), called.get(needed, 0), called.get(NONE, 0))),
-            printable(shown),
+            shown,
         )
-    Console().print(table, markup=False, highlight=False)
+    Screen().print(table)
     if before['reasons']:
         _say(counts_line(f'losses of {row["trials"]} runs of each task', before['reasons']))
     halves = f'{len(split["first"])} tasks, measured on the other {len(split["held_out"])}'
@@ -145,7 +144,7 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
                 str(one['tasks']),
             )
             table.add_row(metric, *numbers)
-        Console().print(table, markup=False, highlight=False)
+        Screen().print(table)
     _say(f'solved: {held_out["says"]}')
     counted = row['tokens']
     if counted:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, trust_first, write_outputs
@@ -14,6 +13,7 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.making.decisions import ACCEPT, DROP, EDIT, Kappa, carry_out, read_decisions
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.making.review_page import PAGE_FILE, write_page
+from opencompass_tooleval.work_dir.printing import Screen
 
 
 def write_review(
@@ -30,9 +30,9 @@ def write_review(
     """
     page = out or folder / PAGE_FILE
     write_page(load_set(folder), page)
-    console = Console()
+    console = Screen()
     for line in (f'review: {page}', f'then: tooleval make apply {folder} DECISIONS.json'):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def apply_decisions(
@@ -81,9 +81,9 @@ def apply_decisions(
             lines.append(f'disagreements, left undecided: {first_of(outcome.disagreements, len(kept_apart))}')
         if outcome.other_texts:
             lines.append(f'kept with different texts, left undecided: {first_of(outcome.other_texts, len(kept_apart))}')
-        console = Console()
+        console = Screen()
         for line in lines:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
     return int(bool(kept_apart))
 
 

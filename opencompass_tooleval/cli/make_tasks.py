@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import (
     AllowOption,
@@ -23,9 +22,9 @@ from opencompass_tooleval.cli.options import (
     ToolsOption,
 )
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
-from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.core.redaction import is_secret_name
 from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
+from opencompass_tooleval.work_dir.printing import Screen
 
 
 def make_tasks(
@@ -95,7 +94,7 @@ def make_tasks(
     cfgs = {role: load_model_cfg(path) if path else None for role, path in _roles(model, second, reviewer, simulator)}
     similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
     out.mkdir(parents=True, exist_ok=True)
-    console = Console(stderr=json_out == STDOUT)
+    console = Screen(stderr=json_out == STDOUT)
     live = {'fixture': fixture, 'allow': allow, 'leave_out': leave_out, 'env': env, 'probe': probe, 'ignore': ignore}
     documented = {'bank': bank, 'stateful_tools': stateful_tools, 'simulator': cfgs['simulator']}
     opened = _open(source, input_, out, live, documented, context or ())
@@ -110,7 +109,7 @@ def make_tasks(
         for path, cfg in ((model, model_cfg), (second, cfgs['second'])):
             if cfg and trials > 1 and not cfg.get('temperature') and 'generation_kwargs' not in cfg:
                 note = f'NOTE {path} sets no temperature: its {trials} attempts at a task may all be the same'
-                console.print(note, markup=False, highlight=False, soft_wrap=True)
+                console.print(note, soft_wrap=True)
         making = Making(opened, options, model_cfg, cfgs['second'], cfgs['reviewer'], cfgs['simulator'], similarity)
         with naming_model_faults(model, out / JOURNAL_FOLDER):
             made = making.run()
@@ -228,9 +227,9 @@ def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
+def _show(console: Screen, out: Path, report: Mapping[str, Any]) -> int:
     def say(text: str) -> None:
-        console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     cost = '' if report['cost'] is None else f', cost {report["cost"]:.4f}'
     say(f'{report["calls"]} requests, {report["tokens"]} tokens{cost}')
@@ -255,7 +254,7 @@ def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
     return int(report['tasks'] < report['wanted'])
 
 
-def _show_plan(console: Console, drafts: Sequence[Any], expected: Mapping[str, int]) -> None:
+def _show_plan(console: Screen, drafts: Sequence[Any], expected: Mapping[str, int]) -> None:
     table = numbers_table('drafts', 'kind', 'number')
     for kind, count in Counter(draft.kind for draft in drafts).items():
         table.add_row(kind, str(count))

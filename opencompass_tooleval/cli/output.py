@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.jsonable import clean_text, printable
+from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.work_dir.printing import Screen, say, say_json
 from opencompass_tooleval.work_dir.trust import Trustee
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -38,11 +37,11 @@ def cut_lines(datasets: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
+def naming_model_faults(config: Path | str, kept: Path) -> Iterator[None]:
     """Turns any error of a model's library, such as for a wrong key, into one line that names the config.
 
     Args:
-        config: The model's config.
+        config: The model's config, or the variable that names it.
         kept: Where the answers are kept.
 
     Raises:
@@ -60,13 +59,13 @@ def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
 def trust_first(trustee: Trustee, is_said: bool) -> None:
     """Carries out ``--trust``: shows what is trusted, and notes it."""
     if is_said and not trustee.is_trusted:
-        typer.echo(printable(f'trusted from now on: {trustee.path}, with:{trustee.lines}'), err=True)
+        say(f'trusted from now on: {trustee.path}, with:{trustee.lines}', err=True)
         trustee.trust()
 
 
 def progress(what: str, items: Sequence[T]) -> Iterable[T]:
     """Yields the items behind a progress bar on standard error, labelled ``what``; the bar is removed at the end."""
-    return track(items, what, console=Console(stderr=True), transient=True)
+    return track(items, what, console=Screen(stderr=True), transient=True)
 
 
 def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) -> Table:
@@ -85,7 +84,7 @@ def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) ->
     return table
 
 
-def print_metrics(title: str, result: Mapping[str, Any], console: Console) -> None:
+def print_metrics(title: str, result: Mapping[str, Any], console: Screen) -> None:
     """Prints metrics and their standard errors as a table."""
     table = numbers_table(title, 'metric', 'score', 'standard error')
     for metric, value in result['metrics'].items():
@@ -128,7 +127,7 @@ def write_outputs(
     """
     text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
     if json_out == STDOUT:
-        print(clean_text(text), end='')
+        say_json(text)
     elif json_out:
         _write(Path(json_out), text)
     if details:

@@ -8,8 +8,6 @@ from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
@@ -17,6 +15,7 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, nu
 from opencompass_tooleval.core.usage_summary import NOTHING, Spending, add_spendings
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -38,7 +37,7 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
         left = [cell.seconds_left for cell in model_cells if cell.state is State.RUNNING]
         longest = max((seconds for seconds in left if seconds is not None), default=None)
         shown = [str(counts[state] or '') for state in State]
-        table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _duration(longest))
+        table.add_row(model, *shown, f'{rate:.1f}' if rate else '-', _duration(longest))
     return table
 
 
@@ -54,7 +53,7 @@ def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
             yield f'tokens   {model}, {name}: {spent}'
 
 
-def _running(cells: Sequence[Cell], console: Console) -> None:
+def _running(cells: Sequence[Cell], console: Screen) -> None:
     for cell in cells:
         if cell.state is State.RUNNING:
             total = '?' if cell.samples is None else cell.samples
@@ -62,7 +61,7 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
             progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
-            console.print(f'{progress}, {how}', markup=False)
+            console.print(f'{progress}, {how}')
 
 
 def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
@@ -96,12 +95,12 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     write_outputs(rows, (), json_out, None)
     if json_out == STDOUT:
         return bool(failed)
-    console = Console(soft_wrap=True)
-    console.print(str(work.path), markup=False)
+    console = Screen(soft_wrap=True)
+    console.print(str(work.path))
     console.print(_summary(models, cells))
     for line in _spent(models, cells):
-        console.print(line, markup=False)
+        console.print(line)
     _running(cells, console)
     for line in (*cut_lines(cut_datasets(content)), *failure_lines(failed, work.path)):
-        console.print(line, markup=False)
+        console.print(line)
     return bool(failed)

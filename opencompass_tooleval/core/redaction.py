@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from opencompass_tooleval.core.jsonable import printable
+
 EXCERPT_CHARS = 300
 """Number of characters of a server's text in a log or a message."""
 
@@ -78,5 +80,5 @@ def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
     shown = redact(text[:_READ_CHARS])
     if len(text) > _READ_CHARS:  # its end may be the first half of a key
         shown = shown[: -_LONGEST_FORM * max(map(len, _known_keys()), default=1)]
-    shown = ' '.join(shown[: 4 * chars].split())
+    shown = printable(' '.join(shown[: 4 * chars].split()))
     return shown if len(shown) <= chars else f'{shown[:chars]}...'

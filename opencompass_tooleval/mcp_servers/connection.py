@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.jsonable import clean_text, printable
 from opencompass_tooleval.core.redaction import redact, remember_headers
 from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.mcp_servers.server import (
@@ -230,7 +230,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
                 Client(transport, read_timeout_seconds=limits.start_seconds, cache=None)
             )
             info = client.server_info
-            name = clean_text(f'{info.name} {info.version}'.strip()[:200]) if info else str(server)
+            name = printable(clean_text(f'{info.name} {info.version}'.strip()[:200])) if info else str(server)
             late.cancel()
             is_connected = True
             yield Connection(server, client, name, client.protocol_version, state)
@@ -253,7 +253,7 @@ def _slow(seconds: float) -> ToolAnswer:
 
 
 def _first_line(error: BaseException) -> str:
-    return clean_text(redact((str(error).strip().splitlines() or [''])[0]))
+    return printable(clean_text(redact((str(error).strip().splitlines() or [''])[0])))
 
 
 def _remember_keys_of(server: Server) -> None:

@@ -16,6 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.core.redaction import redact
 from opencompass_tooleval.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.mcp_servers.server import Limits, Server
@@ -52,7 +53,7 @@ class ServerState:
         last = lines[-1].strip() if lines else ''
         # The beginning of a line that fills all of it is lost, and its first word may be the end of a key.
         is_cut = len(lines) == 1 and len(self.stderr) == _MAX_STDERR
-        return redact(last.partition(' ')[2] if is_cut else last)
+        return printable(redact(last.partition(' ')[2] if is_cut else last))
 
 
 @asynccontextmanager

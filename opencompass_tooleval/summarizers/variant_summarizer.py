@@ -17,6 +17,7 @@ from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.core.variants import VariantKind, compare
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
 from opencompass_tooleval.work_dir.work_dir import WorkDir, read_result
 
@@ -104,7 +105,7 @@ class _Comparing:
         heading = [f'{title} (delta in points, 95% interval of {resamples} resamples):']
         text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
         if verbose:
-            print(f'\n{text}\n')
+            say(f'\n{text}\n')
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + '\n', encoding='utf-8')
         with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
