@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import mcp_types as types
@@ -22,7 +21,7 @@ from pydantic import ValidationError
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.jsonable import clean_text, printable
-from opencompass_tooleval.core.redaction import redact, remember_headers
+from opencompass_tooleval.core.redaction import redact, remember_headers, remember_url
 from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.mcp_servers.server import (
     DISCONNECTED,
@@ -259,7 +258,8 @@ def _first_line(error: BaseException) -> str:
 def _remember_keys_of(server: Server) -> None:
     """Records the keys that a server is given, so that no message shows them if it repeats them."""
     words = [part for word in server.command for part in word.split('=', 1)]  # --api-key VALUE, --api-key=VALUE
-    remember_headers({**dict(pairwise(words)), **dict(parse_qsl(urlsplit(server.url).query)), **server.env})
+    remember_headers({**dict(pairwise(words)), **server.env})
+    remember_url(server.url)
 
 
 def _text(result: types.CallToolResult) -> str:

@@ -20,7 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import certifi
 
-from opencompass_tooleval.core.redaction import excerpt, redact
+from opencompass_tooleval.core.redaction import excerpt, redact, remember_url
 from opencompass_tooleval.models.api.event_loop import is_current
 from opencompass_tooleval.models.api.failure import Failure
 
@@ -67,6 +67,7 @@ def check_base_url(url: str) -> str:
     Raises:
         ValueError: It does not begin with ``http://`` or ``https://``, or names no host.
     """
+    remember_url(url)
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
