@@ -10,6 +10,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_SOURCE_BYTES = 32 * 1024 * 1024
 """Maximum size of all recordings together, which take a few seconds to read."""
@@ -61,5 +62,5 @@ def _open(file: Path, changed: int) -> Bank:
 def _is_bank(file: Path) -> bool:
     if not file.is_file():
         return False
-    with file.open('rb') as content:
+    with open_plain(file, None) as content:
         return content.read(len(_SQLITE)) == _SQLITE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -25,6 +24,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import read_rows
 from opencompass_tooleval.core.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -76,7 +76,7 @@ def _log(out: Path, entries: Mapping[str, Any]) -> None:
     """Adds the build settings of each file to ``build.json`` and keeps its entries for other files."""
     target = out / LOG_FILE
     try:
-        entries_before = load_json(target.read_bytes())
+        entries_before = load_json(read_plain(target))
     except (OSError, ValueError):
         entries_before = {}
     _write(target, json.dumps({**entries_before, **entries}, ensure_ascii=False, indent=2) + '\n')
@@ -146,7 +146,7 @@ def build_ultratool(
     withheld = published_withheld(official_files['tool_creation']) if 'tool_creation' in official_files else None
     made = {
         'from': source.name,
-        'sha256': hashlib.sha256(source.read_bytes()).hexdigest(),
+        'sha256': sha256_of(source),
         'seed': seed,
         'withheld': 'published' if withheld else 'drawn',
         'version': VERSION,

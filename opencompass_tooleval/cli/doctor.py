@@ -37,6 +37,7 @@ from opencompass_tooleval.embedding.locate import (
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
+from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.printing import Screen, say
 
 _COLUMN = len('unknown ')
@@ -187,7 +188,7 @@ def _chat_architecture(folder: Path) -> str:
     if (folder / 'modules.json').is_file():
         return ''
     try:
-        config = load_json((folder / 'config.json').read_bytes(), bounded=True)
+        config = load_json(read_plain(folder / 'config.json'), bounded=True)
         names = [str(name) for name in config.get('architectures') or ()]
     except (OSError, ValueError, AttributeError, TypeError):
         return ''

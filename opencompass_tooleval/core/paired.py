@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.intervals import FEWEST, Pairs
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.runs import with_runs
@@ -20,7 +21,7 @@ _NOISE = 1e-9
 
 def metrics_of(result: Result) -> list[str]:
     """Returns the names of a result's scores."""
-    return [name for name, value in result.items() if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return [name for name, value in result.items() if is_number(value)]
 
 
 def details_of(result: Result) -> list[Mapping[str, Any]]:
@@ -33,14 +34,15 @@ def details_of(result: Result) -> list[Mapping[str, Any]]:
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     steps = detail.get('steps')
     for step in steps if isinstance(steps, list) else ():  # an agent's `steps` is a number
-        value = step.get('values', {}).get(metric)
-        if value is not None:
+        values = step.get('values') if isinstance(step, dict) else None
+        value = values.get(metric) if isinstance(values, dict) else None
+        if is_number(value):
             yield value
 
 
 def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     value = detail['values'].get(metric)
-    if value is not None:
+    if is_number(value):
         yield value
 
 
@@ -192,11 +194,11 @@ def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Ma
     return dict(with_runs(details, lambda detail: str(detail['id'])))
 
 
-def _apart(a: float | None, b: float | None) -> float:
+def _apart(a: Any, b: Any) -> float:
     """Computes the distance of two values; 1 for a metric that applies on one side only."""
-    if a is None or b is None:
-        return float(a is not b)
-    return abs(b - a)
+    if not is_number(a) or not is_number(b):
+        return float(is_number(a) is not is_number(b))
+    return float(abs(b - a))
 
 
 def differences(first: Result, second: Result) -> list[Difference]:

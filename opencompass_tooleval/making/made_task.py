@@ -129,7 +129,15 @@ def parse_made_task(raw: Mapping[str, Any]) -> MadeTask:
 
 def _solution(raw: Mapping[str, Any]) -> Solution:
     calls = tuple(SolvedCall(**call) for call in raw['calls'])
-    return Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
+    solution = Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
+    texts = [solution.model, solution.answer, *solution.plan]
+    for call in calls:
+        texts += [call.name, call.observation, call.thought, call.source, call.error or '']
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError('a text of a solution is none')
+    if not all(isinstance(call.arguments, dict) for call in calls) or not isinstance(solution.changes or {}, dict):
+        raise TypeError('arguments or changes of a solution are no object')
+    return solution
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.runs import split_runs
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
         DataError: It is damaged.
     """
     try:
-        content = load_json(file.read_bytes(), bounded=True)
+        content = load_json(read_plain(file, MAX_RUN_BYTES), bounded=True)
         rows = [content[str(index)] for index in range(len(content))]
         if not all(isinstance(row, dict) for row in rows):
             raise TypeError('a row is no object')
@@ -75,13 +76,13 @@ def is_cut(file: Path) -> bool:
 
     Reads the end only, unless that may be the end of a row.
     """
-    with file.open('rb') as stream:
+    with open_plain(file, None) as stream:
         stream.seek(max(0, stream.seek(0, os.SEEK_END) - _TAIL))
         tail = stream.read().rstrip(b' \t\r\n')
     if tail.endswith(b'\n}') or not tail.endswith(b'}'):
         return not tail.endswith(b'}')
     try:
-        load_json(file.read_bytes())
+        load_json(read_plain(file, MAX_RUN_BYTES))
     except ValueError:
         return True
     return False

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.redaction import redact
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 
@@ -52,6 +51,8 @@ class Trustee:
 
     @property
     def _file(self) -> Path:
+        from opencompass_tooleval.embedding.cache import default_cache  # NumPy takes a while
+
         return default_cache() / FOLDER / answer_digest(self.parts)
 
     def trust(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
 
@@ -135,7 +136,7 @@ def read_result(file: Path) -> dict[str, Any] | None:
         DataError: It is damaged.
     """
     try:
-        result = load_json(file.read_bytes())
+        result = load_json(read_plain(file, MAX_RUN_BYTES))
     except ValueError as error:
         fix = 'delete it and run again with -r'
         raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
@@ -150,7 +151,7 @@ def tail(log: Path) -> str:
 
 @lru_cache(maxsize=256)
 def _read_tail(log: Path, _changed: int, size: int) -> str:
-    with log.open('rb') as stream:
+    with open_plain(log, None) as stream:
         stream.seek(max(0, size - _TAIL))
         return stream.read().decode('utf-8', 'replace')
 

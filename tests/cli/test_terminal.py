@@ -89,12 +89,12 @@ def test_a_file_with_such_a_name(tooleval: Command, tmp_path: Path) -> None:
 
 def test_a_judge_that_refuses_is_one_line(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
     words = ('agents', 'judge', RUNS, '--out', tmp_path / 'out.jsonl', '--judge', config(tmp_path, server))
-    assert_shown(tooleval(*words), 1)
-    for fault in ('401@all', 'error200@all', '500@all'):
+    for fault in (f'bad@all={EVIL}', '401@all', 'error200@all', '500@all'):
         server.reset(fault)
         done = tooleval(*words)
         assert done.code == 1 and 'Traceback' not in done.err, fault
         assert done.err.splitlines()[-1].startswith('tooleval: ')
+        assert not CONTROLS & set(done.err.replace('\r', ''))  # of progress bars
     config(tmp_path, ModelServer(server.process, 'http://127.0.0.1:9/v1'), patience=0.1)
     done = tooleval(*words)
     assert done.code == 1 and 'Traceback' not in done.err and 'model.py: the model failed' in done.err, done.err
