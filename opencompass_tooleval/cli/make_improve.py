@@ -42,7 +42,9 @@ def improve_made_set(
     trust: TrustOption = False,
     dry_run: Annotated[bool, typer.Option(help='Only say how many requests there would be.')] = False,
 ) -> int:
-    """Measures, rewrites and measures again. After a kill the same command goes on: nothing is asked twice.
+    """Measures, rewrites and measures again.
+
+    After a kill the same command goes on: at most the requests that had no answer yet are sent again.
 
     Returns:
         0, whatever was found.

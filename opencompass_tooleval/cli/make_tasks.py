@@ -66,7 +66,8 @@ def make_tasks(
 ) -> int:
     """Makes a set and prints what became of the drafts.
 
-    A finished set is not overwritten. After a kill the same command goes on: nothing is asked twice.
+    A finished set is not overwritten. After a kill the same command goes on: at most the requests that
+    had no answer yet are sent again.
 
     Returns:
         0; 1 if requests failed (the same command asks for them again), or if there are fewer tasks than wanted.

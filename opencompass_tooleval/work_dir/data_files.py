@@ -47,11 +47,10 @@ def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
         OSError: It is missing, or cannot be opened.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody writes would wait
-    stream = os.fdopen(handle, 'rb')
     stat = os.fstat(handle)
     if S_ISREG(stat.st_mode) and (most is None or stat.st_size <= most):
-        return stream
-    stream.close()
+        return os.fdopen(handle, 'rb')
+    os.close(handle)
     if S_ISDIR(stat.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise DataError(path, f'the file has more than {most} bytes' if S_ISREG(stat.st_mode) else 'it is no plain file')
