@@ -25,6 +25,7 @@ from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_fa
 from opencompass_tooleval.core.redaction import is_secret_name
 from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
 from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.work_dir.whole_file import private_folder
 
 
 def make_tasks(
@@ -94,17 +95,20 @@ def make_tasks(
     options = Options(set_name, out, tasks, trials, seed, loop, quotas)
     cfgs = {role: load_model_cfg(path) if path else None for role, path in _roles(model, second, reviewer, simulator)}
     similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
-    out.mkdir(parents=True, exist_ok=True)
     console = Screen(stderr=json_out == STDOUT)
     live = {'fixture': fixture, 'allow': allow, 'leave_out': leave_out, 'env': env, 'probe': probe, 'ignore': ignore}
     documented = {'bank': bank, 'stateful_tools': stateful_tools, 'simulator': cfgs['simulator']}
+    if dry_run:
+        with private_folder('plan') as folder:  # a server is started for the list of its tools, on a copy
+            planned = _open(source, input_, Path(folder, set_name), live, documented, context or ())
+            with planned.closing:
+                drawing = Drawing(planned.tools, quotas, seed, similarity)
+                drafts = list(drawing.draw(drawing.apportion(tasks)))
+        _show_plan(console, drafts, expected_requests(options, 1 + (second is not None)))
+        return 0
+    out.mkdir(parents=True, exist_ok=True)
     opened = _open(source, input_, out, live, documented, context or ())
     with opened.closing:
-        if dry_run:
-            drawing = Drawing(opened.tools, quotas, seed, similarity)
-            drafts = list(drawing.draw(drawing.apportion(tasks)))
-            _show_plan(console, drafts, expected_requests(options, 1 + (second is not None)))
-            return 0
         model_cfg = cfgs['model']
         assert model_cfg is not None
         for path, cfg in ((model, model_cfg), (second, cfgs['second'])):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +20,7 @@ from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
 from opencompass_tooleval.work_dir.trust import run_trustee
 from opencompass_tooleval.work_dir.unanswered import find_unanswered, in_config, reopen, retry_config
+from opencompass_tooleval.work_dir.whole_file import private_folder
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -67,7 +67,7 @@ def retry_sweep(
         return 0
     trust_first(trustee, trust)
     trustee.check()
-    with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
+    with Interrupts() as interrupts, private_folder('retry') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)
         reopen(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])

@@ -59,8 +59,8 @@ class Server:
     Attributes:
         command: Program and arguments; empty for a URL.
         url: Its endpoint; ``''`` for a command.
-        env: Variables beside ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL`` and ``TERM``. No other variable of
-            this process reaches the server.
+        env: Variables beside ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL`` and ``TERM``, and a mark by which its
+            processes are found (``TOOLEVAL_SERVER``). No other variable of this process reaches the server.
         folder: Its working directory; None for that of this process.
         limits: Its limits.
     """

@@ -14,7 +14,6 @@ from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from mmengine.config import Config
@@ -28,6 +27,7 @@ from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.trust import trust_own_run
+from opencompass_tooleval.work_dir.whole_file import private_folder
 
 _STAGES = {ToolEvalInferTask: 'infer', ToolEvalEvalTask: 'eval'}
 _TORCHRUN = 'torch.distributed.run'
@@ -137,7 +137,7 @@ class ToolEvalLocalRunner(LocalRunner):
             return task.name, 1
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable by its owner alone: it may hold keys
+        with private_folder('task') as folder:  # readable by its owner alone: it may hold keys
             config = str(Path(folder, 'params.py'))
             Config(task.cfg.to_dict(), format_python_code=False).dump(config)  # formatting takes longer than a task
             template = get_command_template(list(gpu_ids))

@@ -10,10 +10,14 @@ import re
 import secrets
 import shutil
 import socket
+import tempfile
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
@@ -23,6 +27,7 @@ _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
 _NAME = 40
 """Characters of a file's name that its temporary name takes over, so that this stays below 255 bytes."""
 _DAY = 24 * 3600
+_LOCK = '.lock'
 
 
 @contextmanager
@@ -112,6 +117,33 @@ def is_stale(path: Path, host: str, locked: Path) -> bool:
     with suppress(OSError):
         is_old = time.time() - path.stat().st_mtime > _DAY
         return (host == host_mark() or is_old) and probe(locked) is False
+    return False
+
+
+def private_folder(name: str) -> TemporaryDirectory[str]:
+    """Makes a temporary folder, readable by its owner only, and removes those that killed processes left.
+
+    Args:
+        name: What it is for, such as ``task``.
+    """
+    beginning = f'tooleval-{name}-{host_mark()}-'
+    for left in Path(tempfile.gettempdir()).glob(f'{beginning}*'):
+        if _is_nobodys(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = TemporaryDirectory(prefix=beginning)
+    handle = os.open(Path(folder.name, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    with suppress(OSError):  # no locks on this file system; what is left is then removed when it is old
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    weakref.finalize(folder, os.close, handle)
+    return folder
+
+
+def _is_nobodys(folder: Path) -> bool:
+    with suppress(OSError):
+        stat, locked = folder.lstat(), folder / _LOCK
+        is_own = S_ISDIR(stat.st_mode) and stat.st_uid == os.getuid()
+        is_ready = locked.exists() or time.time() - stat.st_mtime > _DAY  # one that was just made has no lock yet
+        return is_own and is_ready and is_stale(folder, host_mark(), locked)
     return False
 
 
