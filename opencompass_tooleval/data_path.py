@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.work_dir.data_files import sha256_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,5 +58,5 @@ def instructions_provenance(instructions: str | None) -> dict[str, Any]:
     """Returns the provenance of instructions: file name and SHA-256; empty for none."""
     if instructions is None:
         return {}
-    content = resolve_data_path(instructions, 'put it back as it was when the data set was run').read_bytes()
-    return {'instructions': instructions, 'instructions_sha256': hashlib.sha256(content).hexdigest()}
+    file = resolve_data_path(instructions, 'put it back as it was when the data set was run')
+    return {'instructions': instructions, 'instructions_sha256': sha256_of(file)}

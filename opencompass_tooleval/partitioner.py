@@ -17,7 +17,7 @@ from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
-from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions, set_aside_cut
 
 
 def check_config(cfg: Any) -> None:
@@ -48,9 +48,21 @@ class ToolEvalPartitioner(NaivePartitioner):
         return super().__call__(cfg)
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
-        """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished."""
+        """Partitions pairs of models and data sets.
+
+        Those whose config asks for more than is stored are unfinished; an output that a power cut left empty or cut
+        counts as missing.
+        """
+        _set_aside_cut(model_dataset_combinations, out_dir)
         with finished_only(out_dir, model_dataset_combinations) as folder:
             return super().partition(model_dataset_combinations, work_dir, folder, add_cfg or {})
+
+
+def _set_aside_cut(combinations: Any, out_dir: str) -> None:
+    for combination in combinations:
+        for model in combination['models']:
+            for dataset in combination['datasets']:
+                set_aside_cut(Path(get_infer_output_path(model, dataset, out_dir)))
 
 
 @PARTITIONERS.register_module()
@@ -109,6 +121,7 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             DataError: A shard of an earlier run has another size: ``num_worker`` or the number of records was another.
             ValueError: ``n`` and ``test_range`` of a data set conflict.
         """
+        _set_aside_cut(model_dataset_combinations, out_dir)
         for combination in model_dataset_combinations:
             warn_of_literal_keys(combination['models'], combination['datasets'])
             for model in combination['models']:

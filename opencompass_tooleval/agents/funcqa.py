@@ -44,6 +44,7 @@ from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.funcqa_tools import FuncQASession
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
+from opencompass_tooleval.work_dir.data_files import read_plain
 
 if TYPE_CHECKING:
     from opencompass_tooleval.agents.lagent_bridge import ToolReActProtocol
@@ -286,5 +287,5 @@ def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
             to_entry(tool, 'funcqa')
         except ValueError as error:
             raise DataError(file, str(error), tool.name, FIX) from error
-    digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(read_plain(file), digest_size=8).hexdigest()
     return tools, f'{file.name} {digest}'

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.work_dir.data_files import open_plain
+from opencompass_tooleval.work_dir.whole_file import private_folder
 
 MAX_SOURCE_BYTES = 32 * 1024 * 1024
 """Maximum size of all recordings together, which take a few seconds to read."""
@@ -33,7 +34,7 @@ class TemporaryBank(Bank):
         if size > MAX_SOURCE_BYTES:
             what = f'{size / 1e6:,.0f} MB of recordings are too many to be read at each start'
             raise DataError(source, what, fix=f'tooleval agents bank build --from {source} --out FILE')
-        self._folder = TemporaryDirectory(prefix='tooleval-bank-')
+        self._folder = private_folder('bank')
         file = Path(self._folder.name) / 'bank'
         write_bank(read_sources(find_sources([source])), file)
         super().__init__(file)
@@ -61,5 +62,5 @@ def _open(file: Path, changed: int) -> Bank:
 def _is_bank(file: Path) -> bool:
     if not file.is_file():
         return False
-    with file.open('rb') as content:
+    with open_plain(file, None) as content:
         return content.read(len(_SQLITE)) == _SQLITE

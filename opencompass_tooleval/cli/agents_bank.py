@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
@@ -17,6 +16,7 @@ from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.observation import SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.environments.teval_tools import teval_functions
+from opencompass_tooleval.work_dir.printing import Screen, say
 
 _MOST_APIS = 20
 
@@ -48,10 +48,10 @@ def build_bank(
     with Bank(out) as bank:
         counts = bank.files()
         for source in sources:
-            print(f'{source.label}: {counts.get(source.label, 0):,} calls ({source.format})')
-    print(f'{out}: {built.calls:,} calls')
+            say(f'{source.label}: {counts.get(source.label, 0):,} calls ({source.format})')
+    say(f'{out}: {built.calls:,} calls')
     if built.left_out or built.cut:
-        print(counts_line('left out or cut', {'too large': built.left_out, 'response cut': built.cut}))
+        say(counts_line('left out or cut', {'too large': built.left_out, 'response cut': built.cut}))
 
 
 def bank_stats(
@@ -89,22 +89,22 @@ def bank_stats(
             'by_tool': {tool: dict(counts) for tool, counts in reach.by_tool.items()},
         }
     if json_out != STDOUT:
-        _print(result, reach, Console())
+        _print(result, reach, Screen())
     write_outputs(result, (), json_out, None)
 
 
-def _print(result: dict[str, Any], reach: Coverage | None, console: Console) -> None:
+def _print(result: dict[str, Any], reach: Coverage | None, console: Screen) -> None:
     failed = sum(result['errors'].values())
     summary = {'calls': result['calls'], 'APIs': len(result['apis']), 'tasks': result['tasks'], 'errors': failed}
-    console.print(counts_line(Path(result['file']).name, summary), markup=False, highlight=False)
-    console.print(counts_line('errors', result['errors']), markup=False, highlight=False)
+    console.print(counts_line(Path(result['file']).name, summary))
+    console.print(counts_line('errors', result['errors']))
     for name, counts in (('source', result['files']), ('API', result['apis'])):
         table = numbers_table('', name, 'calls', plain=True)
         for key, count in list(counts.items())[:_MOST_APIS]:
             table.add_row(key, f'{count:,}')
         console.print(table)
         if len(counts) > _MOST_APIS:
-            console.print(f'and {len(counts) - _MOST_APIS} more', highlight=False)
+            console.print(f'and {len(counts) - _MOST_APIS} more')
     if reach is None:
         return
     table = numbers_table(f'{reach.calls:,} gold calls of {reach.tasks} tasks', 'tool', *SOURCES, plain=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,8 +19,9 @@ from opencompass_tooleval.environments.error_texts import MCP_ERRORS
 from opencompass_tooleval.environments.fixture import on_copies, unchanged
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
-from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, parse_server
+from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, fill_variables, parse_server
 from opencompass_tooleval.work_dir.data_files import read_json
+from opencompass_tooleval.work_dir.printing import say
 
 _TASK = 'recorded'
 
@@ -51,7 +51,7 @@ def record_bank(
     """
     from opencompass_tooleval.environments.live import LiveTools
 
-    named = parse_server(on_copies(server, fixture), read_variables(env))
+    named = parse_server(on_copies(server, fixture), fill_variables(read_variables(env)))
     planned = list(_read_calls(calls)) if calls else None
     log_file = out.with_name(f'{out.name}.calls.jsonl')
     for file in (out, log_file):
@@ -108,15 +108,15 @@ def serve_bank(
 
 
 def read_variables(env: Sequence[str] | None) -> dict[str, str]:
-    """Reads ``NAME=VALUE`` pairs.
+    """Reads variables of a server: ``NAME=VALUE``, or ``NAME`` for the variable of this process, as ``$NAME``.
 
     Raises:
-        ValueError: One is none.
+        ValueError: One is neither.
     """
     pairs = [pair.partition('=') for pair in env or ()]
-    if wrong := [name for name, sign, _ in pairs if not (name and sign)]:
-        raise ValueError(f'--env takes NAME=VALUE, not {wrong[0]!r}')
-    return {name: value for name, _, value in pairs}
+    if wrong := [name + sign for name, sign, _ in pairs if not name]:
+        raise ValueError(f'--env takes NAME=VALUE or NAME, not {wrong[0]!r}')
+    return {name: value if sign else f'${name}' for name, sign, value in pairs}
 
 
 def _read_calls(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -160,9 +160,9 @@ def _write(log: CallLog, out: Path) -> None:
     with Bank(out) as bank:
         errors: Counter[str] = bank.errors()
     log.file.unlink()
-    print(f'{out}: {built.calls:,} calls', file=sys.stderr)
+    say(f'{out}: {built.calls:,} calls', err=True)
     if failed := {kind: count for kind, count in errors.items() if kind}:
-        print(counts_line('errors', failed), file=sys.stderr)
+        say(counts_line('errors', failed), err=True)
 
 
 def _drop_if_empty(log_file: Path) -> None:

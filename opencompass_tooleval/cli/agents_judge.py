@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.agents.judged_scores import breakdown, judge_answers, metrics_of
 from opencompass_tooleval.agents.judgements import WIN_AREA, to_row
@@ -16,9 +15,11 @@ from opencompass_tooleval.agents.recorded_judgements import ask_judge, judged_li
 from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.win import COMPARISONS, RANDOM, STABLETOOLBENCH
 from opencompass_tooleval.cli.options import JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, print_metrics, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, print_metrics, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
@@ -55,7 +56,7 @@ def judge_agents(
     """Judges recorded answers. Judgements on disk are not requested again, so an interrupted command can be repeated.
 
     Raises:
-        DataError: A file is missing or damaged, or they do not belong together.
+        DataError: A file is missing or damaged, they do not belong together, or the judge's server refuses requests.
         UnjudgedError: More than 1% could not be judged.
         ValueError: There is no judge or no reference, or an option is invalid.
         OSError: A file cannot be written.
@@ -73,7 +74,9 @@ def judge_agents(
     if (WIN_AREA in settings.kinds) != (reference is not None):
         raise ValueError('win needs something to compare with, and nothing else does: --kinds win --reference FILE')
     tasks, answers = load_to_judge(file, subset, data)
-    judgements, name, calls = ask_judge(_judge_cfg(judge), answers, tasks, settings, reference)
+    cfg = _judge_cfg(judge)
+    with naming_model_faults(judge or '$OC_JUDGE_MODEL', default_cache()):
+        judgements, name, calls = ask_judge(cfg, answers, tasks, settings, reference)
     write_whole(out, ''.join(f'{json.dumps(to_row(judgement))}\n' for judgement in judgements))
     found = judge_answers(answers, judgements, settings.kinds, 'Run the command again: what is judged is kept')
     scores = [SampleScore(one.id, one.values, one.reason) for one in found]
@@ -92,10 +95,10 @@ def judge_agents(
     }
     write_outputs(result, (), json_out, None)
     if json_out != STDOUT:
-        console = Console()
+        console = Screen()
         print_metrics(f'{file.name}, {len(answers)} answers', result, console)
         for line in (*judged_lines(found, name), f'wrote {out}; {calls} questions asked'):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
 
 
 def _judge_cfg(config: Path | None) -> dict[str, object]:

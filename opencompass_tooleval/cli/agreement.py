@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.benchmarks.ultratool.judge_correlation import Agreement, agree
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, load_judgements
@@ -15,9 +14,10 @@ from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
+from opencompass_tooleval.work_dir.printing import Screen
 
 
-def _print_table(task: str, agreement: Agreement, console: Console) -> None:
+def _print_table(task: str, agreement: Agreement, console: Screen) -> None:
     title = f'UltraTool {task}: {agreement.compared} judged by both'
     table = numbers_table(title, 'dimension', "Pearson's r", 'first (mean)', 'second (mean)')
     for name, value in agreement.correlations.items():
@@ -78,5 +78,5 @@ def agreement(
         'means': dict(shared.means),
     }
     if json_out != STDOUT:
-        _print_table(subset.name, shared, Console())
+        _print_table(subset.name, shared, Screen())
     write_outputs(result, (), json_out, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.build import (
@@ -26,6 +24,8 @@ from opencompass_tooleval.benchmarks.ultratool.records import read_rows
 from opencompass_tooleval.core.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 ERRATA_FILE = 'tool_usage_errata.json'
@@ -76,7 +76,7 @@ def _log(out: Path, entries: Mapping[str, Any]) -> None:
     """Adds the build settings of each file to ``build.json`` and keeps its entries for other files."""
     target = out / LOG_FILE
     try:
-        entries_before = load_json(target.read_bytes())
+        entries_before = load_json(read_plain(target))
     except (OSError, ValueError):
         entries_before = {}
     _write(target, json.dumps({**entries_before, **entries}, ensure_ascii=False, indent=2) + '\n')
@@ -88,17 +88,17 @@ def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
     return ', '.join(f'{key} {count}' for key, count in equal.items()) + f' of {len(official)}'
 
 
-def _write_errata(console: Console, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
+def _write_errata(console: Screen, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
     """Writes the list of repaired values and, given an official file, a copy of it with these values."""
     errata = plan_errata(samples) if official is None else find_errata(official, samples)
     _write(out / ERRATA_FILE, _lines(map(asdict, errata)))
     counts = count_kinds(errata, KINDS)
     counted = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
-    console.print(f'wrote {out / ERRATA_FILE}: {counted} in the published gold', markup=False, soft_wrap=True)
+    console.print(f'wrote {out / ERRATA_FILE}: {counted} in the published gold', soft_wrap=True)
     if official is not None:
         rows = zip(repair_rows(official, errata), samples, strict=True)
         _write(out / REPAIRED_FILE, _lines({**row, 'domain': s.domain, 'gold': 'repaired'} for row, s in rows))
-        console.print(f'wrote {out / REPAIRED_FILE}: the official file, repaired', markup=False, soft_wrap=True)
+        console.print(f'wrote {out / REPAIRED_FILE}: the official file, repaired', soft_wrap=True)
 
 
 def build_ultratool(
@@ -130,14 +130,14 @@ def build_ultratool(
         DataError: A file is missing or damaged, or an official file would be overwritten.
         ValueError: The task does not exist, or there are too few tools.
     """
-    console = Console()
+    console = Screen()
     names = _tasks(tasks)
     targets = {task: out / file_name(task, toolset_size) for task in names}
     _spare(targets.values())
     skipped: list[DataError] | None = [] if skip_damaged else None
     samples = read_samples(source, skipped=skipped)
     for damage in skipped or ():
-        console.print(f'LEFT OUT {damage}', markup=False, soft_wrap=True)
+        console.print(f'LEFT OUT {damage}', soft_wrap=True)
     official_files = _official_files(official) if official else {}
     if official_files and skipped:
         raise DataError(
@@ -146,7 +146,7 @@ def build_ultratool(
     withheld = published_withheld(official_files['tool_creation']) if 'tool_creation' in official_files else None
     made = {
         'from': source.name,
-        'sha256': hashlib.sha256(source.read_bytes()).hexdigest(),
+        'sha256': sha256_of(source),
         'seed': seed,
         'withheld': 'published' if withheld else 'drawn',
         'version': VERSION,
@@ -160,7 +160,7 @@ def build_ultratool(
             if task in official_files
             else ''
         )
-        console.print(f'wrote {target}: {len(rows)} rows{note}', markup=False, soft_wrap=True)
+        console.print(f'wrote {target}: {len(rows)} rows{note}', soft_wrap=True)
         if task == 'tool_usage':
             _write_errata(console, out, samples, official_files.get(task))
     return 0

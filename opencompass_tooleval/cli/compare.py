@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
@@ -19,6 +18,7 @@ from opencompass_tooleval.core.intervals import LEVEL
 from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.core.paired import Difference
 from opencompass_tooleval.work_dir.comparing import Comparison, Row, Side, compare, sample_row
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -69,24 +69,22 @@ def change_text(sample: Mapping[str, Any]) -> str:
 
 
 def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> None:
-    console = Console(soft_wrap=True)
-    console.print(f'A: {model_a}\nB: {model_b}', markup=False)
+    console = Screen(soft_wrap=True)
+    console.print(f'A: {model_a}\nB: {model_b}')
     for title, rows in (('tables', comparison.tables), ('data sets', comparison.datasets)):
         if rows:
-            console.print('\n' + '\n'.join(_lines(title, rows)), markup=False, highlight=False)
+            console.print('\n' + '\n'.join(_lines(title, rows)))
     console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
     console.print('± is a standard error')
     low = dict.fromkeys(row.metric for row in (*comparison.tables, *comparison.datasets) if lower_is_better(row.metric))
     if low:
-        console.print(f'lower is better: {", ".join(low)}', markup=False)
+        console.print(f'lower is better: {", ".join(low)}')
     for dataset, samples in comparison.differing.items():
-        console.print(
-            f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records', markup=False
-        )
+        console.print(f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records')
         for sample in samples[:show]:
-            console.print(f'  {change_text(sample)}', markup=False)
+            console.print(f'  {change_text(sample)}')
     for note in comparison.notes:
-        console.print(f'NOTE {note}', markup=False)
+        console.print(f'NOTE {note}')
 
 
 def compare_models(

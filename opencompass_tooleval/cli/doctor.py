@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import typer
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-from rich.console import Console
 
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files
 from opencompass_tooleval.cli.options import JsonOption
@@ -38,6 +37,8 @@ from opencompass_tooleval.embedding.locate import (
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
+from opencompass_tooleval.work_dir.data_files import read_plain
+from opencompass_tooleval.work_dir.printing import Screen, say
 
 _COLUMN = len('unknown ')
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
@@ -187,7 +188,7 @@ def _chat_architecture(folder: Path) -> str:
     if (folder / 'modules.json').is_file():
         return ''
     try:
-        config = load_json((folder / 'config.json').read_bytes(), bounded=True)
+        config = load_json(read_plain(folder / 'config.json'), bounded=True)
         names = [str(name) for name in config.get('architectures') or ()]
     except (OSError, ValueError, AttributeError, TypeError):
         return ''
@@ -296,15 +297,15 @@ def run_doctor(
         if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
             raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
         server = Endpoint(endpoint, model, _key(key_env), timeout)
-    width, findings = Console().width, []
-    with Console(stderr=True).status('looking'), closing(server) if server else nullcontext():
+    width, findings = Screen().width, []
+    with Screen(stderr=True).status('looking'), closing(server) if server else nullcontext():
         for finding in probe(server, calls, at_once, long_prompt) if server else look_at_machine():
             findings.append(finding)
             if json_out != STDOUT:
-                print(clean_text(show_finding(finding, width)), flush=True)
+                say(clean_text(show_finding(finding, width)))
     if server and json_out != STDOUT:
         tokens = f'{server.prompt_tokens} + {server.completion_tokens} tokens, as the server counts them'
-        print(f'{server.requests} requests; {tokens}')
+        say(f'{server.requests} requests; {tokens}')
     _write(findings, server, json_out)
     return int(any(finding.level is Level.FAULT for finding in findings))
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, write_outputs
@@ -20,6 +19,7 @@ from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def easytool_generate(
     docs = load_docs(source, input_)
     ruled = [template_instruction(doc) for doc in docs]
     dump_instructions(ruled, shape)  # hours later would be a bad moment to learn that it has no room for them
-    console = Console(stderr=json_out == STDOUT)
+    console = Screen(stderr=json_out == STDOUT)
     if model == TEMPLATE:
         _spare(out)
         _write(out, ruled, shape)
@@ -88,7 +88,7 @@ def easytool_generate(
 
 
 def _by_model(
-    console: Console,
+    console: Screen,
     docs: Sequence[ToolDoc],
     config: Path,
     out: Path,
@@ -160,12 +160,12 @@ def _counts(generation: Generation) -> dict[str, Any]:
 
 
 def _finish(
-    console: Console, out: Path, report: dict[str, Any], json_out: str | None, nothing_usable: bool = False
+    console: Screen, out: Path, report: dict[str, Any], json_out: str | None, nothing_usable: bool = False
 ) -> int:
     """Prints the report, and returns the status to exit with."""
 
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     for row in report['listed']:
         where = f'{row["tool"]}: {row["function"]}: no example' if row['function'] else f'{row["tool"]}: description'

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.benchmarks.toolbench import VERSION, tool_texts
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
@@ -29,6 +28,7 @@ from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
+from opencompass_tooleval.work_dir.printing import Screen
 
 
 def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
@@ -42,7 +42,7 @@ def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScor
 
 
 def _print(result: dict[str, Any]) -> None:
-    console = Console()
+    console = Screen()
     title = f'ToolBench {result["subset"]}: NDCG over {result["documents"]} documents ({result["unit"]})'
     table = numbers_table(title, 'metric', DOCUMENTATION, INSTRUCTIONS, 'delta', '95% interval')
     for metric in METRICS:
@@ -53,7 +53,7 @@ def _print(result: dict[str, Any]) -> None:
         table.add_row(metric, *shown)
     console.print(table)
     note = f"encoder {result['encoder']}; whole requests, among this file's tools: not comparable with Table 5"
-    console.print(f'NOTE {note}', markup=False, soft_wrap=True)
+    console.print(f'NOTE {note}', soft_wrap=True)
 
 
 def easytool_retrieval(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
@@ -14,13 +13,14 @@ from opencompass_tooleval.cli.tokenizers import CL100K, default_counter, load_co
 from opencompass_tooleval.instructions.tokens import TokenStats, token_stats
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import MCP, load_docs, source_name
+from opencompass_tooleval.work_dir.printing import Screen
 
 
 def _percent(value: float | None) -> str:
     return '-' if value is None else f'{value:.2f}%'
 
 
-def _print_table(title: str, stats: TokenStats, console: Console) -> None:
+def _print_table(title: str, stats: TokenStats, console: Screen) -> None:
     table = numbers_table(title, 'tool', 'before', 'after', 'reduction')
     for tool in stats.tools:
         table.add_row(tool.name, f'{tool.before:,}', f'{tool.after:,}', _percent(tool.reduction))
@@ -31,7 +31,7 @@ def _print_table(title: str, stats: TokenStats, console: Console) -> None:
     console.print(table)
     for what, names in (('without instruction', stats.only_documented), ('undocumented', stats.only_instructed)):
         if names:
-            console.print(f'{counts_line("left out", {what: len(names)})}: {", ".join(names)}', markup=False)
+            console.print(f'{counts_line("left out", {what: len(names)})}: {", ".join(names)}')
 
 
 def easytool_stats(
@@ -74,7 +74,7 @@ def easytool_stats(
         },
     }
     if json_out != STDOUT:
-        _print_table(f'{source_name(source, input_)}: tokens of {name}', stats, Console())
+        _print_table(f'{source_name(source, input_)}: tokens of {name}', stats, Screen())
     write_outputs(result, (), json_out, None)
     if note:
-        Console(stderr=json_out == STDOUT).print(f'NOTE {note}', markup=False, soft_wrap=True)
+        Screen(stderr=json_out == STDOUT).print(f'NOTE {note}', soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from opencompass_tooleval.work_dir.bundle import write_bundle
 from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.work_dir.exporting import Exporter, chosen_pairs
 from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -93,22 +93,22 @@ def export_run(
     remember_keys_of(work)
     if bundle is not None:
         digest, rows = write_bundle(work, bundle, chosen_pairs(work, models or ('*',), datasets or ('*',)), redact)
-        print(f'{bundle}: {rows} results, sha256 {digest}')
+        say(f'{bundle}: {rows} results, sha256 {digest}')
     if out is None:
         return
     if file_format.value in ROW_FORMATS:
         exporter = Exporter(work, models or ('*',), datasets or ('*',))
         for file, count in exporter.export(out, file_format.value, prompts, show).items():
-            print(f'{file}: {count} rows')
+            say(f'{file}: {count} rows')
         return
     data, owners = ([read_hub_place(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
     settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
     pairs = chosen_pairs(work, models or ('*',), datasets or ('*',), begun_pairs(work))
     written = write_export(work, pairs, out, file_format.value, settings, show)
     for note in written.notes:
-        print(f'NOTE {note}', file=sys.stderr)
+        say(f'NOTE {note}', err=True)
     for file in written.files:
-        print(file)
+        say(file)
 
 
 def import_run(
@@ -125,5 +125,5 @@ def import_run(
         DataError: The predictions cannot be used.
     """
     done = import_predictions(folder, work_dir)
-    print(f'{done.predictions} predictions of {done.models} models on {done.datasets} data sets: {done.run.path}')
-    print(f'score them with: opencompass CONFIG -w {work_dir} -r {done.run.path.name} -m eval')
+    say(f'{done.predictions} predictions of {done.models} models on {done.datasets} data sets: {done.run.path}')
+    say(f'score them with: opencompass CONFIG -w {work_dir} -r {done.run.path.name} -m eval')

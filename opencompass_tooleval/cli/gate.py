@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
@@ -20,6 +19,7 @@ from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.work_dir.baseline import find_results, save_baseline
 from opencompass_tooleval.work_dir.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
 from opencompass_tooleval.work_dir.junit import Case, Suite, junit_xml
+from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -140,9 +140,9 @@ def _gate(
         properties = (('baseline', str(old.path)), ('run', str(new.path)))
         write_whole(junit, junit_xml([_suite(gate, rules, properties)]))
     if json_out != STDOUT:
-        console = Console(soft_wrap=True)
+        console = Screen(soft_wrap=True)
         for line in _screen(gate, rules):
-            console.print(line, markup=False, highlight=False)
+            console.print(line)
     return gate.status
 
 
@@ -196,8 +196,8 @@ def run_gate(
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''
-            typer.echo(f'{save}: {count} results{left_out}', err=json_out == STDOUT)
+            say(f'{save}: {count} results{left_out}', err=json_out == STDOUT)
     except (ValueError, OSError) as error:
-        typer.echo(shorten(f'tooleval: {error}'), err=True)
+        say(shorten(f'tooleval: {error}'), err=True)
         return NOT_COMPARABLE
     return status

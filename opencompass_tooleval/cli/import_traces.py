@@ -24,12 +24,14 @@ from opencompass_tooleval.agents.traces import (
 from opencompass_tooleval.cli.options import SourceOption
 from opencompass_tooleval.cli.output import counts_line
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.python_literal import python_literal
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.traces.reading import Traces, read_traces
 from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_lines, write_whole
 
 TASKS, CALLS, BANK, RUNS = 'tasks.jsonl', 'calls.jsonl', 'responses.bank', 'runs'
@@ -42,16 +44,16 @@ from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDat
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
-_dialogues = dict(type=AgentDialogues, loop='function_calling', bank={bank!r})
+_dialogues = dict(type=AgentDialogues, loop='function_calling', bank={bank})
 _infer = dict(
     prompt_template=dict(type=ToolEvalConversationTemplate, template='{{messages}}'),
     retriever=dict(type=ZeroRetriever),
     inferencer=dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=1024, dialogues=_dialogues),
 )
 datasets = [
-    dict(abbr={abbr!r}, type=ToolEvalAgentDataset, path={path!r}, name={name!r}, n=1, k=1, infer_cfg=_infer,
+    dict(abbr={abbr}, type=ToolEvalAgentDataset, path={path}, name={name}, n=1, k=1, infer_cfg=_infer,
          reader_cfg=dict(input_columns=['messages'], output_column='record'),
-         eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name={name!r})))
+         eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name={name})))
 ]
 """
 _RUNS = """
@@ -64,8 +66,8 @@ with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 _more = dict(batch_size=256, run_cfg=dict(num_gpus=0))
-models = [dict(type=ReplayModel, abbr=name, path={run!r}, **_more) for name in {models}]
-summarizer = dict(type=ToolEvalSummarizer, dataset_abbrs=[[{abbr!r}, metric] for metric in {metrics}])
+models = [dict(type=ReplayModel, abbr=name, path={run}, **_more) for name in {models}]
+summarizer = dict(type=ToolEvalSummarizer, dataset_abbrs=[[{abbr}, metric] for metric in {metrics}])
 """
 
 
@@ -96,10 +98,10 @@ def import_traces(
     conversations = [replace(one, tools=documented) if one.tools is None else one for one in traces.conversations]
     runs = recorded_runs(conversations)
     for line in (*_summary(traces, runs), *_unknown_parts(runs, unknown, documented is not None)):
-        print(line)
+        say(line)
     out.mkdir(parents=True, exist_ok=True)
     for line in _write(out, runs, recorded_sets(runs)):
-        print(line)
+        say(line)
 
 
 def _documented_tools(kind: str, source: str) -> tuple[ToolSchema, ...]:
@@ -196,10 +198,10 @@ def _write_bank(out: Path, runs: Sequence[RecordedRun]) -> Iterator[str]:
 def _write_config(out: Path, one: RecordedSet, run: Path) -> Path:
     about, abbr = 'Runs of recorded conversations, to be scored with `-m eval`', _abbr(one)
     text = _datasets(out, out / 'recorded' / one.name, one.subset, about, abbr) + _RUNS.format(
-        abbr=abbr,
-        metrics=list(find_subset(one.subset).metrics),
-        models=list(one.runs),
-        run=str(run.resolve() / 'predictions'),
+        abbr=python_literal(abbr),
+        metrics=python_literal(list(find_subset(one.subset).metrics)),
+        models=python_literal(list(one.runs)),
+        run=python_literal(str(run.resolve() / 'predictions')),
     )
     write_whole(out / f'eval_{one.name}.py', text)
     return out / f'eval_{one.name}.py'
@@ -207,4 +209,5 @@ def _write_config(out: Path, one: RecordedSet, run: Path) -> Path:
 
 def _datasets(out: Path, folder: Path, subset: str, about: str, abbr: str) -> str:
     bank = str(out.resolve() / BANK) if (out / BANK).is_file() else None
-    return _DATASETS.format(about=about, abbr=abbr, path=str(folder.resolve()), name=subset, bank=bank)
+    values = {'abbr': abbr, 'path': str(folder.resolve()), 'name': subset, 'bank': bank}
+    return _DATASETS.format(about=about, **{name: python_literal(value) for name, value in values.items()})

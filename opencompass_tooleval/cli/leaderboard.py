@@ -12,6 +12,7 @@ import typer
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.bundle import add_bundle
+from opencompass_tooleval.work_dir.printing import say
 
 NEEDED = 'jinja2'
 
@@ -39,11 +40,11 @@ def build_site(
     from opencompass_tooleval.report.leaderboard.site import write_site
 
     built = write_site(folder, out, include_private, partial(progress, 'reading'))
-    print(f'leaderboard of {built.models} models from {built.bundles} bundles: {built.page}')
+    say(f'leaderboard of {built.models} models from {built.bundles} bundles: {built.page}')
     if built.private:
-        print(f'{built.private} results of private sets are left out; --include-private shows them')
+        say(f'{built.private} results of private sets are left out; --include-private shows them')
     for fault in built.faults:
-        typer.echo(f'tooleval: {fault}', err=True)
+        say(f'tooleval: {fault}', err=True)
     return int(bool(built.faults) and not keep_going)
 
 
@@ -58,4 +59,4 @@ def add_bundles(
     """
     for file in bundles:
         is_new = add_bundle(file, folder)
-        print(f'{folder / file.name}: {"added" if is_new else "is there already"}')
+        say(f'{folder / file.name}: {"added" if is_new else "is there already"}')

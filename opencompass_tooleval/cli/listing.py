@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
+from opencompass_tooleval.work_dir.printing import Screen
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _variables(config: Path) -> list[str]:
     return [name for name in names if name.endswith('_datasets')]
 
 
-def _show_all(console: Console) -> None:
+def _show_all(console: Screen) -> None:
     table = _table('', 'name', 'benchmark', 'paper', 'subsets', 'files on disk')
     for benchmark in all_benchmarks():
         there = sum(find_file(files.places[0]) is not None for files in benchmark.files)
@@ -89,9 +89,9 @@ def _show_all(console: Console) -> None:
     console.print('\nfiles, counts, names for --datasets: tooleval list NAME\nfiles come with: tooleval prepare NAME')
 
 
-def _show(benchmark: Benchmark, console: Console) -> None:
+def _show(benchmark: Benchmark, console: Screen) -> None:
     table, faults = _table(f'{benchmark.title} ({benchmark.paper})', 'files', 'published', 'on disk'), []
-    errors = Console(stderr=True)
+    errors = Screen(stderr=True)
     for files in track(benchmark.files, benchmark.title, console=errors, transient=True):
         state = read_files(files)
         published = ', '.join(f'{count} {what}' for what, count in files.published.items())
@@ -100,14 +100,14 @@ def _show(benchmark: Benchmark, console: Console) -> None:
         faults += [f'DAMAGED {state.fault}'] if state.fault else []
     console.print(table)
     for line in faults:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if configs := dataset_configs(benchmark):
-        console.print('\nnames for --datasets, FILE or FILE/VARIABLE,', highlight=False)
-        console.print('with --config-dir "$(tooleval config-dir)":', highlight=False)
+        console.print('\nnames for --datasets, FILE or FILE/VARIABLE,')
+        console.print('with --config-dir "$(tooleval config-dir)":')
         for name, variables in configs.items():
             lines = [f'  {name}', *(f'    /{variable}' for variable in variables if len(variables) > 1)]
-            console.print('\n'.join(lines), markup=False, highlight=False)
-    console.print(f'\nfiles come with: {benchmark.prepare}', markup=False, highlight=False)
+            console.print('\n'.join(lines))
+    console.print(f'\nfiles come with: {benchmark.prepare}')
 
 
 def show_list(
@@ -118,7 +118,7 @@ def show_list(
     Raises:
         ValueError: There is no such benchmark.
     """
-    console = Console()
+    console = Screen()
     if benchmark is None:
         _show_all(console)
     else:

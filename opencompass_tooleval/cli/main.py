@@ -11,8 +11,9 @@ import typer
 
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError, shorten
-from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.embedding.locate import EncoderMissingError
+from opencompass_tooleval.work_dir.printing import keep_printable, say
+from opencompass_tooleval.work_dir.trust import UntrustedError
 
 COMMANDS = {
     'list': ('listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
@@ -128,7 +129,7 @@ def _show_version(is_asked: bool) -> None:
     if is_asked:
         from importlib.metadata import version
 
-        typer.echo(f'opencompass-tooleval {version("opencompass-tooleval")}')
+        say(f'opencompass-tooleval {version("opencompass-tooleval")}')
         raise typer.Exit
 
 
@@ -141,14 +142,18 @@ def main_options(
 
 def print_config_dir() -> None:
     """Prints the folder of the package's configs."""
-    typer.echo(Path(__file__).resolve().parent.parent / 'configs')
+    say(Path(__file__).resolve().parent.parent / 'configs')
 
 
 def main() -> None:
     """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
+    keep_printable(logging.getLogger())
     try:
         app()
+    except UntrustedError as error:
+        say(f'tooleval: {error}', err=True)  # in full: what is cut would not have been shown
+        raise SystemExit(1) from error
     except (DataError, EncoderMissingError, ValueError, OSError) as error:
-        typer.echo(printable(shorten(f'tooleval: {error}')), err=True)
+        say(shorten(f'tooleval: {error}'), err=True)
         raise SystemExit(1) from error

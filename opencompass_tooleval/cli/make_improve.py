@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from opencompass_tooleval.cli.options import MadeSetArgument
-from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table
+from opencompass_tooleval.cli.options import MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.work_dir.printing import Screen
 
 if TYPE_CHECKING:
     from opencompass_tooleval.making.improve import Options
@@ -40,9 +39,12 @@ def improve_made_set(
     apply: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write a set with what this descriptions.json takes.')
     ] = None,
+    trust: TrustOption = False,
     dry_run: Annotated[bool, typer.Option(help='Only say how many requests there would be.')] = False,
 ) -> int:
-    """Measures, rewrites and measures again. After a kill the same command goes on: nothing is asked twice.
+    """Measures, rewrites and measures again.
+
+    After a kill the same command goes on: at most the requests that had no answer yet are sent again.
 
     Returns:
         0, whatever was found.
@@ -50,6 +52,7 @@ def improve_made_set(
     Raises:
         DataError: The set, a config or the file of descriptions is missing or damaged, or ``out`` is finished.
         ValueError: An option is none, the set has one task, or requests got no answer.
+        UntrustedError: Somebody else made the set, and it starts a server.
         ServerError: The server of the set cannot be started.
         OSError: A file cannot be written.
     """
@@ -61,6 +64,9 @@ def improve_made_set(
 
     tell_only_warnings()
     made = find_set(str(folder.absolute()))
+    trust_first(made.trustee, trust)
+    if not dry_run:
+        made.trusted_environment()
     if apply:
         new = take_descriptions(made, apply, out)
         tools = len(new.settings['documentation']['tools'])
@@ -94,7 +100,7 @@ def _counter() -> tuple[str, Any, str]:
 
 
 def _say(text: str) -> None:
-    Console().print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    Screen().print(text, soft_wrap=True)
 
 
 def _show_plan(made: MadeSet, options: Options) -> None:
@@ -116,11 +122,11 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
         others = {name: count for name, count in called.items() if name not in (needed, NONE)}
         shown = ', '.join(f'{name} {count}' for name, count in others.items())
         table.add_row(
-            printable(needed),
+            needed,
             *map(str, (sum(called.values()), called.get(needed, 0), called.get(NONE, 0))),
-            printable(shown),
+            shown,
         )
-    Console().print(table, markup=False, highlight=False)
+    Screen().print(table)
     if before['reasons']:
         _say(counts_line(f'losses of {row["trials"]} runs of each task', before['reasons']))
     halves = f'{len(split["first"])} tasks, measured on the other {len(split["held_out"])}'
@@ -140,7 +146,7 @@ def _show(row: Mapping[str, Any], out: Path, tokenizer: str, note: str) -> None:
                 str(one['tasks']),
             )
             table.add_row(metric, *numbers)
-        Console().print(table, markup=False, highlight=False)
+        Screen().print(table)
     _say(f'solved: {held_out["says"]}')
     counted = row['tokens']
     if counted:

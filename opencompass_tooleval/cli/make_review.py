@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, trust_first, write_outputs
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.making.decisions import ACCEPT, DROP, EDIT, Kappa, carry_out, read_decisions
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.making.review_page import PAGE_FILE, write_page
+from opencompass_tooleval.work_dir.printing import Screen
 
 
 def write_review(
@@ -30,9 +30,9 @@ def write_review(
     """
     page = out or folder / PAGE_FILE
     write_page(load_set(folder), page)
-    console = Console()
+    console = Screen()
     for line in (f'review: {page}', f'then: tooleval make apply {folder} DECISIONS.json'):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def apply_decisions(
@@ -40,12 +40,14 @@ def apply_decisions(
     decisions: Annotated[
         list[Path], typer.Argument(metavar='DECISIONS', help='Files that the page saved, one per reviewer.')
     ],
+    trust: TrustOption = False,
     json_out: JsonOption = None,
 ) -> int:
     """Carries out decisions and writes the files of the set again; returns 1 if reviewers disagree, else 0.
 
     Raises:
         DataError: The set or a decisions file is damaged, or they do not belong together; nothing is changed.
+        UntrustedError: Somebody else made the set, and it starts a server.
         ValueError: Two files are by one reviewer.
         OSError: A file cannot be written.
     """
@@ -53,6 +55,8 @@ def apply_decisions(
 
     check_outputs(json_out, None)
     made = load_set(folder)
+    trust_first(made.trustee, trust)
+    made.trusted_environment()  # its server is written into a config
     outcome = carry_out(made, [read_decisions(file, made) for file in decisions])
     outcome.made.write()
     write_set_outputs(outcome.made)
@@ -77,9 +81,9 @@ def apply_decisions(
             lines.append(f'disagreements, left undecided: {first_of(outcome.disagreements, len(kept_apart))}')
         if outcome.other_texts:
             lines.append(f'kept with different texts, left undecided: {first_of(outcome.other_texts, len(kept_apart))}')
-        console = Console()
+        console = Screen()
         for line in lines:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
     return int(bool(kept_apart))
 
 

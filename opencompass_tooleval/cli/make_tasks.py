@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.options import (
     AllowOption,
@@ -23,8 +22,10 @@ from opencompass_tooleval.cli.options import (
     ToolsOption,
 )
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
-from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.core.redaction import is_secret_name
 from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
+from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.work_dir.whole_file import private_folder
 
 
 def make_tasks(
@@ -66,7 +67,8 @@ def make_tasks(
 ) -> int:
     """Makes a set and prints what became of the drafts.
 
-    A finished set is not overwritten. After a kill the same command goes on: nothing is asked twice.
+    A finished set is not overwritten. After a kill the same command goes on: at most the requests that
+    had no answer yet are sent again.
 
     Returns:
         0; 1 if requests failed (the same command asks for them again), or if there are fewer tasks than wanted.
@@ -95,25 +97,28 @@ def make_tasks(
     options = Options(set_name, out, tasks, trials, seed, loop, quotas)
     cfgs = {role: load_model_cfg(path) if path else None for role, path in _roles(model, second, reviewer, simulator)}
     similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
-    out.mkdir(parents=True, exist_ok=True)
-    console = Console(stderr=json_out == STDOUT)
+    console = Screen(stderr=json_out == STDOUT)
     live = {'fixture': fixture, 'allow': allow, 'leave_out': leave_out, 'env': env, 'probe': probe, 'ignore': ignore}
     documented = {'bank': bank, 'stateful_tools': stateful_tools, 'simulator': cfgs['simulator']}
+    if dry_run:
+        with private_folder('plan') as folder, unchanged(fixture):  # a server lists its tools, on a copy
+            planned = _open(source, input_, Path(folder, set_name), live, documented, context or ())
+            with planned.closing:
+                drawing = Drawing(planned.tools, quotas, seed, similarity)
+                drafts = list(drawing.draw(drawing.apportion(tasks)))
+        _show_plan(console, drafts, expected_requests(options, 1 + (second is not None)))
+        return 0
+    out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         stack.enter_context(unchanged(fixture))
         opened = _open(source, input_, out, live, documented, context or ())
         stack.enter_context(opened.closing)
-        if dry_run:
-            drawing = Drawing(opened.tools, quotas, seed, similarity)
-            drafts = list(drawing.draw(drawing.apportion(tasks)))
-            _show_plan(console, drafts, expected_requests(options, 1 + (second is not None)))
-            return 0
         model_cfg = cfgs['model']
         assert model_cfg is not None
         for path, cfg in ((model, model_cfg), (second, cfgs['second'])):
             if cfg and trials > 1 and not cfg.get('temperature') and 'generation_kwargs' not in cfg:
                 note = f'NOTE {path} sets no temperature: its {trials} attempts at a task may all be the same'
-                console.print(note, markup=False, highlight=False, soft_wrap=True)
+                console.print(note, soft_wrap=True)
         making = Making(opened, options, model_cfg, cfgs['second'], cfgs['reviewer'], cfgs['simulator'], similarity)
         with naming_model_faults(model, out / JOURNAL_FOLDER):
             made = making.run()
@@ -171,12 +176,20 @@ def _open(
         'fixture': fixture,
         'allow': live['allow'] or [],
         'leave_out': live['leave_out'] or [],
-        'env': read_variables(live['env']),
+        'env': _names_of_keys(read_variables(live['env'])),
     }
     probes = [_probe(text) for text in live['probe'] or ()]
     if fixture:
         probes = [{'leave_out': live['ignore'] or []}, *probes]
     return open_live_source(out, settings, probes, documents)
+
+
+def _names_of_keys(env: dict[str, str]) -> dict[str, str]:
+    """Checks that no key goes into the set: of keys it holds the names of variables."""
+    for name, value in env.items():
+        if is_secret_name(name) and value and not value.startswith('$'):
+            raise ValueError(f'the set would hold the value of {name}: set that variable, and give --env {name}')
+    return env
 
 
 def _probe(text: str) -> dict[str, Any]:
@@ -216,9 +229,9 @@ def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
+def _show(console: Screen, out: Path, report: Mapping[str, Any]) -> int:
     def say(text: str) -> None:
-        console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     cost = '' if report['cost'] is None else f', cost {report["cost"]:.4f}'
     say(f'{report["calls"]} requests, {report["tokens"]} tokens{cost}')
@@ -243,7 +256,7 @@ def _show(console: Console, out: Path, report: Mapping[str, Any]) -> int:
     return int(report['tasks'] < report['wanted'])
 
 
-def _show_plan(console: Console, drafts: Sequence[Any], expected: Mapping[str, int]) -> None:
+def _show_plan(console: Screen, drafts: Sequence[Any], expected: Mapping[str, int]) -> None:
     table = numbers_table('drafts', 'kind', 'number')
     for kind, count in Counter(draft.kind for draft in drafts).items():
         table.add_row(kind, str(count))

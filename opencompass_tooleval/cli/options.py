@@ -66,7 +66,12 @@ AllowOption = Annotated[
 ]
 
 EnvOption = Annotated[
-    list[str] | None, typer.Option('--env', metavar='NAME=VALUE', help='Variables of the server; several.')
+    list[str] | None,
+    typer.Option('--env', metavar='NAME[=VALUE]', help='Variables of the server; NAME alone passes yours; several.'),
+]
+
+TrustOption = Annotated[
+    bool, typer.Option('--trust', help='Start what somebody else made: first run without, and read what it would use.')
 ]
 
 MaxDropOption = Annotated[

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.work_dir.printing import Screen, say, say_json
+from opencompass_tooleval.work_dir.trust import Trustee
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 STDOUT = '-'
@@ -36,11 +37,11 @@ def cut_lines(datasets: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
+def naming_model_faults(config: Path | str, kept: Path) -> Iterator[None]:
     """Turns any error of a model's library, such as for a wrong key, into one line that names the config.
 
     Args:
-        config: The model's config.
+        config: The model's config, or the variable that names it.
         kept: Where the answers are kept.
 
     Raises:
@@ -55,9 +56,16 @@ def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
         raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
 
 
+def trust_first(trustee: Trustee, is_said: bool) -> None:
+    """Carries out ``--trust``: shows what is trusted, and notes it."""
+    if is_said and not trustee.is_trusted:
+        say(f'trusted from now on: {trustee.path}, with:{trustee.lines}', err=True)
+        trustee.trust()
+
+
 def progress(what: str, items: Sequence[T]) -> Iterable[T]:
     """Yields the items behind a progress bar on standard error, labelled ``what``; the bar is removed at the end."""
-    return track(items, what, console=Console(stderr=True), transient=True)
+    return track(items, what, console=Screen(stderr=True), transient=True)
 
 
 def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) -> Table:
@@ -76,7 +84,7 @@ def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) ->
     return table
 
 
-def print_metrics(title: str, result: Mapping[str, Any], console: Console) -> None:
+def print_metrics(title: str, result: Mapping[str, Any], console: Screen) -> None:
     """Prints metrics and their standard errors as a table."""
     table = numbers_table(title, 'metric', 'score', 'standard error')
     for metric, value in result['metrics'].items():
@@ -119,7 +127,7 @@ def write_outputs(
     """
     text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
     if json_out == STDOUT:
-        print(clean_text(text), end='')
+        say_json(text)
     elif json_out:
         _write(Path(json_out), text)
     if details:

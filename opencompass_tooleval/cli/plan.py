@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from opencompass_tooleval.cli.options import JsonOption, MaxDropOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
@@ -18,6 +16,7 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
 from opencompass_tooleval.work_dir.baseline import find_results
 from opencompass_tooleval.work_dir.detectable import Detectable, detectable
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _NUMBERS = ('jobs', 'GPUs', 'sets', 'done', 'samples', 'prompt tokens', 'eval jobs')
@@ -27,31 +26,31 @@ def _print(plan: Plan) -> None:
     table = numbers_table(f'what {plan.runner} would run', 'model', *_NUMBERS, plain=True)
     for row in plan.models:
         numbers = (row.jobs, row.gpus, row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
-        table.add_row(escape(row.model), *(f'{number:,}' for number in numbers))
-    console = Console()
+        table.add_row(row.model, *(f'{number:,}' for number in numbers))
+    console = Screen()
     console.print(table)
     jobs = sum(row.jobs for row in plan.models)
     largest = max((row.gpus for row in plan.models if row.jobs), default=0)
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
-    console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs', markup=False)
+    console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs')
     for line in cut_lines(plan.cut):
-        console.print(line, markup=False)
+        console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")
     for row in plan.models:
         if row.prompts_by:
-            console.print(f'{row.model}: prompts of {row.prompt_tokens:,} tokens', markup=False)
-            console.print(f'  {row.prompts_by}', markup=False)
+            console.print(f'{row.model}: prompts of {row.prompt_tokens:,} tokens')
+            console.print(f'  {row.prompts_by}')
         if row.answers_by:
             cost = '' if row.cost is None else f', cost {row.bound} {row.cost:,.2f}'
-            console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}', markup=False)
-            console.print(f'  {row.answers_by}', markup=False)
+            console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}')
+            console.print(f'  {row.answers_by}')
         for limit, names in row.answer_limits.items():
             which = 'all data sets' if len(row.answer_limits) == 1 else f'{len(names)} data sets: {first_of(names)}'
-            console.print(f'{row.model}: an answer has at most {limit}: {which}', markup=False, soft_wrap=True)
+            console.print(f'{row.model}: an answer has at most {limit}: {which}', soft_wrap=True)
         if row.not_counted:
-            console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}', markup=False)
+            console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}')
     for fault in plan.faults:
-        console.print(f'FAULT {fault}', markup=False, highlight=False, soft_wrap=True)
+        console.print(f'FAULT {fault}', soft_wrap=True)
 
 
 def _print_detectable(rows: Sequence[Detectable], detect: float | None, max_drop: float) -> None:
@@ -66,12 +65,12 @@ def _print_detectable(rows: Sequence[Detectable], detect: float | None, max_drop
             if detect
             else ()
         )
-        table.add_row(escape(f'{row.dataset} {row.metric}'), f'{row.records:,}', str(row.trials), drop, *needed)
-    console = Console()
+        table.add_row(f'{row.dataset} {row.metric}', f'{row.records:,}', str(row.trials), drop, *needed)
+    console = Screen()
     console.print(table)
     gate = f'a gate of {len(rows)} scores per model{f" with --max-drop {max_drop:g}" if max_drop else ""}'
     text = f'found with a chance of 80%, in {gate}; <=: by one trial, an upper bound'
-    console.print(f'{text}; needed: for a drop of {detect:g} points' if detect else text, markup=False, soft_wrap=True)
+    console.print(f'{text}; needed: for a drop of {detect:g} points' if detect else text, soft_wrap=True)
 
 
 def show_plan(

@@ -10,13 +10,13 @@ from pkgutil import resolve_name
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import track
 
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 SourceOption = Annotated[
@@ -97,7 +97,7 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
     """
 
     def say(text: str) -> None:
-        Console().print(text, markup=False, soft_wrap=True)
+        Screen().print(text, soft_wrap=True)
 
     if source is None and benchmark.fetch:
         source = resolve_name(benchmark.fetch)()
@@ -114,7 +114,7 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
         return 1
     prepared = [(files, places) for files, places in sources if files.needed or places]
     faults = 0
-    for files, places in track(prepared, benchmark.title, console=Console(stderr=True), transient=True):
+    for files, places in track(prepared, benchmark.title, console=Screen(stderr=True), transient=True):
         for line in _bring(files, places, source, benchmark.clone or benchmark.prepare):
             faults += line.startswith('DAMAGED')
             say(line)

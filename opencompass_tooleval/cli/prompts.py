@@ -21,6 +21,7 @@ from opencompass_tooleval.core.tool_calls import calls_text
 from opencompass_tooleval.data_path import PACKAGE_PREFIX
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.tasks.first_prompts import first_prompts, read_datasets
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
@@ -141,6 +142,6 @@ def show_prompts(
             write_whole(Path(json_out), ''.join(f'{line}\n' for line in lines))
             return
         for line in lines:
-            print(line)
+            say(line)
     except ImportError as error:
         raise ValueError(f"{error}: pip install 'opencompass-tooleval[agent]'") from error

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.retry import run_program
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import OFFLINE, locate_encoder
 from opencompass_tooleval.report.figure import FORMATS
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
+from opencompass_tooleval.work_dir.printing import Screen, say
 
 NEEDED = ('jinja2', 'plotly')
 NEEDED_FOR_FIGURES = ('matplotlib',)
@@ -52,7 +52,7 @@ def show_report(
     from opencompass_tooleval.report.build import write_report
 
     page = write_report(work_dirs, out, formats)
-    Console().print(f'report: {page}', markup=False, soft_wrap=True)
+    Screen().print(f'report: {page}', soft_wrap=True)
     if in_browser:
         webbrowser.open(page.resolve().as_uri())
 
@@ -79,7 +79,7 @@ def run_demo(
     if status:
         return status
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
-        typer.echo("no report, since it needs more: pip install 'opencompass-tooleval[report]'")
+        say("no report, since it needs more: pip install 'opencompass-tooleval[report]'")
         return 0
     show_report([work_dir], work_dir / 'report')
     return 0

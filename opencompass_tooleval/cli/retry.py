@@ -5,25 +5,28 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from opencompass_tooleval.cli.options import WorkDirArgument
+from opencompass_tooleval.cli.options import TrustOption, WorkDirArgument
+from opencompass_tooleval.cli.output import trust_first
 from opencompass_tooleval.cli.status import failure_lines
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
+from opencompass_tooleval.work_dir.trust import run_trustee
 from opencompass_tooleval.work_dir.unanswered import find_unanswered, in_config, reopen, retry_config
+from opencompass_tooleval.work_dir.whole_file import private_folder
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 def retry_sweep(
     work_dir: WorkDirArgument,
+    trust: TrustOption = False,
     dry_run: Annotated[bool, typer.Option(help='Say what would be asked again, and do nothing.')] = False,
 ) -> int:
     """Reopens the samples without an answer and runs the sweep again.
@@ -36,30 +39,36 @@ def retry_sweep(
 
     Raises:
         DataError: There is no run, or a file in it is damaged.
+        UntrustedError: Somebody else started the run.
         InUseError: Another sweep is running in the directory.
     """
     work = WorkDir.find(work_dir).absolute()
     unanswered = list(find_unanswered(work))
-    console = Console(soft_wrap=True)
+    console = Screen(soft_wrap=True)
     if not unanswered:
         lines = list(_missing_lines(work))
         for line in lines or ['every sample has an answer']:
-            console.print(line, markup=False)
+            console.print(line)
         return int(bool(lines))
-    config = retry_config(work.config())
+    trustee, config = run_trustee(work.config()), retry_config(work.config())
     unanswered = in_config(unanswered, config.pairs)
     for entry in unanswered:
-        what = 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'
+        what = (
+            entry.damage or 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'
+        )
         left = '' if (entry.model, entry.dataset) in config.pairs else '; left alone: not in the config of the last run'
-        console.print(f'{entry.model} x {entry.dataset}: {what}{left}', markup=False)
+        console.print(f'{entry.model} x {entry.dataset}: {what}{left}')
     command = [sys.executable, '-m', 'opencompass.cli.main', 'CONFIG', '-w', str(work.path.parent)]
     command += ['-r', work.path.name]
     if dry_run:
         shown = f'{shlex.join(command)} (CONFIG: as in the last run, and max_infra_share=1)'
-        console.print(f'would ask them again with: {shown}', markup=False)
+        console.print(f'would ask them again with: {shown}')
+        console.print(f'it would use:{trustee.lines}')
         return 0
+    trust_first(trustee, trust)
+    trustee.check()
     go_on = one_line_if_interrupted(f'tooleval retry {work.path}')
-    with go_on, Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
+    with go_on, Interrupts() as interrupts, private_folder('retry') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)
         reopen(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])

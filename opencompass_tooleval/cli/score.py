@@ -9,13 +9,13 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, get_args
 
 import typer
-from rich.console import Console
 
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.labels import explained
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.right_subset import warn_if_unread
 
 
@@ -40,13 +40,13 @@ def _notes(scored: ScoredAnswers) -> Iterator[str]:
 
 
 def _print(benchmark: Benchmark, result: dict[str, Any], scored: ScoredAnswers) -> None:
-    console = Console()
+    console = Screen()
     title = f'{benchmark.title} {scored.title}, {len(scored.scores)} {scored.unit}'
     print_metrics(title, result, console)
     lines = [counts_line(name.replace('_', ' '), result[name]) for name in ('reasons', *scored.counts)]
     lines[1:1] = [f'  {line}' for line in explained(result['reasons'])]
     for line in (*lines, *scored.lines):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def score_recorded(
@@ -83,9 +83,9 @@ def score_recorded(
     write_outputs(result, scored.scores, json_out, details)
     if json_out != STDOUT:
         _print(benchmark, result, scored)
-    notes = Console(stderr=json_out == STDOUT)
+    notes = Screen(stderr=json_out == STDOUT)
     for note in _notes(scored):
-        notes.print(f'NOTE {note}', markup=False, soft_wrap=True)
+        notes.print(f'NOTE {note}', soft_wrap=True)
 
 
 def _benchmark_options(function: Callable[..., ScoredAnswers]) -> Iterator[Parameter]:

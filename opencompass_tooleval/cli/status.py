@@ -8,8 +8,6 @@ from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
@@ -18,6 +16,7 @@ from opencompass_tooleval.core.usage_summary import NOTHING, Spending, add_spend
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -50,7 +49,7 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
         counts = Counter(cell.state for cell in model_cells)
         rate = sum(cell.rate or 0 for cell in model_cells)
         shown = [str(counts[state] or '') for state in State]
-        table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _time_left(model_cells, sizes))
+        table.add_row(model, *shown, f'{rate:.1f}' if rate else '-', _time_left(model_cells, sizes))
     return table
 
 
@@ -66,7 +65,7 @@ def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
             yield f'tokens   {model}, {name}: {spent}'
 
 
-def _running(cells: Sequence[Cell], console: Console) -> None:
+def _running(cells: Sequence[Cell], console: Screen) -> None:
     for cell in cells:
         if cell.state is State.RUNNING:
             total = '?' if cell.samples is None else cell.samples
@@ -74,7 +73,7 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
             progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
-            console.print(f'{progress}, {how}', markup=False)
+            console.print(f'{progress}, {how}')
 
 
 def _kept(cells: Sequence[Cell], run: Path) -> Iterator[str]:
@@ -118,13 +117,13 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     write_outputs(rows, (), json_out, None)
     if json_out == STDOUT:
         return bool(failed)
-    console = Console(soft_wrap=True)
-    console.print(str(work.path), markup=False)
+    console = Screen(soft_wrap=True)
+    console.print(str(work.path))
     console.print(_summary(models, cells))
     for line in _spent(models, cells):
-        console.print(line, markup=False)
+        console.print(line)
     _running(cells, console)
     lines = (*_kept(cells, work.path), *cut_lines(cut_datasets(content)), *failure_lines(failed, work.path))
     for line in lines:
-        console.print(line, markup=False)
+        console.print(line)
     return bool(failed)

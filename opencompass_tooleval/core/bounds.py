@@ -11,6 +11,12 @@ TOO_LONG = 'answer:too_long'
 
 MAX_DEPTH = 100
 MAX_BITS = 10_000
+_LARGEST = 1e100
+
+
+def is_number(value: Any) -> bool:
+    """Tests if a value of a file is a number to compute with: no truth value, nothing infinite or beyond floats."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def beyond_bounds(value: Any) -> str:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
+from opencompass_tooleval.core.jsonable import printable
+
 MAX_MESSAGE = 900
 """Maximum characters of a message: it begins with file and record, and ends with the command that fixes the fault."""
 
@@ -44,10 +46,10 @@ class DataError(ValueError):
 
     def __init__(self, file: object, what: str, record: str | None = None, fix: str = '') -> None:
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
-        fault = f'{where}: {shorten(what, _MOST_OF_FAULT)}'
+        fault = f'{where}: {shorten(" ".join(what.splitlines()), _MOST_OF_FAULT)}'
         ending = f'. Fix it with: {shorten(fix, _MOST_OF_FIX)}' if fix else ''
         room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command would be useless
-        super().__init__(shorten(fault, room) + ending)
+        super().__init__(printable(shorten(fault, room) + ending))
 
 
 class Fault(ValueError):

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
-from unicodedata import category
 
 from opencompass_tooleval.core.bounds import MAX_BITS
 
@@ -20,9 +19,17 @@ def clean_text(text: str) -> str:
     return text.encode('utf-8', 'backslashreplace').decode('utf-8')
 
 
+_CONTROLS = (*range(9), *range(11, 32), *range(127, 160))
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_PRINTED = {code: f'\\x{code:02x}' for code in _CONTROLS} | {code: f'\\u{code:04x}' for code in _DIRECTIONS}
+
+
 def printable(text: str) -> str:
-    """Replaces control characters, which would act on a terminal, by their escapes; line breaks and tabs stay."""
-    return ''.join(sign if sign in '\n\t' or category(sign) != 'Cc' else f'\\x{ord(sign):02x}' for sign in text)
+    """Replaces control characters, which would act on a terminal, by their escapes; line breaks and tabs stay.
+
+    Marks that change the direction of text are replaced, too: they show a command in another order than it has.
+    """
+    return text.translate(_PRINTED)
 
 
 def to_jsonable(value: Any, depth: int = 0) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.intervals import FEWEST, Pairs, RecordValue, RecordValues, shuffled_variance
 from opencompass_tooleval.core.metrics import all_metrics
 from opencompass_tooleval.core.result import INFRA
@@ -21,7 +22,7 @@ _NOISE = 1e-9
 
 def metrics_of(result: Result) -> list[str]:
     """Returns the names of a result's scores."""
-    return [name for name, value in result.items() if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return [name for name, value in result.items() if is_number(value)]
 
 
 def empty_metrics(result: Result) -> list[str]:
@@ -39,14 +40,15 @@ def details_of(result: Result) -> list[Mapping[str, Any]]:
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     steps = detail.get('steps')
     for step in steps if isinstance(steps, list) else ():  # an agent's `steps` is a number
-        value = step.get('values', {}).get(metric)
-        if value is not None:
+        values = step.get('values') if isinstance(step, dict) else None
+        value = values.get(metric) if isinstance(values, dict) else None
+        if is_number(value):
             yield value
 
 
 def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     value = detail['values'].get(metric)
-    if value is not None:
+    if is_number(value):
         yield value
 
 
@@ -224,11 +226,11 @@ def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Ma
     return dict(with_runs(details, lambda detail: str(detail['id'])))
 
 
-def _apart(a: float | None, b: float | None) -> float:
+def _apart(a: Any, b: Any) -> float:
     """Computes the distance of two values; 1 for a metric that applies on one side only."""
-    if a is None or b is None:
-        return float(a is not b)
-    return abs(b - a)
+    if not is_number(a) or not is_number(b):
+        return float(is_number(a) is not is_number(b))
+    return float(abs(b - a))
 
 
 def differences(first: Result, second: Result) -> list[Difference]:

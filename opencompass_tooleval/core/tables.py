@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from opencompass_tooleval.core.benchmark import VARIANTS, all_benchmarks, find_variant
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.intervals import RecordValues, Score, deviations_of
 from opencompass_tooleval.core.paired import metrics_of, values_of
 
@@ -46,7 +47,7 @@ def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
     """
     errors = result.get('standard_errors')
     items = errors.items() if isinstance(errors, Mapping) else ()
-    return {metric: float(error) for metric, error in items if isinstance(error, (int, float))}
+    return {metric: float(error) for metric, error in items if is_number(error)}
 
 
 Correlations = Mapping[tuple[str, str], float]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -54,8 +56,19 @@ CREATE INDEX by_task ON calls (task, name, arguments_key);
 CREATE INDEX by_name ON calls (name, arguments_key);
 """
 _COLUMNS = 'file, task, name, arguments, response, error'
-_DAMAGED = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of :mod:`sqlite3` for a damaged file; the second if the damage is in the text of its message."""
+MAX_VALUE = 1 << 25
+"""Maximum bytes of a value and of a row of a bank; the tools of a server are one value."""
+MAX_SECONDS = 120.0
+"""Maximum time of a query; to read all of the largest bank takes a few seconds."""
+_STEPS = 100_000
+"""Steps of SQLite's machine between two looks at the clock."""
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError)
+"""Errors of :mod:`sqlite3` for a damaged file; others if the damage is in a text or a number."""
+
+
+def _statements(script: str) -> set[str]:
+    """Returns the statements of a script, with one blank between two words, as the schema of a bank holds them."""
+    return {' '.join(statement.split()) for statement in script.split(';') if statement.strip()}
 
 
 @dataclass(frozen=True)
@@ -178,9 +191,11 @@ class Bank:
         if not file.is_file():
             raise DataError(file, 'the response bank is missing', fix=FIX)
         self._lock = threading.Lock()
+        self._end = time.monotonic() + MAX_SECONDS
         try:
             uri = f'{file.absolute().as_uri()}?mode=ro&immutable=1'
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._bound()
             self._connection.execute(f'PRAGMA cache_size = -{_CACHE_KIB}')
             application = self._connection.execute('PRAGMA application_id').fetchone()[0]
             version = self._connection.execute('PRAGMA user_version').fetchone()[0]
@@ -189,6 +204,30 @@ class Bank:
         if (application, version) != (_APPLICATION, VERSION):
             self.close()
             raise DataError(file, 'the file is no response bank of this version', fix=FIX)
+        self._check_schema()
+
+    def _bound(self) -> None:
+        """Bounds each value and each query by SQLite's own means: a bank may come from anybody."""
+        if sys.version_info >= (3, 11):
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        self._connection.execute('PRAGMA trusted_schema = OFF')
+        self._connection.set_progress_handler(lambda: time.monotonic() > self._end, _STEPS)
+
+    def _check_schema(self) -> None:
+        """Checks that the tables are those that :func:`write_bank` makes, and no views, triggers or virtual tables.
+
+        Raises:
+            DataError: They are not.
+        """
+        try:
+            rows = self._rows("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+            found = {' '.join(str(sql).split()) for (sql,) in rows}
+            tables, indexes = (_statements(script) for script in (_TABLES, _INDEXES))
+            if not tables <= found or not found <= tables | indexes:
+                raise self._damage('its tables are not those of a bank')
+        except DataError:
+            self.close()
+            raise
 
     def __enter__(self) -> Bank:
         return self
@@ -205,6 +244,7 @@ class Bank:
     def _rows(self, query: str, *parameters: object) -> list[Any]:
         try:
             with self._lock:
+                self._end = time.monotonic() + MAX_SECONDS
                 return self._connection.execute(query, parameters).fetchall()
         except _DAMAGED as error:
             raise self._damage(str(error)) from error

@@ -14,6 +14,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
 from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.work_dir.data_files import open_plain
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +64,12 @@ def is_call_log(path: Path) -> bool:
     """Tests if a file is a log of calls."""
     if not path.is_file():
         return False
-    with path.open('rb') as content:
+    with open_plain(path, None) as content:
         return content.read(len(_BEGINNING)) == _BEGINNING.encode()
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open('rb') as lines:
+    with open_plain(file, None) as lines:
         number = 0
         while line := lines.readline(_MAX_LINE):
             number += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,6 @@ if TYPE_CHECKING:
     from opencompass_tooleval.environments.call_log import CallLog
     from opencompass_tooleval.environments.live import LiveTools
     from opencompass_tooleval.environments.state import Probe
-
-_VARIABLE = '$'
 
 
 def open_live(
@@ -43,22 +40,14 @@ def open_live(
         DataError: There is no such fixture.
         ValueError: ``server`` is no command or URL, a variable is not set, or the MCP SDK is not installed.
     """
-    from opencompass_tooleval.mcp_servers.server import check_sdk, parse_server
+    from opencompass_tooleval.mcp_servers.server import check_sdk, fill_variables, parse_server
 
     check_sdk()
     from opencompass_tooleval.environments.live import LiveTools
 
-    parsed = parse_server(server, {name: _filled(name, value) for name, value in (env or {}).items()})
+    parsed = parse_server(server, fill_variables(env or {}))
     folder = resolve_data_path(fixture, 'the fixture that the set was made with') if fixture else None
     return LiveTools(parsed, folder, allow=allow, leave_out=leave_out, ahead=ahead, most=most, log=log)
-
-
-def _filled(name: str, value: str) -> str:
-    if not value.startswith(_VARIABLE):
-        return value
-    if value[1:] not in os.environ:
-        raise ValueError(f'the server is given {name}={value}, and the variable {value[1:]} is not set')
-    return os.environ[value[1:]]
 
 
 def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from opencompass_tooleval.core.answer import USAGE
 from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, holds_dialogues, is_private
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.metrics import OVERALL, lower_is_better
 from opencompass_tooleval.core.paired import details_of, metrics_of
@@ -76,7 +77,7 @@ class Sample:
     def values(self) -> dict[str, float]:
         """Metric -> value, 0-1, without metrics that do not apply to the sample."""
         values = self.detail['values'].items()
-        return {str(name): value for name, value in values if isinstance(value, (int, float)) and isfinite(value)}
+        return {str(name): value for name, value in values if is_number(value)}
 
     @property
     def reason(self) -> str:

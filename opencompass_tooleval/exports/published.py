@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import bounded_text, map_texts, to_jsonable, without_folder
-from opencompass_tooleval.core.redaction import redact, remember_headers, remember_keys
+from opencompass_tooleval.core.redaction import redact, remember_config
 
 _SETTING = 2_000
 _MOST_SETTINGS = 100
-_DEEPEST_KEY = 20
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
@@ -43,19 +42,7 @@ def as_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     return {bounded_text(name, 200): bounded_text(value, _SETTING) for name, value in rows[:_MOST_SETTINGS]}
 
 
-def remember_literal_keys(cfg: Any, depth: int = 0) -> None:
-    """Records the keys that stand in a config, such as ``key='sk-...'`` and headers, so that no export shows them."""
-    if depth > _DEEPEST_KEY:
-        return
+def remember_literal_keys(cfg: Any) -> None:
+    """Records the keys that stand in a config, so that no export shows them."""
     _redacted.cache_clear()  # its texts may hold a key that was unknown
-    if isinstance(cfg, Mapping):
-        for name, value in cfg.items():
-            if str(name).lower().endswith('key'):
-                remember_keys(key for key in (value if isinstance(value, list) else [value]) if isinstance(key, str))
-            elif str(name).lower().endswith('headers') and isinstance(value, Mapping):
-                remember_headers({str(header): content for header, content in value.items()})
-            else:
-                remember_literal_keys(value, depth + 1)
-    elif isinstance(cfg, (list, tuple)):
-        for item in cfg:
-            remember_literal_keys(item, depth + 1)
+    remember_config(cfg)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
 from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.work_dir.data_files import read_plain
 
 SECTION = 'easytool'
 """The page of these figures."""
@@ -71,15 +72,11 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
     """Yields the content of files that ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
     for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
         try:
-            result = load_json(file.read_bytes(), bounded=True)
+            result = load_json(read_plain(file), bounded=True)
             values = [value for series in retrieval_figure([result]).series for value in series.values]
-            if not all(value is None or _is_number(value) for value in values):
+            if not all(value is None or is_number(value) for value in values):
                 raise TypeError('a metric is no number')
         except (OSError, ValueError, LookupError, TypeError) as error:
             fix = 'write it again with: tooleval easytool retrieval ... --json FILE'
             raise DataError(file, f'it is no result of a retrieval ({error})', fix=fix) from error
         yield result
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -120,7 +120,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
     tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
-    here = made.environment_here
+    here = made.trusted_environment()
     with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
         found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
         scripted = DialogueRunner(None, None, 0, threads=begin.threads)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES
-from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.python_literal import python_literal, text_literal
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -25,7 +25,7 @@ from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer, Tool
 from opencompass_tooleval.making.adapter import ToolEvalMadeDataset, ToolEvalMadeEvaluator
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
-_folder = {folder!r}
+_folder = {folder}
 _template = dict(type=ToolEvalConversationTemplate, template='{{messages}}')
 _row = dict(n=1, k=1, reader_cfg=dict(input_columns=['messages'], output_column='record'))
 _infer = dict(prompt_template=_template, retriever=dict(type=ZeroRetriever))
@@ -33,7 +33,7 @@ _step = dict(_infer, inferencer=dict(type=ToolEvalGenInferencer, published_max_o
 _dialogues = dict({environment}, type=AgentDialogues)
 _agent = dict(_infer, inferencer=dict(
     type=ToolEvalDialogueGenInferencer, published_max_out_len=1024, dialogues=_dialogues))
-{name}_agent = [dict(_row, abbr='{name}-agent-{loop}', type=ToolEvalMadeDataset, path=_folder, infer_cfg=_agent,
+{name}_agent = [dict(_row, abbr={abbr}, type=ToolEvalMadeDataset, path=_folder, infer_cfg=_agent,
                 eval_cfg=dict(evaluator=dict(type=ToolEvalMadeEvaluator, path=_folder)))]
 """
 
@@ -75,17 +75,18 @@ def write_config(made: MadeSet, teval: Sequence[str], ultratool: Sequence[str]) 
         ultratool: UltraTool's, as :func:`~opencompass_tooleval.making.ultratool_files.write_ultratool` does.
     """
     folder = str(made.folder.resolve())
-    environment = as_code(made.environment_here, folder)
-    loop = str(made.environment.get('loop', ''))
-    parts = [_HEAD.format(name=made.name, folder=folder, environment=environment, loop=loop)]
+    environment = as_code(made.trusted_environment(), folder)
+    abbr = text_literal(f'{made.name}-agent-{made.environment.get("loop", "")}')
+    parts = [_HEAD.format(name=made.name, folder=text_literal(folder), environment=environment, abbr=abbr)]
     names = ['agent']
     if teval:
-        parts.append(_TEVAL.format(name=made.name, rows=[_teval_row(file) for file in teval]))
+        parts.append(_TEVAL.format(name=made.name, rows=python_literal([_teval_row(file) for file in teval])))
         names.append('teval')
     tasks = [_ultratool_row(file) for file in ultratool if '/test_set/' in file]
     if tasks:
         plain = [row for row in tasks if row[0] not in JUDGED]
-        parts.append(_ULTRATOOL.format(name=made.name, rows=[plain, [row for row in tasks if row[0] in JUDGED]]))
+        judged = [row for row in tasks if row[0] in JUDGED]
+        parts.append(_ULTRATOOL.format(name=made.name, rows=python_literal([plain, judged])))
         names.append('ultratool')
     listed = ', '.join(f'*{made.name}_{part}' for part in names)
     parts.append(f'\n{made.name}_datasets = [{listed}]\ndatasets = {made.name}_datasets\n')
@@ -104,14 +105,10 @@ def _ultratool_row(file: str) -> tuple[str, str]:
 
 
 def as_code(value: Any, folder: str) -> str:
-    """Writes a value as Python code: paths below ``folder`` by the variable ``_folder``, classes by their names."""
-    if isinstance(value, Mapping):
-        return '{' + ', '.join(f'{str(key)!r}: {as_code(one, folder)}' for key, one in value.items()) + '}'
-    if isinstance(value, (list, tuple)):
-        return '[' + ', '.join(as_code(one, folder) for one in value) + ']'
-    if isinstance(value, type):
-        return repr(f'{value.__module__}.{value.__qualname__}')
-    if isinstance(value, str) and (value == folder or value.startswith(f'{folder}/')):
-        below = value.removeprefix(folder).replace('{', '{{').replace('}', '}}')
-        return f'f{"{_folder}" + below!r}'
-    return repr(to_jsonable(value))
+    """Writes a value as Python code: paths below ``folder`` by the variable ``_folder``, all else as literals."""
+
+    def written(text: str) -> str:
+        is_below = text == folder or text.startswith(f'{folder}/')
+        return f'_folder + {text_literal(text.removeprefix(folder))}' if is_below else text_literal(text)
+
+    return python_literal(value, written)

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.making.decisions import set_digest
 from opencompass_tooleval.making.improve import INSTRUCTIONS, Improvement
 from opencompass_tooleval.making.live_source import place_fixture
-from opencompass_tooleval.making.made_set import BANK_FILE, MadeSet, check_no_set, check_set_name
+from opencompass_tooleval.making.made_set import MadeSet, check_no_set, check_set_name
 from opencompass_tooleval.making.outputs import write_outputs
 from opencompass_tooleval.making.rewriting import Change, losses_by_tool, shown_changes, tools_of, with_changes
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
@@ -86,10 +86,10 @@ def take_descriptions(made: MadeSet, file: Path, out: Path) -> MadeSet:
 
 def _copied(made: MadeSet, out: Path) -> dict[str, Any]:
     """Copies what answers the calls, and returns the environment of the new set."""
-    environment = made.environment_here
-    if made.environment.get('bank') == BANK_FILE:
-        shutil.copyfile(made.folder / BANK_FILE, out / BANK_FILE)
-        environment['bank'] = BANK_FILE
+    environment = made.trusted_environment()
+    if bank := environment.get('bank'):
+        environment['bank'] = Path(bank).name
+        shutil.copyfile(bank, out / environment['bank'])
     live = environment.get('live') or {}
     if live.get('fixture'):
         environment['live'] = {**live, 'fixture': place_fixture(Path(live['fixture']), out)}

@@ -128,6 +128,6 @@ def leaked_facts(query: str, facts: Iterable[str]) -> tuple[str, ...]:
 
 def _names(tools: Iterable[ToolSchema]) -> Iterator[str]:
     for tool in tools:
-        for name in (tool.name, tool.name.rpartition('.')[2], *tool.parameters.get('properties', {})):
+        for name in (tool.name, tool.name.rpartition('.')[2], *(tool.parameters.get('properties') or {})):
             if _TECHNICAL.search(name) or _SERVICE.match(name):
                 yield name

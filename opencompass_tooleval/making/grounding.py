@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text
 from opencompass_tooleval.environments.state import State
-from opencompass_tooleval.work_dir.data_files import read_text
+from opencompass_tooleval.work_dir.data_files import open_plain, read_text
 
 MAX_RESOURCES = 400
 MAX_RESOURCE_CHARS = 1_500
@@ -23,10 +23,14 @@ _MAX_URI = 200
 
 def fixture_resources(folder: Path) -> Iterator[str]:
     """Describes the files of a fixture: path and size; of texts the beginning."""
-    files = [folder] if folder.is_file() else sorted(path for path in folder.rglob('*') if path.is_file())
+    files = (
+        [folder]
+        if folder.is_file()
+        else sorted(path for path in folder.rglob('*') if path.is_file() and not path.is_symlink())
+    )
     shown = [file for file in files if not any(part.startswith('.') for part in file.relative_to(folder).parts)]
     for file in shown[:MAX_RESOURCES]:
-        with file.open('rb') as content:
+        with open_plain(file, None) as content:
             head = content.read(_HEAD_BYTES)
         name = file.name if file == folder else file.relative_to(folder).as_posix()
         text = '' if b'\0' in head else clean_text(head.decode('utf-8', 'replace'))

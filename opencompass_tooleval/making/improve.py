@@ -213,7 +213,7 @@ def improve(made: MadeSet, options: Options) -> Improvement:
     if len(made.tasks) < 2:
         raise ValueError('a set of one task has no halves')
     done = Improvement(made, options, *split_tasks(made.tasks, options.seed))
-    with closing(AgentDialogues(**made.environment_here)) as begin:
+    with closing(AgentDialogues(**made.trusted_environment())) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
         def runs_of(tasks: Sequence[MadeTask], what: str) -> list[Run]:

@@ -124,12 +124,31 @@ def parse_made_task(raw: Mapping[str, Any]) -> MadeTask:
         raise ValueError(f'it is no made task ({type(error).__name__}: {error})') from error
     if made.task.goal is None or made.task.gold is None:
         raise ValueError('the task has no goal, or no gold calls')
+    _check_task(made.task)
     return made
+
+
+def _check_task(task: Task) -> None:
+    texts = [task.id, task.subset, task.query, *(text for tool in task.tools for text in (tool.name, tool.description))]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError('a text of the task or of a tool is none')
+    for tool in task.tools:
+        schema = tool.parameters
+        if not isinstance(schema, dict) or not isinstance(schema.get('properties') or {}, dict):
+            raise ValueError(f'the parameters of {tool.name[:100]!r} are no JSON Schema of an object')
 
 
 def _solution(raw: Mapping[str, Any]) -> Solution:
     calls = tuple(SolvedCall(**call) for call in raw['calls'])
-    return Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
+    solution = Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
+    texts = [solution.model, solution.answer, *solution.plan]
+    for call in calls:
+        texts += [call.name, call.observation, call.thought, call.source, call.error or '']
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError('a text of a solution is none')
+    if not all(isinstance(call.arguments, dict) for call in calls) or not isinstance(solution.changes or {}, dict):
+        raise TypeError('arguments or changes of a solution are no object')
+    return solution
 
 
 @dataclass(frozen=True)

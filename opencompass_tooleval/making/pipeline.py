@@ -101,7 +101,9 @@ class _Asked:
 
 
 class Making:
-    """Makes a set. The answers of all models are journaled: after a kill nothing is asked twice.
+    """Makes a set. The answers of all models are journaled when they come.
+
+    After a kill at most the requests that had no answer yet are sent again.
 
     Args:
         source: The tools and what answers their calls.

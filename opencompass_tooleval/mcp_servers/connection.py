@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import mcp_types as types
@@ -21,8 +20,8 @@ from pydantic import ValidationError
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.redaction import redact, remember_headers
+from opencompass_tooleval.core.jsonable import clean_text, printable
+from opencompass_tooleval.core.redaction import redact, remember_headers, remember_url
 from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.mcp_servers.server import (
     DISCONNECTED,
@@ -230,7 +229,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
                 Client(transport, read_timeout_seconds=limits.start_seconds, cache=None)
             )
             info = client.server_info
-            name = clean_text(f'{info.name} {info.version}'.strip()[:200]) if info else str(server)
+            name = printable(clean_text(f'{info.name} {info.version}'.strip()[:200])) if info else str(server)
             late.cancel()
             is_connected = True
             yield Connection(server, client, name, client.protocol_version, state)
@@ -253,13 +252,14 @@ def _slow(seconds: float) -> ToolAnswer:
 
 
 def _first_line(error: BaseException) -> str:
-    return clean_text(redact((str(error).strip().splitlines() or [''])[0]))
+    return printable(clean_text(redact((str(error).strip().splitlines() or [''])[0])))
 
 
 def _remember_keys_of(server: Server) -> None:
     """Records the keys that a server is given, so that no message shows them if it repeats them."""
     words = [part for word in server.command for part in word.split('=', 1)]  # --api-key VALUE, --api-key=VALUE
-    remember_headers({**dict(pairwise(words)), **dict(parse_qsl(urlsplit(server.url).query)), **server.env})
+    remember_headers({**dict(pairwise(words)), **server.env})
+    remember_url(server.url)
 
 
 def _text(result: types.CallToolResult) -> str:

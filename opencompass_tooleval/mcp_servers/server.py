@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,8 +59,8 @@ class Server:
     Attributes:
         command: Program and arguments; empty for a URL.
         url: Its endpoint; ``''`` for a command.
-        env: Variables beside ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL`` and ``TERM``. No other variable of
-            this process reaches the server.
+        env: Variables beside ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL`` and ``TERM``, and a mark by which its
+            processes are found (``TOOLEVAL_SERVER``). No other variable of this process reaches the server.
         folder: Its working directory; None for that of this process.
         limits: Its limits.
     """
@@ -86,6 +87,20 @@ def check_sdk() -> None:
     """
     if importlib.util.find_spec('mcp') is None:
         raise ValueError(f'MCP servers need the MCP SDK, which is not installed. Fix it with: {INSTALL}')
+
+
+def fill_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Fills the variables of a server: the value ``$NAME`` is that of the variable ``NAME`` of this process.
+
+    Callers have them from the user's config or command line, or from a set that the user trusts.
+
+    Raises:
+        ValueError: This process has no such variable.
+    """
+    for name, value in env.items():
+        if value.startswith('$') and value[1:] not in os.environ:
+            raise ValueError(f'the server is given {name}={value}, and the variable {value[1:]} is not set')
+    return {name: os.environ[value[1:]] if value.startswith('$') else value for name, value in env.items()}
 
 
 def parse_server(text: str, env: Mapping[str, str] | None = None, limits: Limits | None = None) -> Server:

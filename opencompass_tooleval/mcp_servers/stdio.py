@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import secrets
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import anyio
 import mcp_types as types
@@ -16,6 +19,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.core.redaction import redact
 from opencompass_tooleval.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.mcp_servers.server import Limits, Server
@@ -52,7 +56,16 @@ class ServerState:
         last = lines[-1].strip() if lines else ''
         # The beginning of a line that fills all of it is lost, and its first word may be the end of a key.
         is_cut = len(lines) == 1 and len(self.stderr) == _MAX_STDERR
-        return redact(last.partition(' ')[2] if is_cut else last)
+        return printable(redact(last.partition(' ')[2] if is_cut else last))
+
+
+_MARK = 'TOOLEVAL_SERVER'
+"""Variable with a random value that a server and all that it starts has: processes that outlive it are found by it."""
+_ROUNDS = 3
+_END_ALL = (
+    'set -- $0; kill -s KILL -- "-$1"; for one in /proc/[0-9]*; do grep -qsF -- "$2" "$one/environ" && '
+    'kill -s KILL "${one#/proc/}"; done'
+)
 
 
 @asynccontextmanager
@@ -68,12 +81,13 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
     Raises:
         OSError: It cannot be started.
     """
+    mark = secrets.token_hex(16)
     process = await asyncio.create_subprocess_exec(
         *server.command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=get_default_environment() | dict(server.env),
+        env=get_default_environment() | dict(server.env) | {_MARK: mark},
         cwd=server.folder,
         start_new_session=True,
         limit=server.limits.message_bytes,
@@ -90,11 +104,12 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
     with ExitStack() as guard:
         try:
             # A server that ignores the end of its input would outlive this process.
-            guard.enter_context(after_kill('kill -s KILL -- "-$0"', str(process.pid)))
+            guard.enter_context(after_kill(_END_ALL, f'{process.pid} {_MARK}={mark}'))
             yield received, sent
         finally:
             with anyio.CancelScope(shield=True):
                 await _stop(process, 0.0 if state.is_too_large else _PATIENCE)
+                await _in_thread(partial(_end_marked, f'{_MARK}={mark}'.encode()))
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -174,6 +189,26 @@ async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
             break
     _kill(process.pid, signal.SIGKILL)  # processes that it left in its group
     process._transport.close()  # type: ignore[attr-defined]  # nothing public closes the pipes that a child holds
+
+
+async def _in_thread(work: Callable[[], None]) -> None:
+    try:
+        await asyncio.to_thread(work)
+    except RuntimeError:  # at the end of the program there are no more threads
+        work()
+
+
+def _end_marked(mark: bytes) -> None:
+    """Ends processes with a mark in their environment: a server may start daemons in sessions of their own."""
+    for _ in range(_ROUNDS):  # one may start another in between
+        found = False
+        for environment in Path('/proc').glob('[0-9]*/environ'):
+            with suppress(OSError):  # of another user, or ended
+                if mark in environment.read_bytes().split(b'\0'):
+                    found = True
+                    os.kill(int(environment.parent.name), signal.SIGKILL)
+        if not found:
+            return
 
 
 def end_late_start(state: ServerState, seconds: float) -> None:

@@ -199,6 +199,8 @@ class DialogueRunner:
         self.tokens = 0
         self.other_usages: dict[str, list[Usage | None]] = {}
         self._rows = 0
+        self._journaling = threading.Lock()
+        self._kept: set[tuple[str, int, str]] = set()
         self._waiting: dict[str, list[_Running[Any]]] = {}
 
     @classmethod
@@ -237,7 +239,7 @@ class DialogueRunner:
         """Runs dialogues and returns the outcome of each, with the same keys and in the same order."""
         everyone = [_Running(key, position, dialogue) for position, (key, dialogue) in enumerate(dialogues.items())]
         bar = tqdm(total=len(everyone), desc=self.description, disable=self.description is None)
-        with bar, RequestQueues[_Running[Any]](self._openers()) as queues:
+        with bar, RequestQueues[_Running[Any]](self._openers(), self._keep_arrived) as queues:
             self._each(_Running.start, everyone)
             self._restore(everyone)
             for dialogue in everyone:
@@ -418,8 +420,24 @@ class DialogueRunner:
         else:
             dialogue.receive(answer)
 
+    def _keep_arrived(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
+        """Writes answers to the journal as they come, while the tools that other answers called still run."""
+        with self._journaling:
+            self._write([(dialogue, _bounded(answer)) for dialogue, answer in answered])
+            self._kept.update(self._place(dialogue) for dialogue, _ in answered)
+
+    def _place(self, dialogue: _Running[Any]) -> tuple[str, int, str]:
+        assert dialogue.request is not None
+        return dialogue.key, dialogue.round, self._asked(dialogue.request)
+
     def _keep(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        """Writes answers to the journal, before their dialogues continue; of failures only the usage."""
+        """Writes answers to the journal, before their dialogues continue, each once; of failures only the usage."""
+        with self._journaling:
+            places = [self._place(dialogue) for dialogue, _ in answered]
+            self._write([pair for pair, place in zip(answered, places, strict=True) if place not in self._kept])
+            self._kept.difference_update(places)
+
+    def _write(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
         rows: dict[int, dict[str, Any]] = {}
         for dialogue, answer in answered:
             request = dialogue.request

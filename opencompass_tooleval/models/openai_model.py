@@ -20,7 +20,7 @@ from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.prices import read_prices
-from opencompass_tooleval.core.redaction import redact, remember_headers, remember_keys
+from opencompass_tooleval.core.redaction import redact, remember_config, remember_keys
 from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.core.usage import Usage, with_failed
 from opencompass_tooleval.models.api.event_loop import sleep_unless
@@ -117,6 +117,7 @@ class ToolEvalOpenAI(OpenAI):
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
+        remember_config([openai_extra_kwargs, http_client_cfg, kwargs, self.proxy_url])
         extra = dict(openai_extra_kwargs or {})
         settings = dict(http_client_cfg or {})
         if self.proxy_url:
@@ -129,7 +130,6 @@ class ToolEvalOpenAI(OpenAI):
         if limits := [name for name in _LIMITS if name in self._body]:
             raise ValueError(f'{limits[0]} of requests is set by max_out_len in the config of the model')
         remember_keys(self.keys)
-        remember_headers({**self._headers, **(settings.get('headers') or {})})
         self.set_address(address)
         self._server = redact(address)
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)

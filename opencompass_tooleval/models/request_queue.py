@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -76,17 +77,27 @@ class RequestQueue(ABC, Generic[Key]):
 class Arrivals(Generic[Key]):
     """Collects the answers of one queue, or of several queues together.
 
+    Args:
+        keep: Called in a thread with all answers that have just come, before they can be taken: it writes them down
+            while the thread that takes them is busy, such as with tools. None for nothing.
+
     Attributes:
         stop: Set to send no further requests. It belongs to the event loop.
         fault: The fault that set ``stop``, if any.
         expected: Number of requests without an answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Callable[[list[tuple[Key, Answer]]], None] | None = None) -> None:
         self.stop = asyncio.Event()
         self.fault: BaseException | None = None
         self.expected = 0
         self._arrived: SimpleQueue[tuple[Key, Answer | None]] = SimpleQueue()
+        self._unkept: SimpleQueue[tuple[Key, Answer | None] | None] = SimpleQueue()
+        self._keep = keep
+        self._keeper: threading.Thread | None = None
+        if keep:
+            self._keeper = threading.Thread(target=self._keep_all, daemon=True, name='tooleval-journal')
+            self._keeper.start()
 
     def expect(self) -> None:
         """Counts a request; only for the thread that takes results."""
@@ -94,7 +105,27 @@ class Arrivals(Generic[Key]):
 
     def add(self, key: Key, answer: Answer | None) -> None:
         """Adds the end of a request, from any thread: an answer, or None if there will be none."""
-        self._arrived.put((key, answer))
+        (self._unkept if self._keep else self._arrived).put((key, answer))
+
+    def close(self) -> None:
+        """Waits until what has come is written down."""
+        if self._keeper:
+            self._unkept.put(None)
+            self._keeper.join()
+            self._keeper = None
+
+    def _keep_all(self) -> None:
+        assert self._keep is not None
+        while (first := self._unkept.get()) is not None:
+            come = [first]
+            while not self._unkept.empty() and (more := self._unkept.get()) is not None:
+                come.append(more)
+            try:
+                self._keep([(key, answer) for key, answer in come if answer is not None])
+            except Exception as error:  # such as for a full disk; raised where the results are taken
+                self.fail(error)
+            for one in come:
+                self._arrived.put(one)
 
     def fail(self, error: BaseException) -> None:
         """Sets ``stop``; the first fault is raised after all answers are taken. From any thread."""
@@ -282,11 +313,16 @@ class RequestQueues(Generic[Key]):
 
     Args:
         openers: Name -> function that opens its queue, at its first request.
+        keep: Argument of :class:`Arrivals`; it is called for concurrent requests only.
     """
 
-    def __init__(self, openers: Mapping[str, OpenQueue]) -> None:
+    def __init__(
+        self,
+        openers: Mapping[str, OpenQueue],
+        keep: Callable[[list[tuple[Key, Answer]]], None] | None = None,
+    ) -> None:
         self._openers = openers
-        self._arrivals: Arrivals[Key] = Arrivals()
+        self._arrivals: Arrivals[Key] = Arrivals(keep)
         self._open: dict[str, RequestQueue[Key]] = {}
         self._batches: list[RequestQueue[Key]] = []
         self._stack = ExitStack()
@@ -329,4 +365,7 @@ class RequestQueues(Generic[Key]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Sends no further requests."""
-        self._stack.__exit__(kind, error, traceback)
+        try:
+            self._stack.__exit__(kind, error, traceback)
+        finally:
+            self._arrivals.close()

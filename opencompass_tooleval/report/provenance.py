@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from opencompass_tooleval.core.usage_summary import PromptTokens, read_others
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.read import Material, Missing, run_names
+from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, tail
 
 _ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two blanks
@@ -99,8 +99,7 @@ def runs_table(material: Material) -> Table:
     rows = []
     for run, name in run_names(material.runs).items():
         configs = '; '.join(
-            f'{file.name} sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}'
-            for file in sorted((run.path / 'configs').glob('*.py'))
+            f'{file.name} sha256 {sha256_of(file)}' for file in sorted((run.path / 'configs').glob('*.py'))
         )
         rows.append((name, configs, shown(_seconds(run, 'infer'), 2), shown(_seconds(run, 'eval'), 2)))
     columns = ('run', 'configs', 'inference, s', 'scoring, s')

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tables import metrics_together, published_columns, without_samples
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
@@ -40,9 +41,7 @@ class Scored:
     def number(self, metric: str) -> float | None:
         """Returns a score, 0-100; None if it is missing, or no number that can be ranked."""
         value = self.result.get(metric)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
-            return None
-        return float(value)
+        return float(value) if is_number(value) else None
 
     def part(self, name: str) -> Mapping[str, Any]:
         """Returns a nested dict of the result, such as ``provenance``; empty if there is none.

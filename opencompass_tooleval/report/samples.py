@@ -37,6 +37,7 @@ from opencompass_tooleval.report.trajectories import (
     said_in,
     trajectory_of,
 )
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.progress import run_counter
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, prompt_tokens
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -389,7 +390,7 @@ def _judgements(entry: Scored) -> dict[str, list[Any]]:
     judgements: dict[str, list[Any]] = defaultdict(list)
     file = entry.run.path / 'results' / entry.folder / f'{entry.dataset}_judgements.jsonl'
     if file.is_file():
-        for line in file.read_text('utf-8', 'replace').splitlines():
+        for line in read_plain(file, MAX_RUN_BYTES).decode('utf-8', 'replace').splitlines():
             try:
                 row = load_json(line, bounded=True)
             except ValueError:

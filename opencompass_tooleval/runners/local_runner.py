@@ -15,7 +15,6 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from queue import Empty, Queue
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from mmengine.config import Config
@@ -32,6 +31,8 @@ from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
+from opencompass_tooleval.work_dir.trust import trust_own_run
+from opencompass_tooleval.work_dir.whole_file import private_folder
 
 _STAGES = {ToolEvalInferTask: 'infer', ToolEvalEvalTask: 'eval'}
 _TORCHRUN = 'torch.distributed.run'
@@ -114,6 +115,8 @@ class ToolEvalLocalRunner(LocalRunner):
         check_settings(*models_and_datasets(tasks))
         self._check_gpus(tasks)
         work_dir = Path(tasks[0]['work_dir']) if tasks else Path()
+        if tasks:
+            trust_own_run(work_dir)
         with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():
             return self._debug(tasks) if self.debug else self._run_all(tasks)
 
@@ -210,7 +213,7 @@ class ToolEvalLocalRunner(LocalRunner):
         stage = _STAGES.get(type(task))
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable by its owner alone: it may hold keys
+        with private_folder('task') as folder:  # readable by its owner alone: it may hold keys
             config = str(Path(folder, 'params.py'))
             Config(task.cfg.to_dict(), format_python_code=False).dump(config)  # formatting takes longer than a task
             template = get_command_template(list(gpu_ids))

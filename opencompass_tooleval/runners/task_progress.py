@@ -14,6 +14,7 @@ from typing import Any
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 from tqdm import tqdm
 
+from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.core.prices import Prices, read_prices
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.work_dir.lock import Holder, holder_of, lock_path
@@ -153,7 +154,7 @@ class TaskProgress:
                 leave=False,
             )
         task.bar.n = holder.answered
-        task.bar.set_postfix_str(holder.waiting or spent_text(holder, dataset.prices), refresh=False)
+        task.bar.set_postfix_str(printable(holder.waiting) or spent_text(holder, dataset.prices), refresh=False)
         task.bar.refresh()
 
     @staticmethod
@@ -165,4 +166,4 @@ class TaskProgress:
         parts = (
             [f'{rate:.1f}/s, {tqdm.format_interval((holder.samples - holder.answered) / rate)} left'] if rate else []
         )
-        return ', '.join([text, *parts, *filter(None, [spent_text(holder, dataset.prices), holder.waiting])])
+        return ', '.join([text, *parts, *filter(None, [spent_text(holder, dataset.prices), printable(holder.waiting)])])

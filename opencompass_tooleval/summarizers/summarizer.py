@@ -19,8 +19,8 @@ from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, answe
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it, part_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.labels import explained, with_current_reasons
+from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.core.labels import explained
 from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.core.tables import (
     CORRELATIONS,
@@ -46,7 +46,8 @@ from opencompass_tooleval.summarizers.last_screen import (
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
-from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
+from opencompass_tooleval.work_dir.printing import say
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_result
 
 VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
@@ -246,15 +247,15 @@ class ToolEvalSummarizer(DefaultSummarizer):
         notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
         if notes:
             files.append(path.with_name(f'{path.stem}_notes.txt'))
-            files[-1].write_text('\n'.join(notes) + '\n', encoding='utf-8')
+            files[-1].write_text(printable('\n'.join(notes)) + '\n', encoding='utf-8')
         if verbose and tables:
-            print('\n' + '\n'.join(tables) + '\n')
+            say('\n' + '\n'.join(tables) + '\n')
         files += self._more_tables(path, verbose)
         files += self._without_makers(path, makers)
         if self.report:
             self._report()
         run = Path(self.work_dir)
-        print('\n' + screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run))
+        say('\n' + screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run))
         if missing:
             raise SystemExit(1)
 
@@ -267,12 +268,12 @@ class ToolEvalSummarizer(DefaultSummarizer):
         try:
             from opencompass_tooleval.report.build import write_report
 
-            print(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
+            say(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
         except ImportError as error:
-            print(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
+            say(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
         except Exception as error:  # a result may hold anything; an error of the report must not fail the sweep
             message = ' '.join(str(error).split())
-            print(f'WARNING no report: {type(error).__name__}: {message}')
+            say(f'WARNING no report: {type(error).__name__}: {message}')
 
     def _pick_up_results(self) -> tuple[dict[str, Any], ...]:
         """Reads the results model by model: OpenCompass's method fails if models' results have different metrics."""
@@ -382,7 +383,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 file = self._file(model, dataset, 'results')
                 if file.is_file():
                     abbr = dataset_abbr_from_cfg(dataset)
-                    result = with_current_reasons(load_json(file.read_bytes()))
+                    result = read_result(file) or {}
                     yield (model_abbr_from_cfg(model), abbr), without_samples(result, together.get(abbr, ()))
 
     def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:

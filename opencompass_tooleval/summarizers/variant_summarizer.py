@@ -12,13 +12,13 @@ import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
-from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.core.variants import VariantKind, compare
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
-from opencompass_tooleval.work_dir.work_dir import WorkDir
+from opencompass_tooleval.work_dir.work_dir import WorkDir, read_result
 
 
 class ToolEvalVariantSummarizer(ToolEvalSummarizer):
@@ -64,8 +64,8 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
     def result(self, model: Any, dataset: Any) -> Result | None:
         """Returns the result of a data set with its details; None if there is none."""
         file = self._file(model, dataset, 'results')
-        result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
-        return None if 'error' in result else result
+        result = read_result(file) if file.is_file() else None
+        return None if result is None or 'error' in result else result
 
     def prompt_tokens(self, model: Any, dataset: Any, result: Result) -> PromptTokens:
         """Returns the prompt tokens of a data set's tasks."""
@@ -99,7 +99,7 @@ class _Comparing:
         heading = [f'{title} (delta in points, 95% interval):']
         text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
         if verbose:
-            print(f'\n{text}\n')
+            say(f'\n{text}\n')
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + '\n', encoding='utf-8')
         with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:

@@ -9,11 +9,13 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
+from opencompass_tooleval.core.jsonable import printable
 from opencompass_tooleval.inferencers.resuming import reopen
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.task_process import as_module, shell_word
 from opencompass_tooleval.work_dir.lock import hold_sweep
+from opencompass_tooleval.work_dir.printing import keep_printable
 
 
 class TaskFailedError(RuntimeError):
@@ -31,7 +33,7 @@ class Failures:
         try:
             work()
         except Exception as error:
-            failure = f'{dataset_abbr_from_cfg(dataset_cfg)}: {type(error).__name__}: {error}'
+            failure = printable(f'{dataset_abbr_from_cfg(dataset_cfg)}: {type(error).__name__}: {error}')
             get_logger().exception(f'FAILED {failure}')
             self._failures.append(failure)
 
@@ -61,6 +63,7 @@ class CommandOfTask:
     """OpenCompass's script for that stage."""
 
     def __init__(self, cfg: Any) -> None:
+        keep_printable(get_logger())
         super().__init__(cfg)  # type: ignore[call-arg]
         if isinstance(self.cfg, Config):
             # In debug mode OpenCompass dumps it; formatting the code of a large one takes longer than the task.

@@ -15,6 +15,7 @@ from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, make_call
 from opencompass_tooleval.core.usage import Usage, total_usage, whole_number
 from opencompass_tooleval.traces.conversation import Conversation, distinct_ids, make_message, text_of, tool_schemas
+from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_PART = 1 << 26
 """Maximum number of bytes of one sample, decompressed."""
@@ -47,7 +48,7 @@ def log_parts(file: Path) -> Iterator[tuple[str, Any]]:
         DataError: It is no such log.
     """
     try:
-        with zipfile.ZipFile(file) as archive, file.open('rb') as raw:
+        with open_plain(file, None) as zipped, zipfile.ZipFile(zipped) as archive, open_plain(file, None) as raw:
             infos = {info.filename: info for info in archive.infolist()[:_MAX_PARTS]}
             header = next((infos[name] for name in _HEADERS if name in infos), None)
             if header is None:

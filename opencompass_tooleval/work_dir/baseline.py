@@ -8,12 +8,12 @@ digest stands for each gold answer. An export has all of these texts, and is a h
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.comparable import GOLD_DIGEST, gold_digest, is_told
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.labels import with_current_reasons
@@ -121,7 +121,8 @@ def _fault(row: Any) -> str:
     details = result.get('details')
     if not isinstance(details, list) or not all(map(_is_detail, details)):
         return 'its details are no samples'
-    if not all(math.isfinite(result[metric]) for metric in metrics_of(result)):
+    numbers = [value for value in result.values() if isinstance(value, (int, float))]
+    if not all(isinstance(value, bool) or is_number(value) for value in numbers):
         return 'a score is no finite number'
     samples = result.get('samples', {})
     if not isinstance(samples, dict) or not all(type(count) is int for count in samples.values()):

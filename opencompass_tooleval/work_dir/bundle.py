@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -17,11 +16,13 @@ from typing import Any
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import OUR_PREFIX, is_private
+from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.comparable import is_told
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import bounded_text, map_texts, to_jsonable, without_folder
 from opencompass_tooleval.core.tables import CORRELATIONS, metrics_together, published_columns, without_samples
+from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
 from opencompass_tooleval.work_dir.whole_file import whole_file
@@ -177,7 +178,7 @@ def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], st
 
 
 def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    return value if is_number(value) else None
 
 
 def _published(value: Any, redact: Callable[[str], str]) -> Any:
@@ -242,9 +243,7 @@ def read_bundle(file: Path) -> Bundle:
 
 def _content(file: Path) -> bytes:
     try:
-        if file.exists() and not file.is_file():  # to open a named pipe waits for its writer
-            raise DataError(file, 'the bundle is no file')
-        with file.open('rb') as stream:
+        with open_plain(file, None) as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise DataError(file, f'the bundle cannot be read ({error.strerror or error})') from error

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
 import json
 import logging
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from stat import S_ISDIR, S_ISREG
+from typing import Any, BinaryIO
 
 from opencompass_tooleval.core.bounds import beyond_bounds
 from opencompass_tooleval.core.errors import DataError
@@ -25,11 +28,53 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 1 << 28
 """Maximum size of a file; no documentation is larger."""
 
+MAX_RUN_BYTES = 1 << 31
+"""Maximum size of a file of a run: predictions with conversations of many trials."""
+
+_PIECE = 1 << 20
 _GZIP = b'\x1f\x8b'
 
 
+def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
+    """Opens a file that may come from anybody: all readers of such files use this.
+
+    Args:
+        path: The file, or a link to one.
+        most: Maximum size in bytes; None for no limit, where the reader takes a bounded part.
+
+    Raises:
+        DataError: It is no plain file, such as a device or a pipe, of which there is no end, or larger.
+        OSError: It is missing, or cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody writes would wait
+    stat = os.fstat(handle)
+    if S_ISREG(stat.st_mode) and (most is None or stat.st_size <= most):
+        return os.fdopen(handle, 'rb')
+    os.close(handle)
+    if S_ISDIR(stat.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise DataError(path, f'the file has more than {most} bytes' if S_ISREG(stat.st_mode) else 'it is no plain file')
+
+
+def read_plain(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Reads a file that may come from anybody.
+
+    Raises:
+        DataError: It is no plain file, larger than ``most`` bytes, or begins with NULs, as a power cut leaves it.
+        OSError: It is missing, or cannot be read.
+    """
+    with open_plain(path, most) as stream:
+        begins = stream.read(1)
+        if begins == b'\0':
+            raise DataError(path, 'it holds no text: it begins with NUL bytes, as a power cut may leave a file')
+        content = begins + stream.read(most)
+    if len(content) > most:  # it has grown
+        raise DataError(path, f'the file has more than {most} bytes')
+    return content
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
+def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     """Opens a file, decompressed if it is gzipped.
 
     Raises:
@@ -38,7 +83,7 @@ def _opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
     if not path.is_file():
         raise DataError(path, 'the file is missing')
     try:
-        with path.open('rb') as file:
+        with open_plain(path) as file:
             is_zipped = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             with gzip.open(file) if is_zipped else nullcontext(file) as content:
@@ -119,7 +164,11 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
 
 def sha256_of(file: Path) -> str:
     """Computes the SHA-256 of a file's bytes: 64 hex digits."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    with open_plain(file, None) as stream:
+        while piece := stream.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, str]:
@@ -180,7 +229,7 @@ def read_list(file: Path, fix: str) -> list[Any]:
         DataError: The file is missing, damaged, empty or no list.
     """
     try:
-        entries = load_json(file.read_bytes(), bounded=True)
+        entries = load_json(read_plain(file), bounded=True)
     except OSError as error:
         raise DataError(file, f'the file cannot be read ({error.strerror})', fix=fix) from error
     except ValueError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.reading import READ_ERRORS
+from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_BYTES = 1 << 24
 """Maximum size of a config; a hundred data sets take some 300 kB."""
@@ -99,7 +100,7 @@ def read_dumped(file: Path) -> dict[str, Any]:
         DataError: It is missing, or holds anything else; the message names the line.
     """
     try:
-        with file.open('rb') as stream:
+        with open_plain(file, MAX_BYTES) as stream:
             content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ValueError(f'it is longer than {MAX_BYTES} bytes')

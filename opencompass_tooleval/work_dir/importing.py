@@ -20,6 +20,7 @@ from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.tool_calls import read_calls
 from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
 from opencompass_tooleval.work_dir.journal import write_json
 from opencompass_tooleval.work_dir.lock import exclusive
@@ -73,7 +74,7 @@ def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
     Raises:
         DataError: A line is no JSON, too long, or has a key twice.
     """
-    with file.open('rb') as stream:
+    with open_plain(file, None) as stream:
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):
             where = f'line {number}'
             if len(line) > MAX_LINE:

@@ -9,12 +9,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.whole_file import naming, whole_file
 
 logger = logging.getLogger(__name__)
@@ -23,6 +25,8 @@ Row = dict[str, Any]
 
 _MOST_OF_FAULT = 200
 _BLOCK = 1 << 16
+_MAX_LINE = 1 << 27
+"""Maximum bytes of a line; a longer one is none of ours and is read in parts, which are no rows."""
 _SECONDS_BETWEEN_SYNCS = 0.1
 """On a shared disk a sync takes 10 ms and more, in which the next answers wait."""
 
@@ -57,6 +61,7 @@ class Journal:
         """
         if not self.path.exists():
             return
+        open_plain(self.path, None).close()
         with self.path.open('rb+') as stream:
             end = size = stream.seek(0, os.SEEK_END)
             while end and (position := max(0, end - _BLOCK)) >= 0:
@@ -77,8 +82,8 @@ class Journal:
     def lines(self) -> Iterator[tuple[int, Row]]:
         """Yields the byte offset and the row of each complete line."""
         position = 0
-        with suppress(FileNotFoundError), self.path.open('rb') as stream:
-            for number, line in enumerate(stream, start=1):
+        with suppress(FileNotFoundError), open_plain(self.path, None) as stream:
+            for number, line in enumerate(iter(partial(stream.readline, _MAX_LINE), b''), start=1):
                 if line.strip() and line.endswith(b'\n'):
                     try:
                         row = _checked(load_json(line, bounded=True))
@@ -93,7 +98,7 @@ class Journal:
 
     def row_at(self, position: int) -> Row:
         """Reads the row whose line begins at a byte offset, without index and time."""
-        with self.path.open('rb') as stream:
+        with open_plain(self.path, None) as stream:
             stream.seek(position)
             return _without_stamp(_checked(load_json(stream.readline(), bounded=True)))
 

@@ -20,11 +20,13 @@ from typing import IO, Protocol
 
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.work_dir.data_files import open_plain, read_plain
 
 logger = logging.getLogger(__name__)
 
 
 _SECONDS_BETWEEN_REPORTS = 1.0
+_MAX_LOCK = 1 << 20
 
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
@@ -154,7 +156,7 @@ def _acquire(path: Path) -> IO[str]:
 def holder_of(path: Path) -> Holder | None:
     """Reads the holder from a lock file; None without one. It may be a killed process: :func:`is_held` tests that."""
     try:
-        holder = Holder(**load_json(path.read_text(encoding='utf-8')))
+        holder = Holder(**load_json(read_plain(path, _MAX_LOCK)))
     except (OSError, ValueError, TypeError):
         return None
     texts = (holder.host, holder.since, holder.waiting)
@@ -167,10 +169,10 @@ def holder_of(path: Path) -> Holder | None:
 def probe(path: Path) -> bool | None:
     """Tests if a process holds the lock now; None if the file system cannot tell."""
     try:
-        with path.open('r', encoding='utf-8') as stream:
+        with open_plain(path, None) as stream:
             # Shared: of two processes that test at the same moment with LOCK_EX, one would take the other for a holder.
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # ValueError: no plain file, which nobody has locked
         return False
     except OSError as error:
         return True if error.errno in {errno.EWOULDBLOCK, errno.EACCES} else None

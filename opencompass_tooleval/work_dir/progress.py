@@ -150,6 +150,15 @@ def _unfinished(whole: Path) -> Iterator[Path]:
                 yield whole.with_name(f'{stem}{whole.suffix}')
 
 
+def _rows(file: Path, damage: list[str]) -> list[dict[str, Any]]:
+    """Reads predictions; of a damaged file none, and its error goes to ``damage``."""
+    try:
+        return read_predictions(file)
+    except DataError as error:
+        damage.append(str(error))
+        return []
+
+
 def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) -> Cell:
     """Reads the state of one model x data set.
 
@@ -159,10 +168,15 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         dataset: Its abbr.
         prices: Prices of the model's tokens, for answers without a result; None if unknown.
 
-    Raises:
-        DataError: A file is damaged.
+    Returns:
+        The state; ``failed`` with the name of each damaged file where there is one.
     """
-    result = work.result(model, dataset)
+    damage: list[str] = []
+    try:
+        result = work.result(model, dataset)
+    except DataError as error:
+        result = {'error': 'it is damaged'}
+        damage.append(str(error))
     if result is not None and 'error' not in result:
         counts = result.get('samples')
         samples = counts.get('all') if isinstance(counts, dict) else 0
@@ -173,11 +187,13 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
     whole = work.predictions(model, dataset)
     if whole.is_file():
         error, log = _failure(work, model, dataset, 'eval')
-        rows = read_predictions(whole)
+        rows = _rows(whole, damage)
+        if damage:
+            return Cell(model, dataset, State.FAILED, len(rows), error=' '.join(damage), log=whole)
         state, spent = State.FAILED if error else State.ANSWERED, spending_so_far(rows, prices)
         others = _others(rows)
         return Cell(model, dataset, state, len(rows), len(rows), None, error, log, spent=spent, others=others)
-    shards = [row for file in numbered_shards(whole).values() for row in read_predictions(file)]
+    shards = [row for file in numbered_shards(whole).values() for row in _rows(file, damage)]
     finished = len(shards)
     works = [_work(file, prices) for file in sorted(set(_unfinished(whole)))]
     parts = [part for part in (spending_so_far(shards, prices), *(file.spent for file in works)) if part]
@@ -186,6 +202,10 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
     answered = finished + sum(file.answered for file in works)
     sample_counts = [file.samples for file in works]
     samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
+    if damage:
+        return Cell(
+            model, dataset, State.FAILED, answered, error=' '.join(damage), log=whole, spent=spent, others=others
+        )
     if any(file.running for file in works):
         rates = [file.rate for file in works if file.rate]
         waiting = next((shorten(file.waiting) for file in works if file.waiting), '')

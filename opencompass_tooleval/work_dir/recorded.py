@@ -16,6 +16,7 @@ from opencompass_tooleval.core.answer import Answer, with_extras
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.core.messages import joined_text
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.recorded_question import RecordedQuestion, question_of
 
 RECORDED_SHAPE = 'recorded_shape'
@@ -119,7 +120,7 @@ _MORE_THAN_ONCE = (
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding='utf-8')
+        return read_plain(path, MAX_RUN_BYTES).decode('utf-8')
     except (OSError, ValueError) as error:
         raise DataError(path, f'cannot be read as UTF-8 ({error})') from error
 

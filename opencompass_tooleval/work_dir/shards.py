@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +12,12 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.runs import split_runs
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
+
+logger = logging.getLogger(__name__)
 
 _SHOWN = 3
+_TAIL = 64
 _SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
 FIX = 'delete the file and run the sweep again with -r'
 
@@ -56,13 +62,42 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
         DataError: It is damaged.
     """
     try:
-        content = load_json(file.read_bytes(), bounded=True)
+        content = load_json(read_plain(file, MAX_RUN_BYTES), bounded=True)
         rows = [content[str(index)] for index in range(len(content))]
         if not all(isinstance(row, dict) for row in rows):
             raise TypeError('a row is no object')
         return rows
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', fix=FIX) from error
+
+
+def is_cut(file: Path) -> bool:
+    """Tests if a file of JSON ends before its last bracket, as a power cut leaves it: empty, in the middle, or in NULs.
+
+    Reads the end only, unless that may be the end of a row.
+    """
+    with open_plain(file, None) as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - _TAIL))
+        tail = stream.read().rstrip(b' \t\r\n')
+    if tail.endswith(b'\n}') or not tail.endswith(b'}'):
+        return not tail.endswith(b'}')
+    try:
+        load_json(read_plain(file, MAX_RUN_BYTES))
+    except ValueError:
+        return True
+    return False
+
+
+def set_aside_cut(whole: Path) -> None:
+    """Renames files that :func:`is_cut`, whole or shards, to ``NAME.json.damaged``: they count as missing."""
+    for file in (whole, *numbered_shards(whole).values()):
+        if file.is_file() and is_cut(file):
+            logger.warning('%s was cut, as by a power cut: it is kept as %s and made again', file, set_aside(file).name)
+
+
+def set_aside(file: Path) -> Path:
+    """Renames a damaged file, and returns its new path."""
+    return file.rename(file.with_name(f'{file.name}.damaged'))
 
 
 def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:

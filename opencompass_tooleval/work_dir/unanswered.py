@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of
-from opencompass_tooleval.work_dir.shards import read_predictions, whole_name
+from opencompass_tooleval.work_dir.shards import read_predictions, set_aside, whole_name
 from opencompass_tooleval.work_dir.stored import reopen_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -25,23 +27,25 @@ class Unanswered:
         file: The predictions, whole or a shard.
         samples: Number of samples without an answer; None if the file is unfinished, for example because too many had
             none.
+        damage: Why the file cannot be read; '' if it can.
     """
 
     model: str
     dataset: str
     file: Path
     samples: int | None
+    damage: str = ''
 
 
 def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
-    """Yields the predictions files of a run with unanswered samples, finished or not.
-
-    Raises:
-        DataError: A file is damaged.
-    """
+    """Yields the predictions files of a run with unanswered samples, finished or not, and damaged ones."""
     for folder in sorted((work.path / 'predictions').glob('*/')):
         for file in sorted(folder.glob('[!.]*.json')):
-            count = sum(bool(row.get('infra')) for row in read_predictions(file))
+            try:
+                count = sum(bool(row.get('infra')) for row in read_predictions(file))
+            except DataError as error:
+                yield Unanswered(folder.name, file.stem, file, None, str(error))
+                continue
             if count:
                 yield Unanswered(folder.name, file.stem, file, count)
         for journal in sorted(folder.glob('tmp_*.jsonl')):
@@ -67,7 +71,7 @@ class RetryConfig:
         file.touch(mode=0o600)
         # Not with mmengine's formatting, which leaves quotes in a key unescaped: a config of somebody else's run could
         # then hold more than literals.
-        lines = (f'{name} = {value!r}\n' for name, value in self.content.items())
+        lines = (f'{name} = {python_literal(value)}\n' for name, value in self.content.items())
         file.write_text(''.join(lines), encoding='utf-8')
 
 
@@ -97,6 +101,8 @@ def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> 
 def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
     """Converts predictions files to journals, so that a resumed run requests only the missing answers.
 
+    A damaged file is set aside; what its journal lacks is requested again.
+
     Raises:
         InUseError: A sweep runs in the directory.
     """
@@ -105,7 +111,10 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
             if is_held(lock):
                 raise InUseError(f'{lock} is held: a task of a sweep is still at work here')
         for entry in unanswered:
+            file = entry.file
+            if entry.damage:
+                set_aside(file)
             if entry.samples is None:
                 continue
-            with exclusive(lock_path(entry.file)):
-                reopen_file(entry.file, work.result_file(entry.model, entry.dataset))
+            with exclusive(lock_path(file)):
+                reopen_file(file, work.result_file(entry.model, entry.dataset))

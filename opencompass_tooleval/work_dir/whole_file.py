@@ -1,4 +1,4 @@
-"""Writes files atomically, even across a kill or on a full disk. Imports no OpenCompass."""
+"""Writes files atomically, even across a kill, a power cut or on a full disk. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import re
 import secrets
 import shutil
 import socket
+import tempfile
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
@@ -23,11 +27,14 @@ _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
 _NAME = 40
 """Characters of a file's name that its temporary name takes over, so that this stays below 255 bytes."""
 _DAY = 24 * 3600
+_LOCK = '.lock'
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a temporary file beside ``path``, which replaces ``path`` when the block ends without an error.
+
+    The file is on the disk when the block has ended: what it was made from may then be deleted.
 
     The temporary file is locked while it is written. An unlocked one was left by a killed process; the next write into
     the folder removes it. A pipe or a device is written in place.
@@ -49,7 +56,9 @@ def whole_file(path: Path) -> Iterator[Path]:
                 # Otherwise a private file (0600) would be readable for all after this write.
                 if target.exists():
                     shutil.copymode(target, temporary)
+                os.fsync(handle)  # a rename may reach the disk before what was written
                 os.replace(temporary, target)
+                _sync_folder(target.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -111,9 +120,46 @@ def is_stale(path: Path, host: str, locked: Path) -> bool:
     return False
 
 
+def private_folder(name: str) -> TemporaryDirectory[str]:
+    """Makes a temporary folder, readable by its owner only, and removes those that killed processes left.
+
+    Args:
+        name: What it is for, such as ``task``.
+    """
+    beginning = f'tooleval-{name}-{host_mark()}-'
+    for left in Path(tempfile.gettempdir()).glob(f'{beginning}*'):
+        if _is_nobodys(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = TemporaryDirectory(prefix=beginning)
+    handle = os.open(Path(folder.name, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    with suppress(OSError):  # no locks on this file system; what is left is then removed when it is old
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    weakref.finalize(folder, os.close, handle)
+    return folder
+
+
+def _is_nobodys(folder: Path) -> bool:
+    with suppress(OSError):
+        stat, locked = folder.lstat(), folder / _LOCK
+        is_own = S_ISDIR(stat.st_mode) and stat.st_uid == os.getuid()
+        is_ready = locked.exists() or time.time() - stat.st_mtime > _DAY  # one that was just made has no lock yet
+        return is_own and is_ready and is_stale(folder, host_mark(), locked)
+    return False
+
+
 def host_mark() -> str:
     """Returns the mark of this machine in the names of temporary files."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Has the names in a folder written to the disk, where its file system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _is_written_in_place(path: Path, target: Path) -> bool:

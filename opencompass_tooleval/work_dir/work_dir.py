@@ -12,6 +12,7 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.labels import with_current_reasons
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
 
@@ -98,14 +99,7 @@ class WorkDir:
             DataError: It is damaged.
         """
         file = self.result_file(model, dataset)
-        if not file.is_file():
-            return None
-        try:
-            result = load_json(file.read_bytes())
-        except ValueError as error:
-            fix = 'delete it and run again with -r'
-            raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
-        return with_current_reasons(result) if isinstance(result, dict) else None
+        return read_result(file) if file.is_file() else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
         """Returns the most informative log of a data set.
@@ -136,6 +130,20 @@ class WorkDir:
         return next((log for log in logs if last_error(log, dataset)), logs[0] if logs else folder)
 
 
+def read_result(file: Path) -> dict[str, Any] | None:
+    """Reads a result with its details, in today's reasons; None if it is no object.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    try:
+        result = load_json(read_plain(file, MAX_RUN_BYTES))
+    except ValueError as error:
+        fix = 'delete it and run again with -r'
+        raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
+    return with_current_reasons(result) if isinstance(result, dict) else None
+
+
 def tail(log: Path) -> str:
     """Reads the last megabyte of a log; cached until it changes, since many data sets search the same logs."""
     stat = log.stat()
@@ -144,7 +152,7 @@ def tail(log: Path) -> str:
 
 @lru_cache(maxsize=256)
 def _read_tail(log: Path, _changed: int, size: int) -> str:
-    with log.open('rb') as stream:
+    with open_plain(log, None) as stream:
         stream.seek(max(0, size - _TAIL))
         return stream.read().decode('utf-8', 'replace')
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -109,6 +111,14 @@ def test_retry_asks_only_what_has_no_answer(
     monkeypatch.setattr('tempfile.tempdir', str(private))
     assert 'would ask them again' in tooleval('retry', 'out', '--dry-run').out
     assert canned_server.stats()['requests'] == 0 and list(private.iterdir()) == []
+    mine = os.environ['TOOLEVAL_CACHE']
+    monkeypatch.setenv('TOOLEVAL_CACHE', f'{mine}-of-a-colleague')  # to whom this run is one of somebody else
+    refused = tooleval('retry', 'out')
+    assert (
+        refused.code == 1 and '--trust' in refused.err and f'host: {urlsplit(canned_server.url).netloc}' in refused.err
+    )
+    assert canned_server.stats()['requests'] == 0 and list(private.iterdir()) == []
+    monkeypatch.setenv('TOOLEVAL_CACHE', mine)
     again = tooleval('retry', 'out')
     assert again.code == 0, again.out + again.err
     assert list(private.iterdir()) == [] and not list(tmp_path.rglob('retry.py'))

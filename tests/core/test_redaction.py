@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from opencompass_tooleval.core import redaction
-from opencompass_tooleval.core.redaction import EXCERPT_CHARS, excerpt, redact, remember_headers, remember_keys
+from opencompass_tooleval.core.redaction import (
+    EXCERPT_CHARS,
+    excerpt,
+    redact,
+    remember_config,
+    remember_headers,
+    remember_keys,
+    remember_url,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -57,3 +67,62 @@ def test_a_key_at_the_cut_leaves_no_half() -> None:
 
 def test_one_line() -> None:
     assert excerpt(' a\n\n b\t c ') == 'a b c'
+
+
+def shown_nowhere(secret: str, *texts: str) -> None:
+    for text in texts:
+        assert secret not in redact(text) and secret not in excerpt(text), (text, redact(text))
+
+
+@pytest.mark.parametrize(
+    ('url', 'secret'),
+    [
+        ('http://host/v1?key=abcdefgh12', 'abcdefgh12'),
+        ('http://host/v1?code=abcdefgh12&api-version=2024-02-01', 'abcdefgh12'),
+        ('me:PASS@host/v1', 'PASS'),
+        ('http://me:PA@SS@host/v1', 'SS'),
+        ('http://me:PA/SS@host/v1', 'PA/SS'),
+        (f'http://me:{"p" * 500}@host', 'ppp'),
+    ],
+)
+def test_keys_in_addresses_of_configs(url: str, secret: str) -> None:
+    remember_url(url)
+    shown_nowhere(secret, url, f'ConnectError: {url}: refused', f'no {url} here')
+    assert '2024-02-01' in redact('api-version=2024-02-01') and 'host' in redact(url)
+
+
+def test_a_login_in_an_address_comes_back_as_basic() -> None:
+    remember_url('http://me:PA%40SS@host')
+    basic = base64.b64encode(b'me:PA@SS').decode()
+    shown_nowhere(basic, f'Authorization: Basic {basic}')
+
+
+@pytest.mark.parametrize(
+    ('cfg', 'echoed', 'secret'),
+    [
+        ({'extra_headers': {'Authorization': 'Basic bWU6cGFzc3dvcmQx'}}, 'Basic bWU6cGFzc3dvcmQx', 'bWU6cGFzc3dvcmQx'),
+        ({'extra_headers': {'Authorization': 'Basic bWU6cGFzc3dvcmQx'}}, 'me:password1', 'password1'),
+        ({'extra_query': {'subscription': 'abcdefgh12'}}, '?subscription=abcdefgh12', 'abcdefgh12'),
+        ({'headers': {'Cookie': 'a=1; session=abcdefgh12'}}, 'session=abcdefgh12', 'abcdefgh12'),
+        ({'headers': {'X-Auth': 'abcdefgh12'}}, 'X-Auth: abcdefgh12', 'abcdefgh12'),
+        ({'a': [{'api_key': 'abcdefgh12'}]}, 'abcdefgh12', 'abcdefgh12'),
+        ({'key': ['abcdefgh12', 'ijklmnop34']}, 'ijklmnop34', 'ijklmnop34'),
+        ({'proxy': 'http://me:abcdefgh12@proxy'}, 'abcdefgh12', 'abcdefgh12'),
+    ],
+)
+def test_what_a_config_calls_a_secret_or_sends_as_one(cfg: dict[str, Any], echoed: str, secret: str) -> None:
+    remember_config(cfg)
+    shown_nowhere(secret, f'denied: {echoed}')
+
+
+def test_settings_that_are_no_secrets() -> None:
+    remember_config(
+        {
+            'max_tokens': 'unlimited',
+            'headers': {'X-Author': 'somebody else', 'Content-Type': 'application/json'},
+            'query': {'api-version': '2024-02-01'},
+            'url': 'http://127.0.0.1:8000/v1',
+        }
+    )
+    text = 'unlimited somebody else application/json 2024-02-01 http://127.0.0.1:8000/v1'
+    assert redact(text) == text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import sqlite3
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -194,3 +195,48 @@ def test_a_file_in_a_read_only_folder_is_written_in_place(tmp_path: Path, monkey
     write_bank(CALLS, tmp_path / 'bank')
     with Bank(tmp_path / 'bank') as bank:
         assert bank.names() == {'search': 4}
+
+
+VIEW = """DROP TABLE calls; CREATE VIEW calls AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+SELECT x AS id, 'f' AS file, 't' AS task, 'n' AS name, x'00' AS arguments_key, '{}' AS arguments, 'r' AS response,
+'' AS error FROM n"""
+
+
+@pytest.mark.parametrize(
+    'script',
+    [
+        VIEW,
+        'DROP TABLE facts; CREATE VIEW facts AS SELECT name, error AS value FROM calls',
+        'CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END',
+        'CREATE TABLE more (a)',
+        'ALTER TABLE facts ADD COLUMN more TEXT AS (hex(zeroblob(100000000)))',
+    ],
+)
+def test_what_is_no_plain_table_of_ours_is_refused(bank: Bank, tmp_path: Path, script: str) -> None:
+    file = tmp_path / 'other.bank'
+    file.write_bytes(bank.file.read_bytes())
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(script)
+    with pytest.raises(DataError, match='its tables are not those of a bank'):
+        Bank(file)
+
+
+def test_a_query_without_an_end_ends(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.environments.bank.MAX_SECONDS', 0.2)
+    with pytest.raises(DataError, match='interrupted'):
+        bank._rows('WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n')
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='sqlite3 has setlimit from Python 3.11 on')
+def test_a_name_of_many_bytes_is_not_read(bank: Bank, tmp_path: Path) -> None:
+    file = tmp_path / 'large.bank'
+    file.write_bytes(bank.file.read_bytes())
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute('UPDATE calls SET name = CAST(zeroblob(300000000) AS TEXT)')
+        connection.commit()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with Bank(file) as large:
+        for read in (large.names, large.calls):
+            with pytest.raises(DataError, match='too big'):
+                read()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -232,3 +233,47 @@ def test_64_trials_of_a_published_server_at_the_same_time(tmp_path: Path) -> Non
     with LiveTools(server, repository, allow=['git_add'], ahead=4) as tools, ThreadPoolExecutor(64) as threads:
         statuses = list(threads.map(try_one, range(64)))
     assert [f'new file:   {number}.txt' in status for number, status in enumerate(statuses)] == [True] * 64
+
+
+DAEMON = 'import os, sys, time; os.fork() and sys.exit(); os.setsid(); os.fork() and sys.exit(); time.sleep(300)'
+
+
+def running(mark: str) -> list[str]:
+    """The daemons of a test: their command line has its mark."""
+    lines = (file.read_bytes() for file in Path('/proc').glob('[0-9]*/cmdline') if file.exists())
+    return [line.decode() for line in lines if mark.encode() in line and DAEMON.encode() in line]
+
+
+def with_daemon(mark: str) -> str:
+    return shlex.join(['sh', '-c', f'{shlex.join([sys.executable, "-c", DAEMON, mark])} <&- >&- 2>&-; exec {NOTES}'])
+
+
+def test_a_daemon_of_a_server_ends_with_its_trial(fixture: Path) -> None:
+    """It is in a session of its own, and nobody's child."""
+    mark = f'mark-{os.getpid()}-{time.monotonic_ns()}'
+    with LiveTools(parse_server(with_daemon(mark)), fixture) as live, live.begin('a') as trial:
+        assert said(trial, 'read_notes') == 'first'
+        assert running(mark)
+    assert not running(mark)
+
+
+def test_a_daemon_of_a_server_ends_with_a_killed_process(fixture: Path) -> None:
+    mark = f'mark-{os.getpid()}-{time.monotonic_ns()}'
+    code = f"""
+import sys, time
+from pathlib import Path
+from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.mcp_servers.server import parse_server
+trial = LiveTools(parse_server({with_daemon(mark)!r}), Path({str(fixture)!r})).begin('a')
+trial.call('read_notes', {{}})
+print('called', flush=True)
+time.sleep(300)
+"""
+    with subprocess.Popen([sys.executable, '-c', code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == 'called\n'
+        assert running(mark)
+        process.kill()
+    end = time.monotonic() + 60
+    while running(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not running(mark)

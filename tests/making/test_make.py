@@ -338,6 +338,7 @@ def test_a_dry_run_asks_nothing(
     with pytest.raises(ValueError, match='allow no task of the kinds that are wanted: siblings'):
         make_tasks(model=model, tasks=10, out=out, dry_run=True, kinds=['siblings=0'], **teval)
     assert make_tasks(model=model, tasks=10, out=out, dry_run=True, **teval) == 0
+    assert not out.exists()
     assert server.stats()['requests'] == 0 and 'about 32 requests for 14 queries and 252' in capsys.readouterr().out
 
 

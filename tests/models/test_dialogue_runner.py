@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -219,3 +221,49 @@ def test_an_interrupt_waits_for_no_tool() -> None:
     with pytest.raises(KeyboardInterrupt):
         DialogueRunner(Echo(), None, 10, threads=2).run({'a': waits(), 'b': waits()})
     answered.set()
+
+
+class Concurrent(Echo):
+    """Answers several requests at the same time, some late."""
+
+    max_workers = 4
+
+    async def answer(self, prompt: Any, max_out_len: int, stop: Any = None, **options: Any) -> Answer:
+        asked = prompt[-1]['prompt']
+        await asyncio.sleep(0.2 if asked == 'late' else 0)
+        return Answer(f'<{asked}>')
+
+
+@pytest.mark.parametrize('threads', [1, 4])
+def test_answers_are_journaled_while_tools_run(tmp_path: Path, threads: int) -> None:
+    """A kill in a long call of a tool loses no answer that came in the meantime: each is paid for."""
+    file = tmp_path / 'journal.jsonl'
+    seen: list[bool] = []
+
+    def calls_a_tool() -> Dialogue[str]:
+        answer = yield ModelRequest((Message('user', 'soon'),))
+        until = time.monotonic() + 20
+        while '<late>' not in file.read_text() and time.monotonic() < until:
+            time.sleep(0.02)
+        seen.append('<late>' in file.read_text())
+        return answer.text
+
+    dialogues = {'a': calls_a_tool(), 'b': one_question('late')}
+    outcomes = DialogueRunner(Concurrent(), Journal(file), 10, threads=threads).run(dialogues)
+    assert seen == [True]
+    assert [outcome.value for outcome in outcomes.values()] == ['<soon>', '<late>']
+    assert len(file.read_text().splitlines()) == 2  # each once
+
+
+def one_question(text: str) -> Dialogue[str]:
+    return (yield ModelRequest((Message('user', text),))).text
+
+
+def test_a_journal_that_cannot_be_written_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(journal: Journal, rows: Any) -> None:
+        raise OSError(28, 'No space left on device', str(journal.path))
+
+    monkeypatch.setattr(Journal, 'append', fails)
+    dialogues = {'a': one_question('a'), 'b': one_question('late')}
+    with pytest.raises(OSError, match=r'No space left on device: .*journal\.jsonl'):
+        DialogueRunner(Concurrent(), Journal(tmp_path / 'journal.jsonl'), 10).run(dialogues)

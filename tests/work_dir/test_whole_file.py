@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.whole_file import host_mark, is_stale, naming, whole_file, write_whole
+from opencompass_tooleval.work_dir.whole_file import (
+    host_mark,
+    is_stale,
+    naming,
+    private_folder,
+    whole_file,
+    write_whole,
+)
 
 WRITE = """
 import sys
@@ -122,3 +129,38 @@ def test_a_lock_of_the_same_folder_is_no_leftover(tmp_path: Path) -> None:
     with exclusive(tmp_path / '.a.lock'):
         write_whole(tmp_path / 'a', 'x')
         assert names(tmp_path) == {'a', '.a.lock'}
+
+
+HOLD = """
+import sys
+from opencompass_tooleval.work_dir.whole_file import private_folder
+with private_folder('task') as folder:
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_private_folders_of_killed_processes_go_and_those_of_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold configs with literal keys."""
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
+    command = [sys.executable, '-c', HOLD]
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'env': {**os.environ, 'TMPDIR': str(tmp_path)}}
+    processes = [subprocess.Popen(command, text=True, **pipes) for _ in range(2)]  # type: ignore[call-overload]
+    dead, alive = (Path(process.stdout.readline().strip()) for process in processes)
+    processes[0].kill()
+    processes[0].wait()
+    other = tmp_path / f'tooleval-task-{"0" * 8}-x'
+    other.mkdir()
+    new = tmp_path / f'tooleval-task-{host_mark()}-new'  # whose process has not locked it yet
+    new.mkdir()
+    link = tmp_path / f'tooleval-task-{host_mark()}-link'
+    link.symlink_to(other)
+    assert dead.exists()
+    with private_folder('task') as folder:
+        assert Path(folder).stat().st_mode & 0o777 == 0o700
+        assert not dead.exists() and alive.exists() and other.exists() and new.exists() and link.is_symlink()
+    assert not Path(folder).exists()
+    processes[1].communicate('')
+    assert not alive.exists()

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
 from rich.progress import track
 
 from opencompass_tooleval.benchmarks.teval import VERSION
@@ -25,6 +24,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import choose_encoder, is_official, locate_encoder
+from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.right_subset import check_name, check_prompts
 
@@ -50,7 +50,7 @@ def _version_and_language(data: Path, subset: str, protocol: str | None) -> tupl
 
 
 def _progress(items: Sequence[Any]) -> Iterable[Any]:
-    return track(items, description='scoring', console=Console(stderr=True), transient=True)
+    return track(items, description='scoring', console=Screen(stderr=True), transient=True)
 
 
 def score(

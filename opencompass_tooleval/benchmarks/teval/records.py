@@ -22,6 +22,7 @@ from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.data_files import read_plain
 
 logger = logging.getLogger(__name__)
 
@@ -328,7 +329,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise DataError(file, 'the file is missing', fix=FIX)
     try:
-        raw, repeated = load_object(file.read_text(encoding='utf-8'))
+        raw, repeated = load_object(read_plain(file).decode('utf-8'))
     except ValueError as error:  # the base of json.JSONDecodeError and UnicodeDecodeError
         raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
     if not isinstance(raw, dict) or not raw:

@@ -70,7 +70,8 @@ class PlanSample:
 
 def properties(tool: Tool) -> Mapping[str, Any]:
     """Returns name -> schema of a tool's arguments; a tool without arguments may lack the key."""
-    schemas = tool.get('arguments', {}).get('properties', {})
+    arguments = tool.get('arguments')
+    schemas = arguments.get('properties') if isinstance(arguments, Mapping) else None
     return schemas if isinstance(schemas, Mapping) else {}
 
 

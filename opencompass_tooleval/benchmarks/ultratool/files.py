@@ -18,6 +18,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, da
 from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.data_files import read_plain
 
 DATA_PATH = 'data/ultratool'
 ANNOTATED = {'test.json': 1000, 'dev.json': 4824}
@@ -31,7 +32,7 @@ def _read_rows(subset: str, language: str, files: Sequence[Path]) -> Content:
 def _read_example(language: str, files: Sequence[Path]) -> Content:
     (path,) = files
     try:
-        example = load_json(path.read_bytes(), bounded=True)
+        example = load_json(read_plain(path), bounded=True)
         if not isinstance(example, dict):
             raise ValueError('it is no JSON object')
         build_prompt(path.stem, language, example, example)

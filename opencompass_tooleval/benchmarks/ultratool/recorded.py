@@ -36,6 +36,7 @@ from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement_files import completed
+from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
 from opencompass_tooleval.work_dir.right_subset import check_name
 
@@ -72,8 +73,8 @@ def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
     file = next((file for file in (files.data, files.predictions, files.judgements) if file and file.is_file()), None)
     if file is None:
         return given or 'zh'
-    with file.open(encoding='utf-8', errors='replace') as stream:
-        sample = stream.read(_SAMPLE)
+    with open_plain(file, None) as stream:
+        sample = stream.read(_SAMPLE).decode('utf-8', 'replace')
     language = language_of(sample) if given else guess_language(file, sample)
     if given and language != given:
         what = f'the text is {_IN_WORDS[language]}, not {_IN_WORDS[given]}'

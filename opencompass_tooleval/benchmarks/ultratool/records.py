@@ -20,6 +20,7 @@ from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.messages import joined_text
 from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
 logger = logging.getLogger(__name__)
@@ -248,7 +249,7 @@ def read_lines(file: Path, fix: str, what: str = 'the file') -> list[str]:
     if not file.is_file():
         raise DataError(file, f'{what} is missing', fix=fix)
     try:
-        return [line for line in file.read_text(encoding='utf-8').split('\n') if line.strip()]
+        return [line for line in read_plain(file).decode('utf-8').split('\n') if line.strip()]
     except ValueError as error:
         raise DataError(file, f'the file is no UTF-8 text ({error})', fix=fix) from error
 
@@ -338,7 +339,7 @@ def load_example(file: Path, task: str) -> dict[str, Any]:
     """
     example = file.parent.parent / 'example' / f'{task}.json'
     try:
-        value = load_json(example.read_bytes(), bounded=True)
+        value = load_json(read_plain(example), bounded=True)
     except (OSError, ValueError) as error:
         raise DataError(example, f'the one-shot example cannot be read ({error})', fix=FIX) from error
     if not isinstance(value, dict):

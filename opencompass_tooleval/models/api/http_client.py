@@ -20,7 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import certifi
 
-from opencompass_tooleval.core.redaction import excerpt, redact
+from opencompass_tooleval.core.redaction import excerpt, redact, remember_url
 from opencompass_tooleval.models.api.event_loop import is_current
 from opencompass_tooleval.models.api.failure import Failure
 
@@ -67,6 +67,7 @@ def check_base_url(url: str) -> str:
     Raises:
         ValueError: It does not begin with ``http://`` or ``https://``, or names no host.
     """
+    remember_url(url)
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
@@ -270,15 +271,19 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     if encoding not in ('identity', 'gzip', 'x-gzip', 'deflate'):
         raise Failure('infra:bad_response', f'a reply packed as {excerpt(encoding, 40)!r}, which was not asked for')
     unpacker = None if encoding == 'identity' else zlib.decompressobj(zlib.MAX_WBITS | 32)
-    content = bytearray()
+    content, received = bytearray(), 0
     async for chunk in response.content.iter_any():
+        received += len(chunk)
         try:
             # The limit is on decompressed bytes: 40 kB of compressed zeros are 40 MB.
             content += unpacker.decompress(chunk, MAX_REPLY_BYTES + 1 - len(content)) if unpacker else chunk
         except zlib.error as error:
             raise Failure('infra:bad_response', f'a reply that cannot be unpacked ({error})') from None
-        if len(content) > MAX_REPLY_BYTES:
+        if max(received, len(content)) > MAX_REPLY_BYTES:  # packed bytes may unpack to nothing, without an end
             raise Failure('infra:bad_response', f'a reply of more than {MAX_REPLY_BYTES >> 20} MB')
+        if unpacker and unpacker.eof:
+            response.close()  # whatever follows: it is no part of the reply, and may have no end
+            break
     if unpacker and content and not unpacker.eof:
         raise Failure('infra:bad_response', 'a packed reply that ends too early')
     return bytes(content)

@@ -19,6 +19,7 @@ from opencompass_tooleval.report.leaderboard.rankings import Leaderboard, page_o
 from opencompass_tooleval.report.names import FAMILIES
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
 from opencompass_tooleval.work_dir.bundle import SUFFIX, Bundle, read_bundle
+from opencompass_tooleval.work_dir.data_files import read_plain
 
 MARKER = '.tooleval-leaderboard'
 LEDGER = 'bundles.json'
@@ -87,7 +88,7 @@ def _ledger(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
     try:
-        ledger = load_json(file.read_bytes(), bounded=True)
+        ledger = load_json(read_plain(file), bounded=True)
     except ValueError as error:
         raise DataError(file, f'it cannot be read ({error})', fix=f'rm {file}') from error
     return {str(name): str(digest) for name, digest in ledger.items()} if isinstance(ledger, dict) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import os
 import socket
 import ssl
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -279,3 +281,40 @@ def test_nothing_is_said_at_exit(tmp_path: Path) -> None:
     with serving(stays_open=True) as server:
         done = subprocess.run([sys.executable, '-X', 'dev', '-c', script, server.url], capture_output=True, text=True)
     assert (done.stdout, done.stderr, done.returncode) == ('200\n', '', 0)
+
+
+@pytest.mark.parametrize('tail', [bytes(1 << 20), gzip.compress(b'')], ids=['after the member', 'empty members'])
+def test_what_follows_a_packed_reply_is_not_read(get: Callable[..., HttpReply], tail: bytes) -> None:
+    """A server may send it without an end; the reply counts, and the connection is closed."""
+    sent = 0
+    head = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: application/json\r\n\r\n'
+    with socket.create_server(('127.0.0.1', 0)) as listening:
+
+        def serve() -> None:
+            nonlocal sent
+            connection = listening.accept()[0]
+            with connection, suppress(OSError):
+                connection.recv(1 << 16)
+                connection.sendall(head + gzip.compress(b'{}'))
+                time.sleep(0.1)
+                while True:
+                    connection.sendall(tail)
+                    sent += len(tail)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        assert get(f'http://127.0.0.1:{listening.getsockname()[1]}/v1').body == b'{}'
+        thread.join(30)
+        assert not thread.is_alive() and sent < 1 << 25
+
+
+def test_a_packed_reply_that_unpacks_to_nothing_ends(
+    get: Callable[..., HttpReply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty blocks of deflate have no end, and no content."""
+    monkeypatch.setattr(http_client, 'MAX_REPLY_BYTES', 1 << 20)
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    packed = packer.compress(b'{') + packer.flush(zlib.Z_SYNC_FLUSH) + b'\x00\x00\x00\xff\xff' * 500_000
+    head = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n'
+    with serving(head + packed) as server:
+        assert 'more than 1 MB' in failure_of(get, server.url).words

@@ -1,0 +1,140 @@
+"""Keeps what this user made or trusted: a digest of each in the user's cache, never in the folder that it speaks of.
+
+A made set or a run that somebody else made is data. What it would start is shown, and started only once the user has
+said ``--trust``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.redaction import redact
+from opencompass_tooleval.work_dir.data_files import sha256_of
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+
+FOLDER = 'trusted'
+"""Folder in ``$TOOLEVAL_CACHE`` with an empty file for each digest."""
+
+logger = logging.getLogger(__name__)
+
+_OURS = ('opencompass', 'opencompass_tooleval', 'mmengine')
+_SERVERS = ('http://', 'https://')
+
+
+_of_this_process: set[Path] = set()
+
+
+class UntrustedError(ValueError):
+    """Something that would start programs is not of this user; the message shows them."""
+
+
+@dataclass(frozen=True)
+class Trustee:
+    """Something that starts programs or sends keys when it is used.
+
+    Attributes:
+        path: The folder or file, for messages.
+        parts: JSON values that stand for all that decides what is started, and with what.
+        shows: One line for each program, variable, host and key.
+    """
+
+    path: Path
+    parts: Any
+    shows: tuple[str, ...]
+
+    @property
+    def _file(self) -> Path:
+        from opencompass_tooleval.embedding.cache import default_cache  # NumPy takes a while
+
+        return default_cache() / FOLDER / answer_digest(self.parts)
+
+    def trust(self) -> None:
+        """Notes that this user made it, or trusts it; where the cache cannot be written, for this process only."""
+        _of_this_process.add(self._file)
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.touch()
+        except OSError as error:
+            logger.warning('it is not kept that %s is trusted: %s', self.path, error)
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if this user made it or trusted it, and nothing of it was changed since."""
+        return self._file in _of_this_process or self._file.is_file()
+
+    def check(self) -> None:
+        """Checks that it may be used.
+
+        Raises:
+            UntrustedError: It is not of this user.
+        """
+        if not self.is_trusted:
+            raise UntrustedError(
+                f'{self.path}: somebody else made it, or it was changed since. Nothing of it was started. It would '
+                f'use:{self.lines}\nIf you trust all of this, run the command again with --trust, once.'
+            )
+
+    @property
+    def lines(self) -> str:
+        """``shows``, each on a line."""
+        return ''.join(f'\n  {line}' for line in dict.fromkeys(self.shows)) or ' nothing but its own files'
+
+
+def run_trustee(config: Path) -> Trustee:
+    """Returns what stands for a run: the config that it was started with. OpenCompass executes all that it names.
+
+    Raises:
+        DataError: The config cannot be read.
+    """
+    return Trustee(config, ['run', sha256_of(config)], tuple(uses(read_dumped(config))))
+
+
+def trust_own_run(work_dir: Path) -> None:
+    """Notes the config with which this very process has started a run: ``tooleval retry`` may start it again."""
+    configs = list(work_dir.glob(f'configs/*_{os.getpid()}.py'))
+    if len(configs) == 1:  # a folder of somebody else may hold one for each number of a process
+        Trustee(configs[0], ['run', sha256_of(configs[0])], ()).trust()
+
+
+def uses(value: Any) -> Iterator[str]:
+    """Yields a line for each program, variable, key, host and foreign class that values of a config or a set name."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from uses(one)
+    if not isinstance(value, Mapping):
+        return
+    for name, one in value.items():
+        if name == 'command' and isinstance(one, (list, tuple)):
+            yield redact(f'command: {" ".join(map(str, one))}')
+        elif name == 'server' and isinstance(one, str):
+            yield redact(f'{"server" if one.startswith(_SERVERS) else "command"}: {one}')
+        elif name == 'env' and isinstance(one, Mapping):
+            yield from (f'variable: {key}{_from_where(text)}' for key, text in one.items())
+        elif name == 'allow' and isinstance(one, (list, tuple)) and one:
+            yield f'tools that may change things: {", ".join(map(str, one))}'
+        elif name in ('key', 'api_key', 'openai_key'):
+            yield from (f'key: {_shown_key(key)}' for key in (one if isinstance(one, (list, tuple)) else [one]) if key)
+        elif name == 'type' and isinstance(one, str) and '.' in one and one.split('.')[0] not in _OURS:
+            yield f'code: {one}'
+        elif isinstance(one, str) and one.startswith(_SERVERS):
+            yield f'host: {urlsplit(one).netloc.rpartition("@")[2]}'
+        else:
+            yield from uses(one)
+
+
+def _from_where(value: Any) -> str:
+    text = str(value)
+    return f', filled from your ${text[1:]}' if text.startswith('$') else f'={redact(text)}'
+
+
+def _shown_key(key: Any) -> str:
+    text = str(key)
+    is_name = text.isidentifier() and text.upper() == text
+    return f'your ${"OPENAI_API_KEY" if text == "ENV" else text}' if is_name else 'a literal one'

@@ -1,0 +1,154 @@
+"""After a power cut nothing that was answered is lost, and what it damaged is named, kept and made again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.cli.main import main
+from opencompass_tooleval.work_dir.journal import Journal, write_json
+from opencompass_tooleval.work_dir.shards import is_cut
+from tests.forked import run_opencompass
+
+SWEEP = """from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+datasets = datasets[:2]
+models = models[:1]
+"""
+
+
+def test_predictions_and_their_name_are_on_the_disk_before_the_journal_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rename may reach the disk before the contents, the removal of the journal before both."""
+    done: list[str] = []
+    sync, replace, unlink = os.fsync, os.replace, Path.unlink
+
+    def record_sync(handle: int) -> None:
+        sync(handle)
+        done.append(f'fsync {Path(os.readlink(f"/proc/self/fd/{handle}")).name[:7]}')
+
+    def record_replace(source: Any, target: Any) -> None:
+        replace(source, target)
+        done.append('rename')
+
+    def record_unlink(path: Path, missing_ok: bool = False) -> None:
+        unlink(path, missing_ok)
+        done.append(f'unlink {path.name}')
+
+    monkeypatch.setattr(os, 'fsync', record_sync)
+    monkeypatch.setattr(os, 'replace', record_replace)
+    monkeypatch.setattr(Path, 'unlink', record_unlink)
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    journal = Journal(folder / 'tmp_d.jsonl')
+    journal.append({0: {'prediction': 'paid for'}})
+    done.clear()
+    write_json(folder / 'd.json', [('0', {'prediction': 'paid for'})])
+    journal.remove()
+    assert done == ['fsync .d.json', 'rename', 'fsync folder', 'unlink tmp_d.jsonl']
+
+
+WHOLE = json.dumps({'0': {'prediction': 'a'}, '1': {'prediction': 'b'}}, indent=4).encode()
+
+
+@pytest.mark.parametrize(
+    ('content', 'cut'),
+    [
+        (b'', True),
+        (b'\0' * 4096, True),
+        (WHOLE[:40], True),
+        (WHOLE[:40] + bytes(100), True),
+        (WHOLE[: WHOLE.index(b'}') + 1], True),  # ends with a row
+        (WHOLE, False),
+        (WHOLE + b'\n', False),
+        (b'{}', False),
+        (b'{"0": {"prediction": "a"}}', False),
+        (b'{"0": {"prediction": "a"}', True),
+    ],
+)
+def test_a_file_that_was_cut_is_known_by_its_end(tmp_path: Path, content: bytes, cut: bool) -> None:
+    (tmp_path / 'd.json').write_bytes(content)
+    assert is_cut(tmp_path / 'd.json') is cut
+
+
+@pytest.fixture
+def swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A finished run of two data sets."""
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setenv('COLUMNS', '400')
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'sweep.py').write_text(SWEEP, encoding='utf-8')
+    assert run_opencompass('sweep.py', '-w', 'out', '--debug').returncode == 0
+    (run,) = (tmp_path / 'out').glob('2*')
+    yield run
+
+
+def tooleval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str]:
+    monkeypatch.setattr('sys.argv', ['tooleval', *map(str, words)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main()
+    printed = capsys.readouterr()
+    return int(caught.value.code or 0), printed.out + printed.err
+
+
+def test_what_was_cut_is_named_and_made_again(
+    swept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty file beside its journal: the journal's answer counts. A cut one without: all is asked again."""
+    first, second = sorted(swept.glob('predictions/*/*.json'))[:2]
+    before = {file: json.loads(file.read_bytes()) for file in (first, second)}
+    results = {file.name: json.loads(file.read_bytes())['details'] for file in swept.glob('results/*/*.json')}
+    kept = {**before[first]['0'], 'prediction': 'from the journal'}
+    Journal(first.with_name(f'tmp_{first.stem}.jsonl')).append({0: kept})
+    first.write_bytes(b'')
+    second.write_bytes(second.read_bytes()[: second.stat().st_size // 2])
+    for file in swept.glob('results/*/*.json'):
+        file.write_bytes(bytes(1000))
+
+    code, said = tooleval(capsys, monkeypatch, 'status', 'out')
+    assert code == 1 and all(f'{file.name}: the predictions cannot be read' in said for file in (first, second))
+    assert all(f'{name}: the result cannot be read' in said for name in results)
+    code, said = tooleval(capsys, monkeypatch, 'retry', 'out', '--dry-run')
+    assert code == 0 and all(f'{file.name}: the predictions cannot be read' in said for file in (first, second))
+    model = first.parent.name
+    for words in (
+        ('compare', 'out', model, model),
+        ('export', 'out', '--out', 'new'),
+    ):
+        code, said = tooleval(capsys, monkeypatch, *words)
+        assert '.json' in said and 'Traceback' not in said, said
+    assert tooleval(capsys, monkeypatch, 'report', 'out', '--out', 'page')[0] == 0  # its page names them
+
+    again = run_opencompass('sweep.py', '-w', 'out', '-r', swept.name, '--debug')
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert 'was cut, as by a power cut' in again.stdout + again.stderr
+    assert {file.name for file in swept.glob('predictions/*/*.damaged')} == {f'{f.name}.damaged' for f in before}
+    assert json.loads(second.read_bytes()) == before[second]
+    assert json.loads(first.read_bytes())['0']['prediction'] == 'from the journal'
+    assert len(json.loads(first.read_bytes())) == len(before[first])
+    assert {file.name for file in swept.glob('results/*/*.json')} == set(results)
+
+
+def test_retry_sets_aside_what_is_damaged(
+    swept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = sorted(swept.glob('predictions/*/*.json'))[0]
+    whole = json.loads(file.read_bytes())
+    file.write_bytes(file.read_bytes().replace(b'"prediction"', b'\0\0\0\0', 1))  # its end is whole
+    from opencompass_tooleval.cli import retry
+    from tests.forked import start_python
+
+    monkeypatch.setattr(retry, 'run_program', lambda command, _: start_python(*command[1:]).wait())  # a fork
+    code, said = tooleval(capsys, monkeypatch, 'retry', 'out')
+    assert code == 0 and f'{file.name}: the predictions cannot be read' in said
+    assert json.loads(file.read_bytes()) == whole
+    assert file.with_name(f'{file.name}.damaged').is_file()
