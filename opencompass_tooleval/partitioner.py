@@ -17,7 +17,7 @@ from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
-from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions, set_aside_cut
+from opencompass_tooleval.work_dir.shards import FIX, check_runs, is_cut, numbered_shards, read_predictions
 
 
 def check_config(cfg: Any) -> None:
@@ -48,21 +48,9 @@ class ToolEvalPartitioner(NaivePartitioner):
         return super().__call__(cfg)
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
-        """Partitions pairs of models and data sets.
-
-        Those whose config asks for more than is stored are unfinished; an output that a power cut left empty or cut
-        counts as missing.
-        """
-        _set_aside_cut(model_dataset_combinations, out_dir)
+        """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished."""
         with finished_only(out_dir, model_dataset_combinations) as folder:
             return super().partition(model_dataset_combinations, work_dir, folder, add_cfg or {})
-
-
-def _set_aside_cut(combinations: Any, out_dir: str) -> None:
-    for combination in combinations:
-        for model in combination['models']:
-            for dataset in combination['datasets']:
-                set_aside_cut(Path(get_infer_output_path(model, dataset, out_dir)))
 
 
 @PARTITIONERS.register_module()
@@ -121,7 +109,6 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             DataError: A shard of an earlier run has another size: ``num_worker`` or the number of records was another.
             ValueError: ``n`` and ``test_range`` of a data set conflict.
         """
-        _set_aside_cut(model_dataset_combinations, out_dir)
         for combination in model_dataset_combinations:
             warn_of_literal_keys(combination['models'], combination['datasets'])
             for model in combination['models']:
@@ -156,6 +143,8 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         earlier = numbered_shards(whole)
         sizes = [self.get_size(part) for part in self.split_dataset(dataset)] if earlier else []
         for number, file in earlier.items():
+            if is_cut(file):
+                continue
             expected = sizes[number] if number < len(sizes) else 0
             count = len(read_predictions(file))
             if count != expected:

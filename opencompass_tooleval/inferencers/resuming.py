@@ -16,7 +16,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import texts_digest
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
-from opencompass_tooleval.work_dir.shards import is_shard, numbered_shards, whole_of
+from opencompass_tooleval.work_dir.shards import is_cut, is_shard, numbered_shards, set_aside_cut, whole_of
 from opencompass_tooleval.work_dir.stored import Records, is_unfinished, reopen_file, result_is_outdated
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
@@ -58,6 +58,8 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
 def reopen(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
     """Opens what a task has stored again if its config asks for more: finished predictions, and an outdated result.
 
+    What a power cut left empty or cut is set aside.
+
     Args:
         work: The run.
         model: Config of the model.
@@ -69,6 +71,8 @@ def reopen(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> 
     file, result = (Path(get_infer_output_path(model, dataset, str(work / name))) for name in (PREDICTIONS, RESULTS))
     if is_shard(dataset):
         result = result.with_stem(whole_of(result.stem))
+    for output in (file, result):
+        set_aside_cut(output)
     if file.is_file() and _asks_more(file, model, dataset, result):
         with exclusive(lock_path(file)):
             reopen_file(file, result, records_of(dataset) if file.stem == result.stem else None)
@@ -80,7 +84,8 @@ def reopen(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> 
 def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yields a folder in place of ``out_dir`` for OpenCompass's partitioners, which only look which files exist.
 
-    It lacks predictions that have to be opened again, and results about other records.
+    It lacks predictions that have to be opened again, results about other records, and what a power cut left empty or
+    cut.
 
     Args:
         out_dir: Folder of the predictions, or of the results.
@@ -103,9 +108,14 @@ def _finished(stage: Path, model: Mapping[str, Any], dataset: Mapping[str, Any])
         Path(get_infer_output_path(model, dataset, str(stage.with_name(name)))) for name in (PREDICTIONS, RESULTS)
     )
     files = [answered] if answered.exists() else list(numbered_shards(answered).values())
-    finished = [file for file in files if not _asks_more(file, model, dataset, result)]
+    finished = [file for file in files if not is_cut(file) and not _asks_more(file, model, dataset, result)]
     if stage.name != RESULTS:
         yield from finished
     # OpenCompass partitions both stages before it runs the first one.
-    elif result.exists() and finished == files and not result_is_outdated(result, records_of(dataset)):
+    elif (
+        result.exists()
+        and not is_cut(result)
+        and finished == files
+        and not result_is_outdated(result, records_of(dataset))
+    ):
         yield result
