@@ -249,9 +249,8 @@ def check(command: str, place: Place) -> str:
     """Runs a command, which has to end well; returns what it says."""
     done = run(command, place)
     is_too_few = command.startswith('tooleval gate ') and 'too few to decide' in done.stdout  # the shipped records
-    assert done.returncode == (2 if is_too_few else 0) and 'Traceback' not in done.stderr, (
-        f'{command}\n{done.stdout}\n{done.stderr}'
-    )
+    status = 2 if is_too_few else 0
+    assert done.returncode == status and 'Traceback' not in done.stderr, f'{command}\n{done.stdout}\n{done.stderr}'
     return done.stdout
 
 

@@ -160,9 +160,9 @@ class Effect:
     error: float
     freedom: int
     differing: int
-    records: int = 0
-    step: float = 0.0
-    largest: float = 0.0
+    records: int
+    step: float
+    largest: float
 
     @property
     def sign_chance(self) -> float:
