@@ -173,10 +173,10 @@ def test_records_that_got_better_and_worse_and_steps_by_hand() -> None:
         return made
 
     before = of_agents([0.0, 1.0, 1.0, 0.5, 1.0], [2, 4, 4, 2, 100])
-    (comparison,) = compare('d', before, of_agents([1.0, 0.0, 0.5, 0.5], [5, 5, 4, 6]), 200, 0)
+    (comparison,) = compare('d', before, of_agents([1.0, 0.0, 0.5, 0.5], [5, 5, 4, 6]))
     assert (comparison.better, comparison.worse, comparison.steps) == (25.0, 50.0, (3.0, 5.0))
     assert KIND.row('m', comparison)['steps_instructions'] == '5.00'
-    (comparison,) = compare('d', stepwise([[0.0, 1.0], [1.0]]), stepwise([[1.0, 1.0], [1.0]]), 200, 0)
+    (comparison,) = compare('d', stepwise([[0.0, 1.0], [1.0]]), stepwise([[1.0, 1.0], [1.0]]))
     assert (comparison.better, comparison.worse, comparison.steps) == (50.0, 0.0, (None, None))
 
 
