@@ -308,8 +308,7 @@ class _Search:
                 is_padded = called is None and call.name != call.name.strip()
                 asked = self._session.ask(called or call.name, call.arguments)
                 observation = _unknown(call.name) if is_padded else (yield from asked)
-                shown = (observation, self._max_observation, call.written)
-                answered = answered_call(call.name, call.arguments, *shown)
+                answered = answered_call(call.name, call.arguments, observation, self._max_observation, call.written)
             child.calls += (answered,)
             if finish and finish.is_end and finish.stopped != GAVE_UP:
                 break

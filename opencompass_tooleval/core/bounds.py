@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 MAX_CHARS = 200_000
 """Maximum characters of an answer: about 50,000 tokens, a hundred times the official limit of 512."""
@@ -14,7 +14,7 @@ MAX_BITS = 10_000
 _LARGEST = 1e100
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Tests if a value of a file is a number to compute with: no truth value, nothing infinite or beyond floats."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 

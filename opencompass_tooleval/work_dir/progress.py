@@ -174,9 +174,9 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
     damage: list[str] = []
     try:
         result = work.result(model, dataset)
-    except DataError as error:
+    except DataError as damaged:
         result = {'error': 'it is damaged'}
-        damage.append(str(error))
+        damage.append(str(damaged))
     if result is not None and 'error' not in result:
         counts = result.get('samples')
         samples = counts.get('all') if isinstance(counts, dict) else 0
