@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -169,9 +169,13 @@ class AgentDialogues:
             find_loop(str(settings.get('loop')))
         except ValueError as error:
             yield str(error)
-        for name, readers in (('simulator', [open_simulator]), ('live', [open_live, parse_probes])):
+        readers: dict[str, tuple[Callable[..., Any], ...]] = {
+            'simulator': (open_simulator,),
+            'live': (open_live, parse_probes),
+        }
+        for name, functions in readers.items():
             if isinstance(given := settings.get(name), Mapping):
-                yield from keyword_faults(given, keywords_of(readers), name)
+                yield from keyword_faults(given, keywords_of(functions), name)
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it returns the trajectory's JSON."""

@@ -78,9 +78,9 @@ def _check_run() -> None:
     if given is None or given.mode not in ('all', 'infer'):
         return
     config = _dumped_config(given.work_dir or _WORK_DIR)
-    rows = [config.get(name) for name in ('models', 'datasets')]
-    if all(isinstance(row, list) for row in rows):
-        check_settings(*rows, config)  # type: ignore[arg-type]
+    models, datasets = (config.get(name) for name in ('models', 'datasets'))
+    if isinstance(models, list) and isinstance(datasets, list):
+        check_settings(models, datasets, config)
     if given.slurm or given.dlc or given.dry_run:
         return
     if lacking := lacking_gpus(_needed_gpus(config)):

@@ -92,7 +92,7 @@ def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[Setti
         models: Configs of models.
         datasets: Configs of data sets, each with its inferencer and evaluator, and their judges and simulators.
     """
-    faults = []
+    faults: list[SettingFault] = []
     for role, rows, name_of, check in (
         ('model', models, model_abbr_from_cfg, _model_faults),
         ('data set', datasets, dataset_abbr_from_cfg, _dataset_faults),
@@ -310,7 +310,7 @@ def _keywords(kind: Any) -> Mapping[str, Keyword]:
     if not isinstance(kind, type):
         return keywords_of([kind])
     if issubclass(kind, BaseDataset):
-        return keywords_of([kind.load, BaseDataset.__init__])
+        return keywords_of([getattr(kind, 'load'), BaseDataset.__init__])  # noqa: B009  # opencompass is untyped
     return keywords_of(initializers(kind))
 
 

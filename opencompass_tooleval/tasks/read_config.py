@@ -74,8 +74,8 @@ def _explained(error: Exception) -> tuple[str, str] | None:
             continue
         if code.co_name == 'visit_ImportFrom' and isinstance(error, KeyError):
             read, module = local['self'], local['module']
-            names = map(str, read.base_dict[module])
-            return f'{read.filename}:{local["node"].lineno}', _nearest(f'{module} has no', str(error.args[0]), names)
+            where = f'{read.filename}:{local["node"].lineno}'
+            return where, _nearest(f'{module} has no', str(error.args[0]), map(str, read.base_dict[module]))
         if code.co_name == _PARSES and 'module_path' in local and 'transform' not in local:
             module, path = local['base_module'], Path(local['module_path'])
             names = (file.stem for file in path.parent.glob('*.py'))

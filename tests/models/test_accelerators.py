@@ -84,7 +84,7 @@ def test_a_data_sets_temperature_and_the_prices_count(engine: str, tiny_model: P
     (result,) = (tmp_path / 'out').rglob('results/*/*.json')
     content = json.loads(result.read_text())
     assert sum(row['prompts'] for row in received) == content['samples']['all']
-    assert content['samples']['all'] % 3 == 0 and content['usage']['cost'] > 0
+    assert content['samples']['all'] % 3 == 0 and content['usage']['cost']
 
 
 def test_lmdeploy_is_greedy_by_default(tiny_model: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_shipped_config_is_accelerated(engine: str) -> None:
 
 
 SDK = """
-models = [dict(type=OpenAISDK, abbr='sdk', path='x', key='right', openai_api_base='URL', query_per_second=100,
+models = [dict(type=OpenAISDK, abbr='sdk', path='tiny', key='right', openai_api_base='URL', query_per_second=100,
                tokenizer_path='PATH', max_out_len=64, batch_size=8, run_cfg=dict(num_gpus=0))]
 """
 
