@@ -216,7 +216,7 @@ class Session:
         """Tests if arguments that a server refused are invalid under the tool's schema; False for a faulty schema."""
         schema = (self._schemas or {}).get(name)
         try:
-            return bool(schema) and not keeps_to(arguments, schema)
+            return schema is not None and not keeps_to(arguments, schema)
         except Exception:  # jsonschema's for what is no schema, which a server may list
             return False
 
