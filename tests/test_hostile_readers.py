@@ -95,6 +95,7 @@ from opencompass_tooleval.tool_docs.sources.openapi import read as read_openapi
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import expected
+from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 from opencompass_tooleval.work_dir.causes import causes_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
@@ -183,6 +184,12 @@ def _load(load: Callable[[Path], object], content: object, name: str = 'file.jso
     """Reads a file, which may be refused."""
     with contextlib.suppress(DataError):
         load(_file(content, name))
+
+
+def _yaml(text: str) -> object:
+    with contextlib.suppress(ValueError):
+        return load_yaml(text)
+    return None
 
 
 def _log(before: str, after: str, text: str) -> None:
@@ -558,6 +565,10 @@ READERS: Mapping[str, Reader] = {
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),
     'instructions': Reader(_instructions, ('tool_docs/instruction_formats.py',)),
     'OpenAPI document': Reader(_openapi, ('tool_docs/sources/openapi.py',)),
+    'YAML': Reader(
+        lambda text: [_yaml(beginning + text[:MAX_CHARS]) for beginning in ('', 'a: ', '- ', "'", '{a: ')],
+        ('tool_docs/yaml_text.py',),
+    ),
     **{
         f'log, {name}': Reader(
             partial(_log, before, after), ('work_dir/work_dir.py', 'report/read.py', 'report/provenance.py')

@@ -80,13 +80,16 @@ class ToolSource:
 def documented_tools(docs: Sequence[ToolDoc]) -> dict[str, SourceTool]:
     """Converts documentation to tools; each function is one.
 
-    A function keeps its name where no other has it; otherwise it is called ``Tool.function``.
+    A function keeps its name where no other has it, that in programs if it has one (OpenAPI's ``operationId``);
+    otherwise it is called ``Tool.function``.
     """
-    names = Counter(function.name for doc in docs for function in doc.functions)
+    names = Counter(function.call_name or function.name for doc in docs for function in doc.functions)
     tools: dict[str, SourceTool] = {}
     for doc in docs:
         for function in doc.functions:
-            name = function.name if names[function.name] == 1 else f'{doc.name}.{function.name}'
+            name = function.call_name or function.name
+            if names[name] > 1:
+                name = f'{doc.name}.{function.name}'
             prefix, point, _ = name.rpartition('.')
             domain = doc.name if len(doc.functions) > 1 else prefix if point else ''
             tools[name] = SourceTool(function_tool(function, name), domain, function.raw)

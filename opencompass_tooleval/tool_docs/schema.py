@@ -53,6 +53,78 @@ def schema_parameters(schema: Any, **extra: Any) -> tuple[tuple[Parameter, ...],
     )
 
 
+_ALTERNATIVES = ('oneOf', 'anyOf')
+
+
+def plain_schema(schema: Any, depth: int = 0) -> Any:
+    """Writes OpenAPI's compositions as plain JSON Schema, as far as a parameter can say them; other values stay.
+
+    ``nullable`` is a type beside ``null``. ``allOf`` is merged. Of ``oneOf`` and ``anyOf`` a value has any of their
+    types, and an object any of their properties, of which those are required that all of them require.
+
+    Args:
+        schema: A schema without references.
+        depth: Number of schemas that contain it.
+    """
+    if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+        return schema
+    plain = dict(schema)
+    for key in ('items', 'additionalProperties'):
+        if key in plain:
+            plain[key] = plain_schema(plain[key], depth + 1)
+    if isinstance(plain.get('properties'), Mapping):
+        plain['properties'] = {name: plain_schema(value, depth + 1) for name, value in plain['properties'].items()}
+    for part in _parts(plain.pop('allOf', None), depth):
+        plain = _with_part(plain, part)
+    for key in _ALTERNATIVES:
+        alternatives = _parts(plain.get(key), depth)
+        if alternatives:
+            plain[key] = alternatives
+            plain = _with_part(plain, _any_of(alternatives))
+    if plain.pop('nullable', None) is True:
+        plain |= {'type': list(dict.fromkeys([*_types(plain), 'null']))} if _types(plain) else {}
+    return plain
+
+
+def _parts(value: Any, depth: int) -> list[dict[str, Any]]:
+    parts = value if isinstance(value, list) else []
+    return [plain_schema(part, depth + 1) for part in parts if isinstance(part, Mapping)]
+
+
+def _types(schema: Mapping[str, Any]) -> list[str]:
+    kind = schema.get('type')
+    return [str(one) for one in kind] if isinstance(kind, list) else [kind] if isinstance(kind, str) and kind else []
+
+
+def _with_part(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+    """Merges a part into a schema; what the schema itself says comes first, and wins."""
+    merged = {**part, **schema}
+    first, second = ([one.get(key) for key in ('properties', 'required')] for one in (schema, part))
+    if isinstance(first[0], dict) and isinstance(second[0], dict):
+        merged['properties'] = first[0] | {name: value for name, value in second[0].items() if name not in first[0]}
+    if isinstance(first[1], list) and isinstance(second[1], list):
+        merged['required'] = [*first[1], *second[1]]
+    return merged
+
+
+def _any_of(alternatives: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the types, properties and required names of several alternatives together."""
+    found: dict[str, Any] = {}
+    types = [_types(one) for one in alternatives]
+    if all(types):
+        found['type'] = list(dict.fromkeys(name for names in types for name in names))
+        found |= {'type': found['type'][0]} if len(found['type']) == 1 else {}
+    properties: dict[str, Any] = {}
+    for one in alternatives:
+        of_one = one['properties'] if isinstance(one.get('properties'), dict) else {}
+        properties |= {name: value for name, value in of_one.items() if name not in properties}
+    if properties:
+        found['properties'] = properties
+        named = [one['required'] if isinstance(one.get('required'), list) else [] for one in alternatives]
+        found['required'] = [name for name in named[0] if all(name in names for names in named)]
+    return found
+
+
 MAX_DEPTH = 50
 """Maximum nesting of references; a longer chain, or a cycle, is not resolved."""
 

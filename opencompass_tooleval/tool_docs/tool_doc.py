@@ -33,6 +33,7 @@ class FunctionDoc:
         required: Required parameters.
         optional: Optional parameters.
         raw: The function's documentation as in the source, as JSON values; prompts and token counts use it.
+        call_name: Its name in programs, such as OpenAPI's ``operationId``; ``''`` for that in calls.
     """
 
     name: str
@@ -40,6 +41,7 @@ class FunctionDoc:
     required: tuple[Parameter, ...] = ()
     optional: tuple[Parameter, ...] = ()
     raw: Mapping[str, Any] | str = field(default_factory=dict)
+    call_name: str = ''
 
 
 @dataclass(frozen=True)

@@ -279,3 +279,19 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
     assert not out.exists()
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder
+
+
+def test_a_document_in_yaml(tmp_path: Path) -> None:
+    spec, out = tmp_path / 'oas.yaml', tmp_path / 'out.json'
+    lines = [
+        'openapi: 3.1.0',
+        'paths:',
+        '  /bells:',
+        '    get:',
+        '      summary: Lists the bells.',
+        '      parameters:',
+    ]
+    spec.write_text('\n'.join([*lines, '        - {name: tower, in: query, required: true, schema: {type: string}}']))
+    assert easytool_generate('openapi', spec, 'template', out) == 0
+    (tool,) = load_instructions(out).values()
+    assert tool.name == '/bells' and [parameter.name for parameter in tool.functions[0].required] == ['tower']

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.making.tool_source import documented_tools
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.instruction import ABSENT
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
@@ -422,7 +423,8 @@ def test_plain_text(tmp_path: Path) -> None:
     ('kind', 'value', 'said'),
     [
         ('openapi', {'swagger': '2.0', 'paths': {}}, 'OpenAPI 3'),
-        ('openapi', 'openapi: 3.0.0', 'neither JSON'),
+        ('openapi', 'openapi: 3.0.0', 'finds no tools'),
+        ('openapi', 'openapi: [3.0.0', 'neither JSON nor YAML'),
         ('openapi', {'openapi': '3.0.0', 'paths': {}}, 'finds no tools'),
         ('openapi', {'openapi': '3.0.0', 'paths': {'/x': {'get': 3}}}, "'GET /x': the operation"),
         ('openapi', {'openapi': '3.0.0', 'paths': {'/x': {'get': {'parameters': [{}]}}}}, "'GET /x': a parameter"),
@@ -471,3 +473,80 @@ def test_missing_files_and_wrong_ones(kind: str, tmp_path: Path) -> None:
 def test_an_unknown_source() -> None:
     with pytest.raises(ValueError, match='there are toolbench, openapi'):
         load_docs('yaml', Path('x'))
+
+
+YAML = """
+openapi: 3.0.3
+info: {title: Bells, version: 2024-01-01}
+paths:
+  /bells/{bell}:
+    put:
+      operationId: ringBell
+      summary: Rings a bell.
+      parameters:
+        - {name: bell, in: path, required: true, schema: {type: string, enum: [no, yes, tenor]}}
+        - {name: since, in: query, schema: {type: string, format: date, nullable: true, example: 2024-01-01}}
+        - {name: weight, in: query, schema: {oneOf: [{type: integer}, {type: string}]}}
+      requestBody:
+        content:
+          application/json:
+            schema: {$ref: '#/components/schemas/Ring'}
+      responses:
+        200: {description: rung}
+components:
+  schemas:
+    Ring:
+      allOf:
+        - type: object
+          required: [strokes]
+          properties: {strokes: {type: integer}}
+        - anyOf:
+            - {type: object, required: [by, how], properties: {by: {type: string}, how: {type: string}}}
+            - {type: object, required: [how], properties: {how: {type: string}, at: {type: number, nullable: true}}}
+"""
+
+
+def test_openapi_in_yaml_with_compositions(tmp_path: Path) -> None:
+    file = tmp_path / 'bells.yaml'
+    file.write_text(YAML, encoding='utf-8')
+    (doc,) = load_docs('openapi', file)
+    (function,) = doc.functions
+    assert (doc.name, function.name, function.call_name) == ('/bells/{bell}', 'PUT /bells/{bell}', 'ringBell')
+    assert [(p.name, p.type) for p in function.required] == [
+        ('bell', 'string'),
+        ('strokes', 'integer'),
+        ('how', 'string'),
+    ]
+    assert [(p.name, p.type, p.default) for p in function.optional] == [
+        ('since', 'string|null', '2024-01-01'),
+        ('weight', 'integer|string', ABSENT),
+        ('by', 'string', ABSENT),
+        ('at', 'number|null', ABSENT),
+    ]
+    assert function.required[0].extra['enum'] == ['no', 'yes', 'tenor']
+    assert isinstance(doc.raw, dict) and doc.raw['/bells/{bell}']['put']['responses'] == {
+        '200': {'description': 'rung'}
+    }
+    (tool,) = documented_tools([doc]).values()
+    properties = tool.schema.parameters['properties']
+    assert tool.schema.name == 'ringBell' and properties['since']['type'] == ['string', 'null']
+    assert properties['weight']['type'] == ['integer', 'string']
+
+
+@pytest.mark.parametrize(
+    ('text', 'why'),
+    [
+        ('openapi: &v 3.0.0\npaths: *v', 'anchors are not read'),
+        ('openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not read'),
+        ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' is there more than once"),
+        ('openapi: 3.0.0\npaths: ' + '[' * 500, 'nested too deeply'),
+        ('openapi: 3.0.0\n? [1]\n: 2', 'a key is no text'),
+        ('openapi: 3.0.0: 1', 'neither JSON nor YAML'),
+        ('swagger: "2.0"', 'no OpenAPI 3 document'),
+    ],
+)
+def test_yaml_that_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / 'x.yml').write_text(text, encoding='utf-8')
+    with pytest.raises(DataError, match=why) as caught:
+        load_docs('openapi', tmp_path / 'x.yml')
+    assert '\n' not in str(caught.value)

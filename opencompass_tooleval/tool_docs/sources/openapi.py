@@ -1,7 +1,8 @@
-"""Reads OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify): one tool per operation.
+"""Reads OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify) or YAML: one tool per operation.
 
 The name of a tool is its path, as in the published instructions (``/movie/{movie_id}/keywords``), or method and path if
-the path has several methods. Its function is ``GET /movie/{movie_id}/keywords``.
+the path has several methods. Its function is ``GET /movie/{movie_id}/keywords``; an ``operationId`` is its name
+in programs.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
-from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameter, schema_parameters
+from opencompass_tooleval.tool_docs.schema import Resolver, plain_schema, schema_parameter, schema_parameters
 from opencompass_tooleval.tool_docs.tool_doc import HTTP_METHODS, FunctionDoc, ToolDoc
-from opencompass_tooleval.work_dir.data_files import read_json
+from opencompass_tooleval.tool_docs.yaml_text import load_yaml
+from opencompass_tooleval.work_dir.data_files import read_json, read_text
 
 _PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
 
 
 def _parameter(raw: Mapping[str, Any]) -> Parameter:
     place = {'in': raw.get('in', 'query')}
-    parameter = schema_parameter(raw['name'], raw.get('schema'), str(raw.get('description') or ''), **place)
+    parameter = schema_parameter(
+        raw['name'], plain_schema(raw.get('schema')), str(raw.get('description') or ''), **place
+    )
     examples = raw.get('examples')
     first = next(iter(examples.values()), None) if isinstance(examples, dict) else None
     given = {**(first if isinstance(first, dict) else {}), **({'value': raw['example']} if 'example' in raw else {})}
@@ -47,7 +52,7 @@ def _body(operation: Mapping[str, Any]) -> tuple[tuple[Parameter, ...], tuple[Pa
     body = operation.get('requestBody')
     content = body.get('content') if isinstance(body, dict) else None
     media = next(iter(content.values()), None) if isinstance(content, dict) else None
-    return schema_parameters(media.get('schema') if isinstance(media, dict) else None, **{'in': 'body'})
+    return schema_parameters(plain_schema(media.get('schema')) if isinstance(media, dict) else None, **{'in': 'body'})
 
 
 def _parameters(
@@ -79,22 +84,35 @@ def _doc(document: Mapping[str, Any], path: str, method: str, item: Mapping[str,
     parameters = _merge(shared, operation.get('parameters'))
     required, optional = _parameters(path, parameters, operation)
     usage = f'{method.upper()} {path}'
+    called = operation.get('operationId')
+    name = called.strip()[:MAX_NAME_CHARS] if isinstance(called, str) else ''
     description = str(operation.get('description') or operation.get('summary') or '').strip()
     raw = {path: {**({'parameters': shared} if shared else {}), method: operation}}
     return ToolDoc(
-        path if alone else usage, description, (FunctionDoc(usage, description, required, optional, raw),), raw
+        path if alone else usage, description, (FunctionDoc(usage, description, required, optional, raw, name),), raw
     )
+
+
+def _load(path: Path) -> Any:
+    text = read_text(path)
+    if text.lstrip('\ufeff \t\r\n').startswith(('{', '[')):
+        return read_json(path)
+    try:
+        return load_yaml(text)
+    except ValueError as error:
+        raise DataError(path, f'the file is neither JSON nor YAML ({error})') from error
 
 
 def read(path: Path) -> list[ToolDoc]:
     """Reads a document.
 
     Raises:
-        DataError: It is no OpenAPI 3 document in JSON, or a parameter or reference of an operation cannot be read.
+        DataError: It is no OpenAPI 3 document in JSON or YAML, or a parameter or reference of an operation cannot be
+            read.
     """
-    document = read_json(path)
+    document = _load(path)
     if not isinstance(document, dict) or not str(document.get('openapi', '')).startswith('3'):
-        raise DataError(path, "the file is no OpenAPI 3 document in JSON (no 'openapi': '3...')")
+        raise DataError(path, "the file is no OpenAPI 3 document (no 'openapi': '3...')")
     items = document.get('paths')
     docs = []
     for url, item in items.items() if isinstance(items, dict) else ():
