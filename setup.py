@@ -23,6 +23,7 @@ OPENCOMPASS = [
     'sentence-transformers>=4.1,<5.3',  # 5.3 wants transformers 5
     'gradio-client>=1.10,<2',  # 2 wants huggingface_hub 1, which transformers 4 does not take
     'opencv-python-headless>=4.8,<4.12',  # 4.12 needs NumPy 2
+    'setuptools<81',  # later ones have no pkg_resources, which mmengine 0.10 (OpenCompass 0.5.2 and 0.5.3) imports
 ]
 
 setup(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ ENV = 'COMPASS_DATA_CACHE'
 PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
 
+_MOST_FOLDERS = 1_000
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -36,7 +40,34 @@ def candidate_paths(path: str) -> list[Path]:
         return [inside]
     if os.path.isabs(path):
         return [Path(path)]
-    return [Path(os.environ.get(ENV) or '.') / path, Path.home() / '.cache' / 'opencompass' / path]
+    return [folder / path for folder in _searched()]
+
+
+def _searched() -> list[Path]:
+    return [Path(os.environ.get(ENV) or '.'), Path.home() / '.cache' / 'opencompass']
+
+
+def searched_folders() -> str:
+    """Names the folders that are searched for data, best first."""
+    first, second = _searched()
+    what = f'${ENV}' if os.environ.get(ENV) else 'the working directory'
+    return f'{first.resolve()} ({what}{"" if first.is_dir() else ", which does not exist"}) and {second}'
+
+
+def found_nearby(places: Sequence[str]) -> Path | None:
+    """Returns the folder one level above or below the searched ones that has a file; None if no folder does.
+
+    Args:
+        places: Paths of the files below a searched folder.
+    """
+    for folder in _searched():
+        near = [folder.resolve().parent]
+        with suppress(OSError), os.scandir(folder) as entries:
+            near += sorted(Path(entry.path).resolve() for entry in islice(entries, _MOST_FOLDERS) if entry.is_dir())
+        for candidate in near:
+            if any((candidate / place).is_file() for place in places):
+                return candidate
+    return None
 
 
 def resolve_data_path(path: str, fix: str) -> Path:

@@ -1,16 +1,20 @@
-"""The demo on the oldest releases that setup.py lets in: the same numbers as on the tested set.
+"""The demo on other releases that setup.py lets in: the same numbers as on the tested set.
 
-Each environment lies over this one: its own few packages first, then those of the environment that runs the tests.
+Clean environments have the wheel and what pip takes for it. The others lie over this one: their own few packages first,
+then those of the environment that runs the tests.
 """
 
 from __future__ import annotations
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -39,7 +43,6 @@ models = [
 """
 
 OLD = {
-    'opencompass 0.5.2': ('opencompass==0.5.2',),
     'opencompass 0.5.3': ('opencompass==0.5.3',),
     'floors': (
         'opencompass==0.5.2',
@@ -60,11 +63,16 @@ def overlay(folder: Path, packages: tuple[str, ...]) -> Path:
     return folder / 'bin'
 
 
-def run(commands: Path, config: Path, out: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+CLEAN = {name: value for name, value in os.environ.items() if name not in ('TOOLEVAL_CACHE', 'PYTHONPATH')}
+OVER_THIS = {**CLEAN, 'PYTHONPATH': str(ROOT)}
+
+
+def run(
+    commands: Path, config: Path, out: Path, settings: Mapping[str, str] = OVER_THIS
+) -> dict[tuple[str, str, str], dict[str, str]]:
     """Runs a config and returns its table: data set, its version and metric -> what each model has."""
-    environment = {name: value for name, value in os.environ.items() if name != 'TOOLEVAL_CACHE'}
-    environment |= {
-        'PYTHONPATH': str(ROOT),
+    environment = {
+        **settings,
         'PATH': f'{commands}{os.pathsep}{os.environ["PATH"]}',
         'TOOLEVAL_CACHE': str(out / 'cache'),
     }
@@ -111,3 +119,34 @@ def test_demo_is_the_same(
     config.write_text(MODELS_CONFIG.format(path=str(tiny_model), url=tiny_server.url), encoding='utf-8')
     for values in run(commands, config, tmp_path / 'models').values():
         assert values['local'] == values['served']  # real models, here and behind a server, ask and are scored
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy."""
+    source, output = tmp_path_factory.mktemp('source'), tmp_path_factory.mktemp('wheel')
+    kept = shutil.ignore_patterns('.*', 'build', 'dist', 'outputs', 'shared', '*.egg-info')
+    shutil.copytree(ROOT, source, ignore=kept, symlinks=True, dirs_exist_ok=True)
+    pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet')
+    subprocess.run([*pip, 'wheel', '--no-deps', '--no-build-isolation', '-w', output, source], check=True)
+    (built,) = output.glob('*.whl')
+    return built
+
+
+@pytest.mark.parametrize('release', ['0.5.2', '0.5.3', '0.5.4'])
+def test_the_wheel_in_a_clean_environment(
+    release: str, wheel: Path, tested_set: dict[tuple[str, str, str], dict[str, str]], tmp_path: Path
+) -> None:
+    """As documented, on what pip takes today. torch is that of this environment: it may be a build for the CPU."""
+    venv.create(tmp_path / 'environment', with_pip=True)
+    commands = tmp_path / 'environment' / 'bin'
+    torch = f'torch=={metadata.version("torch")}'
+    # This pip, which knows how to download in parallel; the one that comes with Python may be old.
+    pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', commands / 'python']
+    subprocess.run([*pip, 'install', torch, f'opencompass=={release}', f'{wheel}[offline,report]'], check=True)
+    script = 'import opencompass, opencompass_tooleval as ours; print(opencompass.__version__, ours.__file__)'
+    done = subprocess.run([commands / 'python', '-c', script], cwd=tmp_path, env=CLEAN, capture_output=True, text=True)
+    assert done.stdout.split()[0] == release and str(tmp_path) in done.stdout, done.stderr
+    found = subprocess.run([commands / 'tooleval', 'doctor'], cwd=tmp_path, env=CLEAN, capture_output=True, text=True)
+    assert 'FAULT' not in found.stdout + found.stderr and found.returncode == 0, found.stdout
+    assert run(commands, DEMO, tmp_path / 'demo', CLEAN) == tested_set

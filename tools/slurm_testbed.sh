@@ -4,7 +4,7 @@
 #   eval "$(tools/slurm_testbed.sh up [DIR])"     starts it, and prints the environment to use
 #   tools/slurm_testbed.sh status [DIR]           says whether it answers
 #   tools/slurm_testbed.sh stop|start [DIR]       ends and starts slurmctld, as a cluster's maintenance does
-#   tools/slurm_testbed.sh install                only makes sure that Slurm is installed
+#   tools/slurm_testbed.sh install                installs Debian's slurm-wlm and munge; needs root and apt-get
 #   tools/slurm_testbed.sh down [DIR]             cancels what runs, ends the daemons, removes DIR
 #
 # DIR is by default tooleval-slurm-UID below $TMPDIR or /tmp. Settings, read by `up`:
@@ -14,8 +14,8 @@
 #   TOOLEVAL_SLURM_AGE     MinJobAge, seconds that Slurm remembers a job that has ended (300, its own default)
 #   TOOLEVAL_SLURM_SCHEDULER  SchedulerParameters (batch_sched_delay=3, its own default; 0 starts jobs sooner)
 #
-# Needs Debian's slurm-wlm and munge, which it installs if it may (root and apt-get); the daemons need no root, no
-# systemd, no cgroups, no accounting. The packages stay after `down`; nothing else does.
+# Needs Debian's slurm-wlm and munge, which only `install` installs; the daemons need no root, no systemd, no cgroups, no
+# accounting. The packages stay after `down`; nothing else does.
 # Exit status: 0, 1 something failed, 2 usage, 3 down (status), 69 Slurm cannot be had on this machine.
 set -euo pipefail
 
@@ -148,7 +148,7 @@ failed() {
 }
 
 up() {
-    install_slurm
+    has_slurm || die 69 'slurm-wlm and munge are not installed; root installs them with: tools/slurm_testbed.sh install'
     if [ -e "$dir" ]; then
         [ -e "$dir/$mark" ] || die 1 "$dir is here already and is no testbed"
         answers && die 1 "a testbed is up in $dir"

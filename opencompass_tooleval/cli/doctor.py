@@ -18,10 +18,10 @@ import typer
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from opencompass_tooleval.cli.listing import FilesOnDisk, read_files
+from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
-from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.core.errors import Finding, Level, shorten
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text
@@ -42,6 +42,7 @@ from opencompass_tooleval.work_dir.printing import Screen, say
 
 _COLUMN = len('unknown ')
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
+OLD_SETUPTOOLS = "pip install 'setuptools<81'"
 _ENGLISH = 'it is an English encoder, and says little of Chinese data'
 
 
@@ -125,7 +126,10 @@ def check_registry() -> Iterator[Finding]:
             importlib.import_module(f'opencompass_tooleval.{module}')
         held = snapshot()
     except Exception as error:  # whatever breaks the import is the finding
-        yield Finding(Level.FAULT, 'OpenCompass', f'cannot be imported: {type(error).__name__}: {error}')
+        says = f'cannot be imported: {type(error).__name__}: {error}'
+        if isinstance(error, ModuleNotFoundError) and error.name == 'pkg_resources':
+            says += f'; mmengine 0.10 takes it from an older setuptools; fix it with: {OLD_SETUPTOOLS}'
+        yield Finding(Level.FAULT, 'OpenCompass', says)
         return
     absent = [name for registry, names in REGISTERED.items() for name in names if name not in held[registry]]
     if absent:
@@ -157,15 +161,21 @@ def _check_files(name: str, state: FilesOnDisk) -> Iterator[Finding]:
 
 
 def check_data() -> Iterator[Finding]:
-    """Reads every data file that exists."""
+    """Reads every data file that exists, and names the folder if it is a wrong one."""
+    missing: list[Benchmark] = []
     for benchmark in all_benchmarks():
         states = list(map(read_files, benchmark.files))
         for state in states:
             yield from _check_files(f'{benchmark.title} {state.files.name}', state)
         absent = sum(state.absent for state in states)
+        if absent == len(states):
+            missing.append(benchmark)
         if absent:
             says = f'{absent} of {len(states)} files are not on disk; fetch them with: {benchmark.prepare}'
             yield Finding(Level.NOTE, benchmark.title, says)
+    if missing:
+        where = where_searched(missing)
+        yield Finding(Level.FAULT if ' with: ' in where else Level.NOTE, 'data', where)
 
 
 def check_encoders() -> Iterator[Finding]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +15,7 @@ from rich.table import Table
 
 from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.data_path import candidate_paths
+from opencompass_tooleval.data_path import ENV, candidate_paths, found_nearby, searched_folders
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -56,6 +58,14 @@ def read_files(files: DataFiles) -> FilesOnDisk:
         return FilesOnDisk(files, fault=str(error))
 
 
+def where_searched(benchmarks: Sequence[Benchmark]) -> str:
+    """Returns the folders where files are searched, and, if none is there, a near folder that has some."""
+    places = [place for benchmark in benchmarks for files in benchmark.files for place in files.places]
+    near = None if any(map(find_file, places)) else found_nearby(places)
+    use = f'; there are files below {near}, used with: export {ENV}={shlex.quote(str(near))}' if near else ''
+    return f'searched below {searched_folders()}{use}'
+
+
 _CONFIGS = Path(__file__).resolve().parent.parent / 'configs' / 'datasets'
 
 
@@ -86,6 +96,7 @@ def _show_all(console: Screen) -> None:
         subsets, files = str(len(benchmark.subsets)), f'{there} of {len(benchmark.files)}'
         table.add_row(benchmark.name, benchmark.title, benchmark.paper, subsets, files)
     console.print(table)
+    console.print(f'\n{where_searched(list(all_benchmarks()))}', soft_wrap=True)
     console.print('\nfiles, counts, names for --datasets: tooleval list NAME\nfiles come with: tooleval prepare NAME')
 
 
@@ -107,7 +118,8 @@ def _show(benchmark: Benchmark, console: Screen) -> None:
         for name, variables in configs.items():
             lines = [f'  {name}', *(f'    /{variable}' for variable in variables if len(variables) > 1)]
             console.print('\n'.join(lines))
-    console.print(f'\nfiles come with: {benchmark.prepare}')
+    console.print(f'\n{where_searched([benchmark])}', soft_wrap=True)
+    console.print(f'files come with: {benchmark.prepare}')
 
 
 def show_list(

@@ -53,7 +53,7 @@ def _verify(files: DataFiles, by_place: Mapping[str, Path], fix: str) -> Content
 
 def _copy(path: Path, place: str) -> str:
     """Copies a file atomically; returns a line that says whether it was copied or kept."""
-    target = candidate_paths(place)[0]
+    target = candidate_paths(place)[0].absolute()
     if target.is_file() and filecmp.cmp(path, target, shallow=False):
         return f'kept {target}'
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,8 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
     sources = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.files]
     if source is None or not any(places for _, places in sources):
         if source is not None:
-            say(f'no {benchmark.title} file, such as {PurePath(benchmark.files[0].places[0]).name}, in {source}')
+            example = PurePath(benchmark.files[0].places[0]).name
+            say(f'no {benchmark.title} file, such as {example}, in {source.resolve()}')
         if benchmark.clone:
             folder = PurePath(benchmark.clone).name
             say(f'{benchmark.origin} Fetch and prepare them with:\n  {benchmark.clone}')

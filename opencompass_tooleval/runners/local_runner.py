@@ -133,7 +133,7 @@ class ToolEvalLocalRunner(LocalRunner):
 
     def _run_all(self, tasks: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
         """Runs the tasks in parallel. OpenCompass's own loop starts the waiting ones also after an interrupt."""
-        self._free = {gpu: int(self.max_workers_per_gpu) for gpu in visible_gpus()}
+        self._free = dict.fromkeys(visible_gpus(), int(self.max_workers_per_gpu))
         waiting: deque[tuple[int, dict[str, Any]]] = deque(enumerate(tasks))
         ended: Queue[tuple[int, tuple[str, int] | BaseException]] = Queue()
         results: dict[int, tuple[str, int]] = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import opencompass_tooleval
 from opencompass_tooleval.cli import doctor
 from opencompass_tooleval.cli.doctor import (
     PINS,
@@ -178,7 +179,48 @@ def test_data(tmp_path: Path) -> None:
     titles = ('UltraTool', 'RestBench', 'FuncQA', 'ToolBench', 'Agents')
     assert all('fetch them with: tooleval prepare' in findings[title].says for title in titles)
     assert findings['Agents teval'].says == '4 tasks, published are 553; 13 gold calls, published are 2660'
-    assert len(findings) == 10
+    second = tmp_path / 'home' / '.cache' / 'opencompass'
+    searched = f'searched below {tmp_path / "data-cache"} ($COMPASS_DATA_CACHE) and {second}'
+    assert findings['data'] == Finding(Level.NOTE, 'data', searched)
+    assert len(findings) == 11
+
+
+@pytest.mark.parametrize('chosen', ['data-cache/data', '.'], ids=['a level too low', 'a level too high'])
+def test_a_wrong_data_folder_is_named_with_the_right_one(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
+) -> None:
+    right = tmp_path / 'data-cache'
+    (right / 'data' / 'teval' / 'EN').mkdir(parents=True)
+    (right / 'data' / 'teval' / 'EN' / 'plan_json_v2.json').write_bytes(demo_file('plan_json_v2').read_bytes())
+    wrong = (tmp_path / chosen).resolve()
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(wrong))
+    said = f'searched below {wrong} ($COMPASS_DATA_CACHE)'
+    use = f'; there are files below {right}, used with: export COMPASS_DATA_CACHE={right}'
+    for command in (['list'], ['list', 'teval']):
+        (line,) = [line for line in tooleval(*command).out.splitlines() if line.startswith(said)]
+        assert line.endswith(use)
+    *_, finding = check_data()
+    assert finding.level is Level.FAULT and finding.says.startswith(said) and finding.says.endswith(use)
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(right))
+    assert 'used with' not in tooleval('list').out
+
+
+def test_a_data_folder_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(tmp_path / 'dtaa'))
+    *_, finding = check_data()
+    assert finding.says.startswith(
+        f'searched below {tmp_path / "dtaa"} ($COMPASS_DATA_CACHE, which does not exist) and '
+    )
+
+
+def test_an_old_mmengine_with_a_new_setuptools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As OpenCompass 0.5.2 beside setuptools 84; a module that imports it stands for mmengine."""
+    (tmp_path / 'imports_it.py').write_text('import pkg_resources\n')
+    monkeypatch.setattr(opencompass_tooleval, '__path__', [*opencompass_tooleval.__path__, str(tmp_path)])
+    monkeypatch.setattr('opencompass_tooleval.registry.MODULES', ('imports_it',))
+    monkeypatch.setitem(sys.modules, 'pkg_resources', None)  # as if it were not installed
+    (finding,) = check_registry()
+    assert finding.level is Level.FAULT and finding.says.endswith("; fix it with: pip install 'setuptools<81'")
 
 
 @pytest.fixture

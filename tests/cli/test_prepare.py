@@ -43,6 +43,14 @@ def test_copies(tooleval: Command, tmp_path: Path, source: Path) -> None:
     assert resolve_data_path('data/teval/EN', 'x') == english.parent
 
 
+def test_the_folder_is_named_in_full(
+    tooleval: Command, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv('COMPASS_DATA_CACHE')
+    said = tooleval('prepare', 'teval', '--from', source).out
+    assert f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records' in said
+
+
 def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> None:
     tooleval('prepare', 'teval', '--from', source)
     english, chinese = places(tmp_path)
