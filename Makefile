@@ -13,7 +13,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long docs hooks real bench check-constraints clean
+.PHONY: help install demo lint test test-long docs hooks real bench check-constraints check-official clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ bench: install ## measure speed and memory
 
 check-constraints: install ## resolve constraints.txt on each Python found (3.10, 3.11, 3.12)
 	$(BIN)/python tools/check_constraints.py
+
+check-official: install ## rerun all comparisons with published outcomes that are at hand; a table per benchmark
+	$(BIN)/python tools/check_official.py
 
 clean: ## remove .venv, .venv-real, build products and caches (outputs/ stays)
 	rm -rf .venv .venv-real build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -120,6 +120,7 @@ def as_asked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.official('ToolBench', 'trees of the published searches')
 @pytest.mark.parametrize('query', QUERIES)
 def test_the_same_answers_lead_to_the_same_tree(query: str, tmp_path: Path) -> None:
     answers, generation, task = published(query)

@@ -41,6 +41,7 @@ from tests.agents.test_dfsdt import hostile_answers
 from tests.agents.test_toolbench_answers import RUNS
 from tests.environments.test_playback import CALLS
 from tests.instructions.shared_data import expected
+from tests.official import Recorder
 
 PLACE = {'type': 'object', 'properties': {'place': {'type': 'string'}}, 'required': ['place']}
 APIS = {
@@ -130,7 +131,9 @@ BEGINNING = ['task_decompose', 'task_topology', 'tool_check']
 END = ['answer_summarize', 'answer_check']
 
 
-def test_prompts_are_the_published_ones() -> None:
+@pytest.mark.official('EasyTool on ToolBench', 'prompts')
+def test_prompts_are_the_published_ones(record_property: Recorder) -> None:
+    record_property('cases', len(method._PURPOSES))
     published = json.loads(expected('easytool/prompts.json').read_text())
     assert published['toolbench'] == published['toolbench_retrieve']
     assert set(method._PURPOSES.values()) == set(published['toolbench'])

@@ -89,6 +89,7 @@ def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[ModelRequest]]:
     return talk(EasyTool(tool_list='by_id'), Scripted(run['replies']), offered, session(offered))
 
 
+@pytest.mark.official('EasyTool on ToolBench', 'runs on scripted replies: requests, calls, ends')
 @pytest.mark.parametrize('place', range(RUNS))
 def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
     assert len(published()['runs']) == RUNS

@@ -17,6 +17,7 @@ from opencompass_tooleval.core.tool_calls import make_call
 from tests.agents.support import TASK, talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected
+from tests.official import Recorder
 
 LOOPS = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(stop_on='tool')]
 GIVEN_UP = Answer('', calls=(make_call('Finish', '{"return_type": "give_up_and_restart"}'),))
@@ -28,8 +29,10 @@ def steps(kind: str) -> list[dict[str, Any]]:
     return [step for step in every if step['case'].startswith('function ') == (kind == 'function')]
 
 
+@pytest.mark.official('ToolBench', 'calls of Finish with imperfect arguments')
 @pytest.mark.parametrize('loop', LOOPS, ids=lambda loop: type(loop).__name__)
-def test_finish_comes_to_what_it_came_to(loop: Any) -> None:
+def test_finish_comes_to_what_it_came_to(loop: Any, record_property: Recorder) -> None:
+    record_property('cases', len(steps('finish')))
     for step in steps('finish'):
         call = make_call('Finish', step['arguments'])
         answers = [Answer('', calls=(call,)), GIVEN_UP]
@@ -44,8 +47,10 @@ def test_finish_comes_to_what_it_came_to(loop: Any) -> None:
             assert requests[1].messages[-1].content == told
 
 
+@pytest.mark.official('ToolBench', 'names that match a function by their end')
 @pytest.mark.parametrize('name', ['dfsdt', 'toolbench_react'])
-def test_a_name_calls_the_first_function_that_ends_in_it(name: str) -> None:
+def test_a_name_calls_the_first_function_that_ends_in_it(name: str, record_property: Recorder) -> None:
+    record_property('cases', len(steps('function')))
     loop = DepthFirstSearch() if name == 'dfsdt' else ToolBenchReAct()
     offered = task()
     done = Answer('', calls=(make_call('Finish', '{"return_type": "give_answer", "final_answer": "x"}'),))

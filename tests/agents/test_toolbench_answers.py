@@ -27,6 +27,7 @@ from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.observation import ERROR, EXACT, UNKNOWN_TOOL
 from opencompass_tooleval.work_dir.data_files import read_json
 from tests.instructions.shared_data import DATA
+from tests.official import Recorder
 
 EXAMPLE = DATA.parent / 'expected' / 'toolbench' / 'example'
 RUNS = DATA / 'toolbench_trajectories'
@@ -215,13 +216,15 @@ def value_of(arguments: Any) -> Any:
         return arguments
 
 
+@pytest.mark.official('ToolBench', 'published answer files, read and written')
 @pytest.mark.skipif(not EXAMPLE.is_dir(), reason='no published example of ToolBench at hand')
 @pytest.mark.parametrize('method', ['cot', 'dfs'])
-def test_the_published_example_comes_back(method: str) -> None:
+def test_the_published_example_comes_back(method: str, record_property: Recorder) -> None:
     file = EXAMPLE / f'model_predictions_converted__virtual_chatgpt_{method}__G1_instruction.json'
     rows = read_json(file)
     answers = load_answers(file)
     written = {answer.task.id: to_toolbench(answer.task, answer.trajectory) for answer in answers}
+    record_property('cases', len(rows))
     assert list(written) == list(rows) and len(rows) == 3
     assert written == rows  # arguments as the model wrote them, too
     ends = {answer.task.id: (answer.trajectory.loop, answer.trajectory.stopped) for answer in answers}

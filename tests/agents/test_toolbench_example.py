@@ -18,6 +18,7 @@ from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Judgement, UnjudgedError
 from tests.agents.judged_support import run, status
 from tests.instructions.shared_data import expected
+from tests.official import Recorder
 
 MODELS = ('virtual_chatgpt_cot', 'virtual_chatgpt_dfs')
 REFERENCE, CANDIDATE = MODELS
@@ -48,10 +49,12 @@ def mean(judged: list[Judged], metric: str) -> float:
     return 100 * sum(values) / len(judged)
 
 
+@pytest.mark.official('ToolBench', 'answers as the judge was shown them')
 @pytest.mark.parametrize('model', MODELS)
-def test_the_judge_is_shown_what_it_was_shown(model: str) -> None:
+def test_the_judge_is_shown_what_it_was_shown(model: str, record_property: Recorder) -> None:
     raw = json.loads(answers_file(model).read_text(encoding='utf-8'))
     results = json.loads(file(f'pass_rate_results__{model}__G1_instruction_{model}.json').read_text(encoding='utf-8'))
+    record_property('cases', len(raw))
     for query_id, answer in answers(model).items():
         assert answer.content == json.dumps(raw[query_id]['answer'])
         assert json.loads(answer.task) == {name: raw[query_id][name] for name in ('query', 'available_tools')}
@@ -75,7 +78,9 @@ def test_runs_that_went_through_our_trajectories_are_shown_alike(model: str) -> 
                 assert left['message']['response'] == right['message']['response']
 
 
-def test_the_published_solved_rates_come_out() -> None:
+@pytest.mark.official('ToolBench', 'published solved rates and their deviations')
+def test_the_published_solved_rates_come_out(record_property: Recorder) -> None:
+    record_property('cases', 2 * len(MODELS))
     found = {}
     for model in MODELS:
         judged = judge_answers(list(answers(model).values()), published(model), ('solved',))
@@ -84,7 +89,8 @@ def test_the_published_solved_rates_come_out() -> None:
     assert found == {REFERENCE: ('66.7 0.0', 3), CANDIDATE: ('100.0 0.0', 3)}
 
 
-def test_the_published_preference_comes_out() -> None:
+@pytest.mark.official('ToolBench', 'published wins')
+def test_the_published_preference_comes_out(record_property: Recorder) -> None:
     judged = judge_answers(list(answers(CANDIDATE).values()), preferences(), ('win',))
     assert (mean(judged, 'win_rate'), breakdown(judged)['win']) == (
         100.0,
@@ -98,6 +104,7 @@ def test_the_published_preference_comes_out() -> None:
             'decided_by': {'published': 9},
         },
     )
+    record_property('cases', 3)
     turned = judge_answers(list(answers(REFERENCE).values()), preferences(REFERENCE), ('win',))
     assert [breakdown(turned)['win'][name] for name in ('win', 'tie', 'loss')] == [0, 0, 3]
     counts = {one.id: [opinion.value for opinion in one.opinions['win']].count('candidate') for one in judged}

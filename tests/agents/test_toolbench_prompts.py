@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from opencompass_tooleval.agents import toolbench_prompts as prompts
 from opencompass_tooleval.agents.finish import FINISH
 from tests.instructions.shared_data import expected
+from tests.official import Recorder
 
 
-def test_prompts_are_those_of_the_source_code() -> None:
+@pytest.mark.official('ToolBench', 'prompts')
+def test_prompts_are_those_of_the_source_code(record_property: Recorder) -> None:
+    record_property('cases', 5)
     published = json.loads(expected('toolbench/prompts.json').read_text())
     react = published['react']
     assert react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION'] == prompts.SYSTEM + '{task_description}'

@@ -109,6 +109,11 @@ def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[ModelRequest]]:
     return talk(loop, lambda _, number: answer_of(run['replies'][number]), offered, session(offered))
 
 
+@pytest.mark.official(
+    'ToolBench',
+    'runs on scripted answers: requests, ends, final answers',
+    'an answer with neither text nor call; the form of arguments that are sent back',
+)
 @pytest.mark.parametrize('place', range(RUNS))
 def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
     assert len(published()['runs']) == RUNS

@@ -27,6 +27,7 @@ from opencompass_tooleval.environments.stabletoolbench import (
 )
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import DEMO, expected
+from tests.official import Recorder
 from tests.run_alone import run_alone
 
 PUBLISHED = ('stabletoolbench', 'mirrorapi', 'mirrorapi_cot')
@@ -55,17 +56,21 @@ def recorded(arguments: Any, response: Any, name: str = 'find_it_for_film_index'
 # What the published code did
 
 
-def test_the_published_replies_are_read_as_published(published: dict[str, Any]) -> None:
+@pytest.mark.official('StableToolBench', 'replies of a simulator as they are read')
+def test_the_published_replies_are_read_as_published(published: dict[str, Any], record_property: Recorder) -> None:
     cases = published['mirrorapi_replies']
     assert len(cases) == 23
+    record_property('cases', len(cases))
     for case in cases:
         raises = case['published'].startswith('raises ')
         assert (read_mirrorapi(case['reply']) or NO_RESPONSE) == (NO_RESPONSE if raises else case['published']), case
 
 
-def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any]) -> None:
+@pytest.mark.official('StableToolBench', 'messages to simulators')
+def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any], record_property: Recorder) -> None:
     messages = published['mirrorapi_user_messages']
     assert len(messages) == 4
+    record_property('cases', len(messages))
     for message in messages:
         documented = message['doc']
         document = {**documented, 'category_name': documented['tool_category'], 'method': 'GET'}
@@ -74,6 +79,9 @@ def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any])
             assert request.messages[1].content == message['user_message']
 
 
+@pytest.mark.official(
+    'StableToolBench', 'messages to simulators', 'three tools with _for_ in their names are documented'
+)
 def test_the_published_message_to_a_general_model_is_sent(published: dict[str, Any], tmp_path: Path) -> None:
     case = published['stabletoolbench_user_message']
     (api,) = case['api_doc']['api_info']

@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.core.errors import DataError
 from tests.benchmarks.funcqa.support import RECORD
 from tests.instructions.shared_data import expected, real
+from tests.official import Recorder
 
 CALL = {'api_name': 'multiply_', 'parameters': {'input': [12, 25]}}
 ENTRY: dict[str, Any] = {
@@ -43,14 +44,21 @@ PUBLISHED = {
 """Data, log, labels, questions with an error and with a discarded try, differing results, what our two rules give."""
 
 
+@pytest.mark.official(
+    'FuncQA',
+    'labels in the logs of ChatGPT',
+    'a rule for the labels, which are not derived from one: five and two others',
+)
 @pytest.mark.parametrize('subset', PUBLISHED)
-def test_the_published_logs(subset: str) -> None:
+def test_the_published_logs(subset: str, record_property: Recorder) -> None:
     data, log, labels, counts, accuracies = PUBLISHED[subset]
     records = load_records(real(f'funcqa/{data}'), subset)
     logged = load_log(expected(f'easytool/{log}'), records)
     assert logged is not None
     scores = [score_trajectory(record, question.trajectory) for record, question in zip(records, logged, strict=True)]
     assert count_labels(logged, [bool(score.values['accuracy']) for score in scores]) == labels
+    record_property('cases', labels.questions)
+    record_property('equal', labels.agreeing)
     assert counts == (
         sum(bool(question.trajectory.tool_errors) for question in logged),
         sum(bool(question.discarded) for question in logged),

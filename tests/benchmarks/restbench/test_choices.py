@@ -118,6 +118,7 @@ def test_asks_again_until_it_can_be_read() -> None:
         next(RestBenchDialogues(tries=0)(row))
 
 
+@pytest.mark.official('RestBench', 'the prompt that chooses tools')
 def test_prompt_is_the_published_one() -> None:
     """The digest is that of ``restbench.task_decompose`` in ``expected/easytool/prompts.json``, both its messages."""
     filled = PUBLISHED.format(tools='{Tool_dic}', query='{question}')

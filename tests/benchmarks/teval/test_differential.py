@@ -30,6 +30,7 @@ from tests.benchmarks.teval.support import (
     reference_values,
     repeats_a_step,
 )
+from tests.official import Recorder
 
 TOLERANCE = 1e-6
 V1 = Protocol('v1')
@@ -83,15 +84,23 @@ def test_real_plans(subset: str, noise: float) -> None:
     compare_real('plan', [*repeated[:6], *samples[:6]], noise)
 
 
+@pytest.mark.official(
+    'T-Eval',
+    'plans, sample by sample, beside the evaluator of OpenCompass',
+    'a plan of nothing but its end is 0; that evaluator raises an error',
+)
 @pytest.mark.long
 @pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
 @pytest.mark.parametrize('noise', [0.0, 0.6])
-def test_all_real_plans(subset: str, noise: float) -> None:
+def test_all_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
+    record_property('cases', len(real_samples(subset)))
     compare_real('plan', real_samples(subset), noise)
 
 
+@pytest.mark.official('T-Eval', 'reviews, sample by sample, beside the evaluator of OpenCompass')
 @pytest.mark.parametrize('noise', [0.0, 0.6])
-def test_all_real_reviews(noise: float) -> None:
+def test_all_real_reviews(noise: float, record_property: Recorder) -> None:
+    record_property('cases', len(real_samples('review_str')))
     compare_real('review', real_samples('review_str'), noise)
 
 

@@ -13,6 +13,7 @@ import pytest
 from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt
 from tests.benchmarks.ultratool.support import DATA, ROOT, SHARED, real
 from tests.benchmarks.ultratool.test_build import REAL, needs_real_data, official, rebuilt
+from tests.official import Recorder
 
 PROMPTS = SHARED / 'expected' / 'ultratool' / 'prompts'
 CASES = [(language, task) for language in INSTRUCTIONS for task in FIELDS]
@@ -104,6 +105,7 @@ def template(task: str, language: str, shots: int) -> str:
     return text
 
 
+@pytest.mark.official('UltraTool', 'templates of prompts, with and without an example')
 @pytest.mark.parametrize(('language', 'task'), CASES)
 @pytest.mark.parametrize('shots', [0, 1])
 def test_published_template(task: str, language: str, shots: int) -> None:
@@ -116,14 +118,20 @@ def test_published_template(task: str, language: str, shots: int) -> None:
     assert digest(filled) == GOLDEN[f'{task}_{language}'][shots]
 
 
+@pytest.mark.official(
+    'UltraTool',
+    'prompts that were sent',
+    'one-shot planning: the label of the recorded runs, not that of the last commit',
+)
 @pytest.mark.parametrize('language', FOLDERS)
 @pytest.mark.parametrize('task', ['planning', 'tool_creation', 'tool_usage_awareness', 'tool_usage'])
-def test_every_published_prompt(task: str, language: str) -> None:
+def test_every_published_prompt(task: str, language: str, record_property: Recorder) -> None:
     expected = json.loads(real(PROMPTS / 'digests.json').read_text(encoding='utf-8'))[f'{task}_{language}']
     folder = DATA / FOLDERS[language]
     example = json.loads(real(folder / 'example' / f'{task}.json').read_text(encoding='utf-8'))
     lines = real(folder / 'test_set' / f'{task}.json').read_text(encoding='utf-8').splitlines()
     assert len(lines) == len(expected) == 1000
+    record_property('cases', len(expected))
     prompts = [build_prompt(task, language, json.loads(line), example) for line in lines]
     assert [digest(prompt) for prompt in prompts] == expected
 

@@ -20,6 +20,7 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
     score_judgements,
 )
 from tests.benchmarks.ultratool.support import EXPECTED, PREDICTIONS, published, real
+from tests.official import Recorder
 
 GPT = Protocol('official', 'span')
 
@@ -47,19 +48,23 @@ def expected_of(model: str, task: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding='utf-8').splitlines()]
 
 
+@pytest.mark.official('UltraTool', 'edit scores of GPT-3.5 and GPT-4, Chinese, sample by sample')
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
-def test_every_sample_of_usage(model: str) -> None:
+def test_every_sample_of_usage(model: str, record_property: Recorder) -> None:
     scores, expected = scores_of(model, 'tool_usage'), expected_of(model, 'tool_usage')
     assert len(scores) == len(expected) == 1000
+    record_property('cases', len(expected))
     for score, row in zip(scores, expected, strict=True):
         step_scores = [step.values['local_levenshtein'] for step in score.steps]
         assert step_scores == pytest.approx(row['step_scores'], abs=1e-6), score
 
 
+@pytest.mark.official('UltraTool', 'awareness of GPT-3.5 and GPT-4, Chinese, sample by sample')
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
-def test_every_sample_of_awareness(model: str) -> None:
+def test_every_sample_of_awareness(model: str, record_property: Recorder) -> None:
     scores, expected = scores_of(model, 'tool_usage_awareness'), expected_of(model, 'tool_usage_awareness')
     assert len(scores) == len(expected) == 1000
+    record_property('cases', len(expected))
     for score, row in zip(scores, expected, strict=True):
         # the published scorer writes the opposite of the gold for a step that is missing
         predicted = [1 - step.gold if step.predicted is None else step.predicted for step in score.steps]
@@ -69,15 +74,19 @@ def test_every_sample_of_awareness(model: str) -> None:
         assert sum(step.values['local_accuracy'] for step in score.steps) == row['correct']
 
 
+@pytest.mark.official('UltraTool', 'numbers of Tables 2 and 6 (GPT-3.5, GPT-4, Chinese)')
 @pytest.mark.parametrize(('model', 'task'), PAPER)
-def test_tables_2_and_6(model: str, task: str) -> None:
+def test_tables_2_and_6(model: str, task: str, record_property: Recorder) -> None:
+    record_property('cases', len(PAPER[model, task]))
     total = aggregate_scores(scores_of(model, task), find_subset(task).metrics)
     shown = {name: round(total.metrics[name] or 0, 2) for name in PAPER[model, task]}
     assert shown == PAPER[model, task]
 
 
+@pytest.mark.official('UltraTool', 'numbers of Table 4 (GPT-3.5, GPT-4, Chinese)')
 @pytest.mark.parametrize('model', TABLE_4)
-def test_table_4(model: str) -> None:
+def test_table_4(model: str, record_property: Recorder) -> None:
+    record_property('cases', len(TABLE_4[model]))
     subset = find_subset('planning')
     judgements = load_judgements(real(PREDICTIONS / model / 'eval' / 'planning_eval.json'), subset, GPT)
     total = aggregate_scores(score_judgements(subset, judgements, GPT), subset.metrics)
@@ -94,11 +103,13 @@ def test_table_4_with_records_and_answers(model: str) -> None:
     assert tuple(round(total.metrics[name] or 0, 2) for name in subset.metrics) == TABLE_4[model]
 
 
-def test_every_answer_to_creation() -> None:
+@pytest.mark.official('UltraTool', 'created tools of GPT-3.5, Chinese, as they are read')
+def test_every_answer_to_creation(record_property: Recorder) -> None:
     rows, subset = published('gpt-3.5', 'tool_creation'), find_subset('tool_creation')
     file = real(EXPECTED.parent / 'tool_creation_gpt-3.5_zh.jsonl')
     expected = [json.loads(line) for line in file.read_text(encoding='utf-8').splitlines()]
     unread = 0
+    record_property('cases', len(expected))
     for row, wanted in zip(rows, expected, strict=True):
         assert row.record is not None
         parsed = read_answer(subset, row.answer, GPT)
@@ -111,13 +122,15 @@ def test_every_answer_to_creation() -> None:
     assert unread == 10  # Table 6: 99.00
 
 
+@pytest.mark.official('UltraTool', 'answers of GPT-3.5 that were cut and damaged')
 @pytest.mark.parametrize('task', ['tool_usage_awareness', 'tool_usage', 'tool_creation'])
-def test_answers_that_were_cut(task: str) -> None:
+def test_answers_that_were_cut(task: str, record_property: Recorder) -> None:
     """GPT-3.5's answers, cut, and damaged in the last item that is complete."""
     lines = real(EXPECTED.parent / 'cut_answers.jsonl').read_text(encoding='utf-8').splitlines()
     rows, subset = published('gpt-3.5', task), find_subset(task)
     wanted = [row for row in map(json.loads, lines) if row['task'] == task]
     assert len(wanted) > 80
+    record_property('cases', len(wanted))
     for row in wanted:
         record, parsed = rows[row['row']].record, read_answer(subset, row['answer'], GPT)
         assert record is not None
