@@ -6,26 +6,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import resource
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from tests.cli.conftest import Command, Outcome
+from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.lock import exclusive, lock_path
+from tests.cli.conftest import Command, Outcome, write_json
 from tests.forked import run_opencompass
 from tests.fuzzed import mutate_file
 from tests.making.review_support import set_to_review
 from tests.work_dir.test_power_cut import SWEEP
 
-CASES = int(os.environ.get('TOOLEVAL_FUZZ', 6))
+CASES = int(os.environ.get('TOOLEVAL_FUZZ', 3))
 
 
 def check(done: Outcome, what: str) -> None:
@@ -38,9 +41,9 @@ def check(done: Outcome, what: str) -> None:
 
 @pytest.fixture(scope='module')
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of four data sets, with one sample that got no answer."""
+    """A finished run of two data sets."""
     folder = tmp_path_factory.mktemp('fuzz')
-    (folder / 'sweep.py').write_text(SWEEP.replace('[:2]', '[:4]'), encoding='utf-8')
+    (folder / 'sweep.py').write_text(SWEEP, encoding='utf-8')
     assert run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder).returncode == 0
     (run,) = (folder / 'out').glob('2*')
     return run
@@ -147,9 +150,14 @@ def test_banks(tooleval: Command, tmp_path: Path, words: tuple[str, ...], monkey
         check(tooleval(*words, file), f'{words} {case}')
 
 
-@pytest.mark.parametrize('kind', ['sparse', 'zero', 'pipe', 'folder', 'missing'])
-@pytest.mark.parametrize('place', ['results', 'predictions', 'configs', 'trace', 'bank', 'set', 'tasks', 'data'])
-def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, kind: str, place: str) -> None:
+KINDS = [
+    *((place, kind) for place in ('results', 'predictions', 'configs') for kind in ('sparse', 'pipe')),
+    *((place, kind) for place in ('trace', 'bank', 'tasks', 'data') for kind in ('sparse', 'zero', 'pipe', 'folder')),
+]
+
+
+@pytest.mark.parametrize(('place', 'kind'), KINDS)
+def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, place: str, kind: str) -> None:
     """In bounded memory, and without waiting for somebody who writes."""
     run, made = tmp_path / 'run', set_to_review(tmp_path / 'made').folder
     shutil.copytree(swept, run)
@@ -183,7 +191,52 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, k
         'tasks': [('make', 'review', made), ('make', 'check', made)],
         'data': [('easytool', 'stats', '--source', 'function_schema', '--input', file, '--instructions', file)],
     }
-    of_runs = [name for name in COMMANDS if name not in ('gate', 'export bundle', 'export eee', 'export inspect')]
+    of_runs = ('status', 'retry', 'report', 'export')
     for words in commands.get(place) or [COMMANDS[name](run, tmp_path, model) for name in of_runs]:
         check(tooleval(*words), f'{words} {kind}')
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000, 'kilobytes'
+
+
+def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_path: Path) -> None:
+    """Also of root: /proc takes no files."""
+    made, nowhere = set_to_review(tmp_path / 'made').folder, Path('/proc/nowhere')
+    assert tooleval('export', swept, '--bundle', tmp_path / 'bundles' / 'a.bundle').code in (0, 1)
+    tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': {'name': 'a', 'parameters': {}}}])
+    source = ('--source', 'function_schema', '--input', tools)
+    commands: tuple[tuple[object, ...], ...] = (
+        ('report', swept, '--out', nowhere / 'page'),
+        ('export', swept, '--out', nowhere / 'out'),
+        ('export', swept, '--bundle', nowhere / 'a.bundle'),
+        ('gate', swept, '--save', nowhere / 'a.jsonl'),
+        ('status', swept, '--json', nowhere / 'a.json'),
+        ('make', 'review', made, '--out', nowhere / 'page.html'),
+        ('make', 'check', made, '--json', nowhere / 'a.json'),
+        ('leaderboard', 'build', swept, '--out', nowhere / 'site'),
+        ('easytool', 'generate', *source, '--model', 'template', '--out', nowhere / 'a.json'),
+        ('import', 'traces', tools, '--out', nowhere / 'out'),
+    )
+    for words in commands:
+        done = tooleval(*words)
+        check(done, f'{words}')
+        assert done.code, words
+
+
+@pytest.mark.parametrize('time', [-1e300, 0.0, 1e300, -0.0, 5e-324])
+def test_clocks_that_jump(tooleval: Command, swept: Path, tmp_path: Path, time: float) -> None:
+    """Times of a journal, and of files, may lie anywhere."""
+    run = tmp_path / 'run'
+    shutil.copytree(swept, run)
+    for number, file in enumerate(sorted(run.glob('predictions/*/*.json'))):
+        journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
+        journal.append({0: {'prediction': 'a'}, 1: {'prediction': 'b'}})
+        rows = journal.path.read_text(encoding='utf-8').splitlines()
+        changed = [json.dumps({**json.loads(row), 'time': time if place else 1e9}) for place, row in enumerate(rows)]
+        journal.path.write_text('\n'.join(changed) + '\n', encoding='utf-8')
+        file.unlink()
+        if number % 2:
+            os.utime(journal.path, (0, 2**33))
+    with ExitStack() as locks:
+        for file in run.glob('predictions/*/tmp_*.jsonl'):
+            locks.enter_context(exclusive(lock_path(file.with_name(f'{file.stem.removeprefix("tmp_")}.json')), 10))
+        for words in (('status', run), ('retry', run, '--dry-run')):
+            check(tooleval(*words), f'{words}')

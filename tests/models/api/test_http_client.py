@@ -321,3 +321,23 @@ def test_a_packed_reply_that_unpacks_to_nothing_ends(
     head = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n'
     with serving(head + packed) as server:
         assert 'more than 1 MB' in failure_of(get, server.url).words
+
+
+def test_addresses_of_ipv6(get: Callable[..., HttpReply]) -> None:
+    try:
+        listening = socket.create_server(('::1', 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip('there is no IPv6 here')
+    with listening:
+
+        def serve() -> None:
+            connection = listening.accept()[0]
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(OK)
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f'http://me:secret-0001@[::1]:{listening.getsockname()[1]}/v1'
+        assert get(check_base_url(url)).body == b'{}'
+    failure = failure_of(get, url)
+    assert failure.no_connection and 'secret' not in failure.words
