@@ -78,6 +78,7 @@ def mutated() -> Iterator[Answer]:
     yield from map(Answer, answers)
     yield from (Answer('', 'infra:timeout'), Answer('', 'answer:truncated_reasoning'))
     yield Answer('[' + '1,' * 100_001 + '1]')
+    yield Answer('0x' + 'f' * 3000)
     for _ in range(COUNT):
         text = answers[draw.randrange(len(answers))]
         for _ in range(draw.randrange(1, 6)):

@@ -96,7 +96,7 @@ def test_scores() -> None:
         'calls:order',
         'name:unknown_tool',
         'id:quoted',
-        'parse:not_json',
+        'answer:refused',
         'calls:missing',
     ]
     assert scores[2].to_detail()['unknown_tools'] == ['99'] and scores[2].rules == ('skipped',)
