@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,7 @@ from opencompass_tooleval.cli.options import TrustOption, WorkDirArgument
 from opencompass_tooleval.cli.output import trust_first
 from opencompass_tooleval.cli.status import failure_lines
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
+from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
 from opencompass_tooleval.work_dir.trust import run_trustee
@@ -93,9 +95,8 @@ def run_program(command: Sequence[str], interrupts: Interrupts) -> int:
 
     Ctrl-C in the terminal does not reach the program: this process ends it, and says so.
     """
-    with interrupt_held():
-        process = subprocess.Popen(command)
-    with process:
+    # Ignored, not blocked: multiprocessing's resource tracker unblocks SIGINT in the process that starts it.
+    with subprocess.Popen(command, preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN)) as process:
         try:
             while process.poll() is None:
                 interrupts.sleep(0.1)

@@ -53,6 +53,7 @@ def _run_forked(stage: str, config: str, starter: int, log: str, environment: Ma
     """
     # So that killpg ends the task and all processes that it started, and no other task.
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what `tooleval retry` runs ignores it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # held since interrupt_held
     with open(log, 'w', encoding='utf-8') as stream:
         os.dup2(stream.fileno(), 1)
@@ -99,7 +100,8 @@ class ToolEvalLocalRunner(LocalRunner):
         self._context = multiprocessing.get_context('forkserver')
         if not self.debug:
             self._context.set_forkserver_preload(['opencompass_tooleval.tasks.preload'])
-            resource_tracker.ensure_running()  # the fork server starts it, and lets signals through afterwards
+            with interrupt_held():
+                resource_tracker.ensure_running()  # the fork server starts it, and lets signals through afterwards
             with interrupt_held():
                 forkserver.ensure_running()  # it imports while the tasks are built
 
