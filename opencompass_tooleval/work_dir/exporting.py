@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.core.answer import CALLS, USAGE
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.jsonable import map_texts, without_folder
 from opencompass_tooleval.core.redaction import redact
@@ -42,7 +43,7 @@ COLUMNS = {
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
-        RECORDED_SHAPE, CALLS, USAGE, OTHERS,
+        MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip

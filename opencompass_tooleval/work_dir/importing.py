@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.answer import CALLS, USAGE
+from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.tool_calls import read_calls
+from opencompass_tooleval.core.usage import whole_number
 from opencompass_tooleval.core.usage_summary import OTHERS
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
@@ -32,7 +34,7 @@ MAX_LINE = 1 << 26
 """Maximum bytes of one line; no answer is as long."""
 _MAX_NAME = 200
 _BATCH = 256
-_EXTRAS = (RECORDED_SHAPE, CALLS, USAGE, OTHERS)
+_EXTRAS = (MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
@@ -148,6 +150,8 @@ def _fault(row: Any) -> str:
     for column in ('finish_reason', 'source', 'prompt_digest', RECORDED_SHAPE):
         if not isinstance(row.get(column), (str, type(None))):
             return f'its {column} is neither text nor null'
+    if (limit := row.get(MAX_OUT_LEN)) is not None and not whole_number(limit):
+        return f'its {MAX_OUT_LEN} is neither a number of tokens nor null'
     if not isinstance(row.get(USAGE), (dict, type(None))):
         return 'its usage is neither an object nor null'
     if not isinstance(row.get(OTHERS), (list, type(None))):

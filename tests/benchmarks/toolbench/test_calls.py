@@ -175,7 +175,7 @@ def test_variants_can_be_compared_with_an_interval() -> None:
         scores = score_requests([REQUEST] * 2, answers)
         details = [{**score.to_detail(), 'id': str(row)} for row, score in enumerate(scores)]
         results.append({**total(scores, METRICS).metrics, 'details': details})
-    compared = compare('calls', *results, 100)
+    compared = compare('calls', *results)
     assert [one.metric for one in compared] == list(METRICS)
     assert all(one.interval is not None and one.interval.pairs == 2 for one in compared)
 
