@@ -81,7 +81,7 @@ check-constraints: install ## resolve constraints.txt on each Python found (3.10
 	$(BIN)/python tools/check_constraints.py
 
 check-official: install ## rerun all comparisons with published outcomes that are at hand; a table per benchmark
-	$(BIN)/python tools/check_official.py
+	$(BIN)/python tools/check_official.py --long
 
 clean: ## remove .venv, .venv-real, build products and caches (outputs/ stays)
 	rm -rf .venv .venv-real build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -116,10 +116,20 @@ def main(arguments: Iterable[str] | None = None) -> int:
     """Runs the comparisons; returns the exit status."""
     parser = argparse.ArgumentParser(description='Compares with all published outcomes that are at hand.')
     parser.add_argument('--benchmark', help='only those of this one, such as UltraTool')
+    parser.add_argument('--long', action='store_true', help="also those that take minutes: all of T-Eval's plans")
     parser.add_argument('--write', action='store_true', help=f'also write the tables into {PAGE.relative_to(ROOT)}')
     options = parser.parse_args(None if arguments is None else list(arguments))
     counting = Counting(options.benchmark)
-    command = ['-q', '-m', 'official', '-n', '0', '--rootdir', str(ROOT), *marked_files()]
+    command = [
+        '-q',
+        '-m',
+        'official' if options.long else 'official and not long',
+        '-n',
+        '0',
+        '--rootdir',
+        str(ROOT),
+        *marked_files(),
+    ]
     status = pytest.main(command, plugins=[counting])
     texts = tables(counting.found)
     print('', *texts.values(), sep='\n\n')

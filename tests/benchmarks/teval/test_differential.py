@@ -75,20 +75,24 @@ def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
         assert mean == pytest.approx(100 * np.mean([result[metric] for result in results]), abs=1e-4)
 
 
+OF_PLANS = (
+    'plans, sample by sample, beside the evaluator of OpenCompass',
+    'a plan of nothing but its end is 0; that evaluator raises an error',
+)
+
+
+@pytest.mark.official('T-Eval', *OF_PLANS)
 @pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
 @pytest.mark.parametrize('noise', [0.0, 0.6])
-def test_real_plans(subset: str, noise: float) -> None:
+def test_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
     samples = real_samples(subset)
+    record_property('cases', 12)
     repeated = [sample for sample in samples if repeats_a_step(sample)]
     assert len(repeated) == 16
     compare_real('plan', [*repeated[:6], *samples[:6]], noise)
 
 
-@pytest.mark.official(
-    'T-Eval',
-    'plans, sample by sample, beside the evaluator of OpenCompass',
-    'a plan of nothing but its end is 0; that evaluator raises an error',
-)
+@pytest.mark.official('T-Eval', *OF_PLANS)
 @pytest.mark.long
 @pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
 @pytest.mark.parametrize('noise', [0.0, 0.6])
