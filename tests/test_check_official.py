@@ -103,7 +103,7 @@ def test_the_parity_page_has_every_comparison_and_names_every_difference(tool: M
         (benchmark, cells[0]): cells[1:]
         for benchmark, part in of_page.items()
         for line in part.splitlines()[4:]
-        if (cells := [cell.strip() for cell in line.strip('|').split('|')])
+        if line and (cells := [cell.strip() for cell in line.strip('|').split('|')])
     }
     compared = list(marks(tool.marked_files()))
     of_plans = ('T-Eval', 'plans, sample by sample, beside the evaluator of OpenCompass')  # of two tests
