@@ -93,7 +93,8 @@ def run_trustee(config: Path) -> Trustee:
     Raises:
         DataError: The config cannot be read.
     """
-    return Trustee(config, ['run', sha256_of(config)], tuple(uses(read_dumped(config))))
+    shows = tuple(uses(read_dumped(config)))  # first: it bounds the size
+    return Trustee(config, ['run', sha256_of(config)], shows)
 
 
 def trust_own_run(work_dir: Path) -> None:
