@@ -204,7 +204,8 @@ def with_current_reasons(result: dict[str, Any]) -> dict[str, Any]:
         counts: dict[str, int] = {}
         for reason, count in reasons.items():
             name = current_reason(reason)
-            counts[name] = counts.get(name, 0) + count
+            if type(count) is int:  # a file may hold anything
+                counts[name] = counts.get(name, 0) + count
         renamed['reasons'] = counts
     if isinstance(details := result.get('details'), list):
         renamed['details'] = [_renamed(detail) for detail in details]

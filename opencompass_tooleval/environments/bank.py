@@ -342,17 +342,23 @@ class Bank:
         """Tests if there is any call of an API."""
         return bool(self._rows('SELECT 1 FROM calls WHERE name = ? LIMIT 1', name))
 
+    def _counts(self, query: str) -> dict[str, int]:
+        counts = dict(self._rows(query))
+        if not all(isinstance(text, str) for text in counts):
+            raise self._damage('a call has a value that is no text')
+        return counts
+
     def names(self) -> dict[str, int]:
         """Returns API -> number of its recorded calls, largest first."""
-        return dict(self._rows('SELECT name, COUNT(*) AS n FROM calls GROUP BY name ORDER BY n DESC, name'))
+        return self._counts('SELECT name, COUNT(*) AS n FROM calls GROUP BY name ORDER BY n DESC, name')
 
     def files(self) -> dict[str, int]:
         """Returns source file -> number of its calls, in the order in which the files were added."""
-        return dict(self._rows('SELECT file, COUNT(*) FROM calls GROUP BY file ORDER BY MIN(id)'))
+        return self._counts('SELECT file, COUNT(*) FROM calls GROUP BY file ORDER BY MIN(id)')
 
     def errors(self) -> Counter[str]:
         """Counts calls by kind of error; ``''`` for successful ones."""
-        return Counter(dict(self._rows('SELECT error, COUNT(*) AS n FROM calls GROUP BY error ORDER BY n DESC, error')))
+        return Counter(self._counts('SELECT error, COUNT(*) AS n FROM calls GROUP BY error ORDER BY n DESC, error'))
 
     def tasks(self) -> int:
         """Returns the number of tasks with calls."""

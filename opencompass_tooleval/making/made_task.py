@@ -128,8 +128,17 @@ def parse_made_task(raw: Mapping[str, Any]) -> MadeTask:
     return made
 
 
+def _is_object(value: Any) -> bool:
+    return value is None or isinstance(value, dict)
+
+
 def _check_task(task: Task) -> None:
+    goal = task.goal
+    assert goal is not None
     texts = [task.id, task.subset, task.query, *(text for tool in task.tools for text in (tool.name, tool.description))]
+    texts += [goal.answer, goal.fails_first, *goal.facts, *goal.forbidden, *(goal.effects or {})]
+    if not _is_object(goal.effects):
+        raise ValueError('the effects of the goal are no object')
     if not all(isinstance(text, str) for text in texts):
         raise ValueError('a text of the task or of a tool is none')
     for tool in task.tools:
@@ -146,7 +155,7 @@ def _solution(raw: Mapping[str, Any]) -> Solution:
         texts += [call.name, call.observation, call.thought, call.source, call.error or '']
     if not all(isinstance(text, str) for text in texts):
         raise TypeError('a text of a solution is none')
-    if not all(isinstance(call.arguments, dict) for call in calls) or not isinstance(solution.changes or {}, dict):
+    if not all(isinstance(call.arguments, dict) for call in calls) or not _is_object(solution.changes):
         raise TypeError('arguments or changes of a solution are no object')
     return solution
 
