@@ -17,7 +17,7 @@ from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
-from opencompass_tooleval.work_dir.shards import FIX, check_runs, is_cut, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.shards import FIX, check_runs, is_damaged, numbered_shards, read_predictions
 
 
 def check_config(cfg: Any) -> None:
@@ -143,7 +143,7 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         earlier = numbered_shards(whole)
         sizes = [self.get_size(part) for part in self.split_dataset(dataset)] if earlier else []
         for number, file in earlier.items():
-            if is_cut(file):
+            if is_damaged(file):
                 continue
             expected = sizes[number] if number < len(sizes) else 0
             count = len(read_predictions(file))

@@ -16,7 +16,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import texts_digest
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
-from opencompass_tooleval.work_dir.shards import is_cut, is_shard, numbered_shards, set_aside_cut, whole_of
+from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, set_aside_damaged, whole_of
 from opencompass_tooleval.work_dir.stored import Records, is_unfinished, reopen_file, result_is_outdated
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
@@ -72,7 +72,7 @@ def reopen(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> 
     if is_shard(dataset):
         result = result.with_stem(whole_of(result.stem))
     for output in (file, result):
-        set_aside_cut(output)
+        set_aside_damaged(output)
     if file.is_file() and _asks_more(file, model, dataset, result):
         with exclusive(lock_path(file)):
             reopen_file(file, result, records_of(dataset) if file.stem == result.stem else None)
@@ -108,13 +108,13 @@ def _finished(stage: Path, model: Mapping[str, Any], dataset: Mapping[str, Any])
         Path(get_infer_output_path(model, dataset, str(stage.with_name(name)))) for name in (PREDICTIONS, RESULTS)
     )
     files = [answered] if answered.exists() else list(numbered_shards(answered).values())
-    finished = [file for file in files if not is_cut(file) and not _asks_more(file, model, dataset, result)]
+    finished = [file for file in files if not is_damaged(file) and not _asks_more(file, model, dataset, result)]
     if stage.name != RESULTS:
         yield from finished
     # OpenCompass partitions both stages before it runs the first one.
     elif (
         result.exists()
-        and not is_cut(result)
+        and not is_damaged(result)
         and finished == files
         and not result_is_outdated(result, records_of(dataset))
     ):

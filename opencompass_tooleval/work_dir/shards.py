@@ -71,7 +71,7 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
         raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', fix=FIX) from error
 
 
-def is_cut(file: Path) -> bool:
+def is_damaged(file: Path) -> bool:
     """Tests if a file of JSON ends before its last bracket, as a power cut leaves it: empty, in the middle, or in NULs.
 
     Reads the end only, unless that may be the end of a row.
@@ -88,10 +88,10 @@ def is_cut(file: Path) -> bool:
     return False
 
 
-def set_aside_cut(whole: Path) -> None:
-    """Renames files that :func:`is_cut`, whole or shards, to ``NAME.json.damaged``: they count as missing."""
+def set_aside_damaged(whole: Path) -> None:
+    """Renames files that :func:`is_damaged`, whole or shards, to ``NAME.json.damaged``: they count as missing."""
     for file in (whole, *numbered_shards(whole).values()):
-        if file.is_file() and is_cut(file):
+        if file.is_file() and is_damaged(file):
             logger.warning('%s was cut, as by a power cut: it is kept as %s and made again', file, set_aside(file).name)
 
 

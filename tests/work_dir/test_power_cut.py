@@ -12,7 +12,7 @@ import pytest
 
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.work_dir.journal import Journal, write_json
-from opencompass_tooleval.work_dir.shards import is_cut
+from opencompass_tooleval.work_dir.shards import is_damaged
 from tests.forked import run_opencompass
 
 SWEEP = """from mmengine.config import read_base
@@ -76,7 +76,7 @@ WHOLE = json.dumps({'0': {'prediction': 'a'}, '1': {'prediction': 'b'}}, indent=
 )
 def test_a_file_that_was_cut_is_known_by_its_end(tmp_path: Path, content: bytes, cut: bool) -> None:
     (tmp_path / 'd.json').write_bytes(content)
-    assert is_cut(tmp_path / 'd.json') is cut
+    assert is_damaged(tmp_path / 'd.json') is cut
 
 
 @pytest.fixture
