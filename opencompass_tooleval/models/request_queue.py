@@ -111,15 +111,19 @@ class Arrivals(Generic[Key]):
         """Waits until what has come is written down."""
         if self._keeper:
             self._unkept.put(None)
-            self._keeper.join()
+            while self._keeper.is_alive():
+                self._keeper.join(1)  # an interrupt just before an endless wait would be seen at its end only
             self._keeper = None
 
     def _keep_all(self) -> None:
         assert self._keep is not None
-        while (first := self._unkept.get()) is not None:
-            come = [first]
-            while not self._unkept.empty() and (more := self._unkept.get()) is not None:
-                come.append(more)
+        is_open = True
+        while is_open:
+            taken = [self._unkept.get()]
+            while not self._unkept.empty():
+                taken.append(self._unkept.get())
+            come = [one for one in taken if one is not None]
+            is_open = len(come) == len(taken)  # the mark of close() may be among them
             try:
                 self._keep([(key, answer) for key, answer in come if answer is not None])
             except Exception as error:  # such as for a full disk; raised where the results are taken

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,14 @@ from opencompass_tooleval.models.conversation import Conversation, ToolEvalConve
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.models.request_queue import AT_ONCE, AnswerOne, BatchQueue, ConcurrentQueue, open_queue
+from opencompass_tooleval.models.request_queue import (
+    AT_ONCE,
+    AnswerOne,
+    Arrivals,
+    BatchQueue,
+    ConcurrentQueue,
+    open_queue,
+)
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
 from tests.inferencers.test_dialogue_inferencer import Run as DialogueRun
@@ -415,3 +423,26 @@ def test_dialogues_resume_where_the_server_ended_them(canned_server: ModelServer
     assert canned_server.stats()['requests'] == 20 - 7
     DialogueRun(tmp_path / 'whole', client(canned_server)).go()
     assert without_seconds(run.folder / 'stub.json') == without_seconds(tmp_path / 'whole' / 'stub.json')
+
+
+def test_a_queue_closes_while_answers_are_written_down() -> None:
+    """The mark of the end may come together with answers that wait for the writing of earlier ones."""
+    free, kept = threading.Event(), list[list[str]]()
+
+    def keep(answers: list[tuple[str, Answer]]) -> None:
+        kept.append([key for key, _ in answers])
+        free.wait()
+
+    arrivals = Arrivals[str](keep)
+    arrivals.add('a', Answer('1'))
+    while not kept:
+        time.sleep(0.01)
+    arrivals.add('b', Answer('2'))
+    closing = threading.Thread(target=arrivals.close, daemon=True)
+    closing.start()
+    while arrivals._unkept.qsize() < 2:
+        time.sleep(0.01)
+    free.set()
+    closing.join(60)
+    assert not closing.is_alive() and kept == [['a'], ['b']]
+    assert [key for key, _ in arrivals.take(wait=False)] == ['a', 'b']
