@@ -434,6 +434,8 @@ def test_a_queue_closes_while_answers_are_written_down() -> None:
         free.wait()
 
     arrivals = Arrivals[str](keep)
+    arrivals.expect()
+    arrivals.expect()
     arrivals.add('a', Answer('1'))
     while not kept:
         time.sleep(0.01)
