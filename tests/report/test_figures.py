@@ -43,6 +43,7 @@ from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
+from opencompass_tooleval.work_dir import work_dir
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 
@@ -466,14 +467,14 @@ def test_a_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     tasks = ','.join(f'm/d{i}' for i in range(5))
     log.write_text(f'Task [{tasks}]\n{"x" * 1_100_000}\nTask [{tasks}]\ntime elapsed: 2.00s\n')
     sizes: list[int] = []
-    opened = Path.open
+    opened = work_dir.open_plain
 
-    def counting(self: Path, mode: str = 'r', *args: Any, **kwargs: Any) -> Any:
-        if self == log:
+    def counting(file: Path, *args: Any) -> Any:
+        if file == log:
             sizes.append(log.stat().st_size)
-        return opened(self, mode, *args, **kwargs)
+        return opened(file, *args)
 
-    monkeypatch.setattr(Path, 'open', counting)
+    monkeypatch.setattr(work_dir, 'open_plain', counting)
     found = read([tmp_path])
     assert len(found.missing) == 6 and runs_table(found).rows[0][2] == '2.00' and len(sizes) == 1
 
