@@ -221,7 +221,7 @@ def test_what_stops_the_published_run_is_wrong_and_says_why(answers: dict[str, s
     assert len(trajectory.rounds) == rounds
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.reason) == (0, reason)
-    assert score.values['tool_error_rate'] == float(reason.startswith(('tool:', 'args:')))
+    assert score.values['tool_error_rate'] == float(reason.startswith(('name:', 'args:')))
 
 
 FAILING = [

@@ -159,7 +159,7 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
     (made,) = end.value.value.calls
     assert (made.name, made.parameters, made.result, made.error) == (name, parameters, None, error)
     values = score_trajectory(RECORD, end.value.value).values
-    by_name = error.startswith('tool:')
+    by_name = error.startswith('name:')
     assert (values['accuracy'], values['tool_error_rate']) == (1.0, 1.0)
     assert (values['tool_name_error_rate'], values['parameter_error_rate']) == (float(by_name), float(not by_name))
 
