@@ -120,7 +120,7 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, calls: Path) -> 
         (('record', '--input', 'no-such-server', '--out', out, '--calls', calls), 'no-such-server: it cannot be'),
         (('record', '--input', NOTES, '--out', out, '--calls', wrong), "record '0': a call is an object"),
         (('record', '--input', NOTES, '--out', out, '--calls', calls), "'add_note' is not allowed"),
-        (('record', '--input', NOTES, '--out', out, '--env', 'A'), "NAME=VALUE, not 'A'"),
+        (('record', '--input', NOTES, '--out', out, '--env', 'A'), 'the variable A is not set'),
         (('record', '--input', NOTES, '--out', other, '--fixture', tmp_path / 'none'), 'no such fixture'),
         (('serve', tmp_path / 'none'), 'the response bank is missing'),
     ):

@@ -59,7 +59,7 @@ BOTH = answer({'name': 'a'}, {'name': 'b'})
         (answer({'name': 'a'}), [judged('1.1', 8)], 0.8, 0.4, 'judge:below_full'),
         (answer({'name': 'a'}, {}), [judged('1.1', 8)], 0.8, 0.4, 'judge:below_full'),
         (answer('a', 'b'), [], 0.0, 0.0, 'tool:missing'),
-        ('I cannot.', [], 0.0, 0.0, 'parse:no_brackets'),
+        ('I cannot.', [], 0.0, 0.0, 'answer:refused'),
         (BOTH, [judged('1.1', 8)], 0.8, 0.8, 'judge:below_full'),
         (BOTH, [], None, None, 'judge:unjudged'),
         (answer({'name': 'a'}), [], None, 0.0, 'judge:unjudged'),
