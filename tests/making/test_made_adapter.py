@@ -12,11 +12,13 @@ import pytest
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.goal import KINDS, Goal
+from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import load_data
 from opencompass_tooleval.agents.scoring import FINISH_RATE, OF_CALLS
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.making.adapter import ToolEvalMadeDataset, ToolEvalMadeEvaluator, made_by
-from opencompass_tooleval.making.made_set import MadeSet, load_set
+from opencompass_tooleval.making.made_set import BANK_FILE, MadeSet, load_set
 from opencompass_tooleval.making.made_task import MadeTask
 from opencompass_tooleval.making.metrics import NAMES
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -99,7 +101,7 @@ def test_the_oracle_is_perfect_on_every_kind_over_a_live_server(tmp_path: Path) 
 
 def test_the_oracle_is_perfect_over_tools_with_a_state(tmp_path: Path) -> None:
     file = DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
-    settings = {'loop': 'function_calling', 'bank': str(file.parent), 'stateful_tools': 'teval'}
+    settings = {'loop': 'function_calling', 'bank': BANK_FILE, 'stateful_tools': 'teval'}
     tasks = tuple(
         MadeTask(task).with_goal(Goal(calls=tuple((call,) for call in task.gold or ()), answer='Done.'))
         for task in load_data(file, 'teval').tasks
@@ -107,6 +109,7 @@ def test_the_oracle_is_perfect_over_tools_with_a_state(tmp_path: Path) -> None:
     )
     made = MadeSet(tmp_path / 'teval', 'teval', {'kind': 'teval'}, settings, {'query': 'maker'}, tasks=tasks)
     made.write()
+    write_bank(open_bank(str(file.parent)).calls(), made.folder / BANK_FILE)
     _, result = evaluated(made)
     assert {name: result[name] for name in NAMES} == {**PERFECT, 'forbidden_call_rate': None}
     assert result['breakdown']['sources']['function'] == 6
