@@ -13,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 
 from opencompass_tooleval.agents.goal import Goal, GoldCall
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.making.decisions import carry_out, read_decisions
 from opencompass_tooleval.making.made_set import load_set
@@ -180,7 +181,10 @@ def hostile_task(name: str) -> MadeTask:
 
 @needs_chromium
 def test_hostile_texts_are_text(browser: Browser, tmp_path: Path) -> None:
-    made = replace(set_to_review(tmp_path), name=HOSTILE, source={'kind': HOSTILE}, tasks=())
+    made = replace(set_to_review(tmp_path), source={'kind': HOSTILE}, tasks=())
+    replace(made, name=HOSTILE).write()
+    with pytest.raises(DataError, match='is no name of a set'):
+        load_set(tmp_path)
     made.write()
     # As somebody else's file may be: with lone surrogates.
     tasks = (hostile_task(HOSTILE), hostile_task('__proto__'))
@@ -203,7 +207,7 @@ def test_hostile_texts_are_text(browser: Browser, tmp_path: Path) -> None:
     press(browser, 'a', 'c', HOSTILE[:30], Keys.CONTROL + Keys.ENTER, 'd', 's', 'Ann Lee', Keys.ENTER)
     name = browser.driver.execute_script("return document.querySelector('#status').textContent")
     file = tmp_path / name.removeprefix('Saved as ').removesuffix('.')
-    assert file.name.startswith('decisions-_script_') and saved(file)['reviewer'] == 'Ann Lee'
+    assert file.name.startswith(f'decisions-{made.name}') and saved(file)['reviewer'] == 'Ann Lee'
     again = load_set(tmp_path)
     outcome = carry_out(again, [read_decisions(file, again)])
     outcome.made.write()
