@@ -55,12 +55,13 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
         return False  # scoring reports the damage
 
 
-def reopen(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
+def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
     """Opens what a task has stored again if its config asks for more: finished predictions, and an outdated result.
 
-    What a power cut left empty or cut is set aside.
+    What a power cut left empty or cut is set aside. A task that only scores leaves the predictions alone.
 
     Args:
+        stage: ``infer`` or ``eval``.
         work: The run.
         model: Config of the model.
         dataset: Config of the data set, or of a part of it.
@@ -71,9 +72,8 @@ def reopen(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> 
     file, result = (Path(get_infer_output_path(model, dataset, str(work / name))) for name in (PREDICTIONS, RESULTS))
     if is_shard(dataset):
         result = result.with_stem(whole_of(result.stem))
-    for output in (file, result):
-        set_aside_damaged(output)
-    if file.is_file() and _asks_more(file, model, dataset, result):
+    set_aside_damaged(file if stage == 'infer' else result)
+    if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
         with exclusive(lock_path(file)):
             reopen_file(file, result, records_of(dataset) if file.stem == result.stem else None)
     elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):

@@ -94,7 +94,7 @@ class CommandOfTask:
         hold_sweep(Path(self.work_dir))
         for model, datasets in zip(self.cfg['models'], self.cfg['datasets'], strict=True):
             for dataset in datasets:
-                reopen(Path(self.work_dir), model, dataset)
+                reopen(self.stage, Path(self.work_dir), model, dataset)
         warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')  # type: ignore[misc]
         return template.format(task_cmd=as_module(command, self.script, self.stage))

@@ -241,6 +241,11 @@ def test_cut_answers_are_told_and_asked_again_with_a_higher_limit(resumed: Resum
     assert told in said
     assert resumed.result()['provenance'][MAX_OUT_LEN] == 512 and resumed.result()['provenance'][PUBLISHED] == 100
 
+    stored = resumed.rows()
+    resumed.write(4096, '')
+    done = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', cwd=resumed.folder)
+    assert done.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
+
     said = resumed.go(4096)
     assert resumed.limits() == [4096] * count and {row['finish_reason'] for row in resumed.rows()} == {'stop'}
     assert 'were cut' not in said
