@@ -1,6 +1,6 @@
 """T-Eval, UltraTool and EasyTool as ordinary OpenCompass configs."""
 
-from opencompass_tooleval.core import benchmark as _table
+from opencompass_tooleval.catalogue import benchmark as _table
 
 __version__ = '0.2.0'
 

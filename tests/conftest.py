@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core import redaction
+from opencompass_tooleval.core.text import redaction
 from tests.forked import Fork, share_server, start_python
 
 # Before torch is imported, and for every process that a test starts: two processes with a thread per core each, on few

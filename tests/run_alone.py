@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue
 
 T = TypeVar('T')
 

@@ -64,9 +64,9 @@ def test_a_subset(package: Path) -> None:
 
 CARRY_OUT = """
 from pathlib import Path
-from opencompass_tooleval.agents.loops import make_loop
-from opencompass_tooleval.agents.records import load_data
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.agents.loops.loops import make_loop
+from opencompass_tooleval.agents.tasks.records import load_data
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.environments.environment import Environment
 task = load_data(Path('opencompass_tooleval/demo/agents/teval/EN/plan_json_v1.json'), 'teval').tasks[0]
 dialogue = make_loop('no_tools').run(task, Environment().begin(task.id, task.schemas, task.documents))
@@ -85,10 +85,10 @@ def test_a_loop(package: Path) -> None:
 
 JUDGE = """
 import json
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.judged_scores import judge_answers, metrics_of
-from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.core.metrics import words_of_metric
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.toolbench.judged_scores import judge_answers, metrics_of
+from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.catalogue.metrics import words_of_metric
 final = json.dumps(dict(return_type='give_answer', final_answer='The rink opens at ten.'))
 nodes = [dict(role='tool', message=dict(name='hours', arguments={}, response='opens at ten'))]
 answers = [JudgedAnswer(name, 'When?', 'm', final, nodes) for name in ('1', '2')]

@@ -50,7 +50,7 @@ GLUE_ROOMS = {'models', 'judging', 'inferencers', 'evaluators', 'summarizers', '
 GLUE_MODULES = {
     'partitioner.py',
     'registry.py',
-    'agents/lagent_bridge.py',
+    'agents/loops/lagent_bridge.py',
     'instructions/generation.py',
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
@@ -222,8 +222,8 @@ def test_every_room_has_a_readme(room: str) -> None:
         'opencompass_tooleval.benchmarks.teval.scoring',
         'opencompass_tooleval.embedding.encoder',
         'opencompass_tooleval.work_dir.recorded',
-        'opencompass_tooleval.work_dir.comparing',
-        'opencompass_tooleval.work_dir.importing',
+        'opencompass_tooleval.results.comparing',
+        'opencompass_tooleval.results.importing',
         'opencompass_tooleval.work_dir.unanswered',
         'opencompass_tooleval.work_dir.progress',
     ],

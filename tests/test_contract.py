@@ -14,7 +14,7 @@ from opencompass.cli import main as opencompass_main
 from opencompass.utils import build_dataset_from_cfg
 from opencompass.utils.run import get_config_from_arg
 
-from opencompass_tooleval.agents.records import TABLE as AGENTS
+from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH_TABLE
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS

@@ -28,10 +28,10 @@ from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
+from tests.extras.traces.test_openai_chat import WEATHER, WHOLE
 from tests.forked import run_opencompass, run_python
 from tests.instructions.test_generate_command import SCRIPT
 from tests.models.api.scripted_server import KEY, Script, serving
-from tests.traces.test_openai_chat import WEATHER, WHOLE
 
 PACKAGE = ROOT / 'opencompass_tooleval'
 CONFIGS, DEMO = PACKAGE / 'configs', PACKAGE / 'demo'
@@ -55,17 +55,17 @@ NOT_RUN = {
     '(make test-long) does without the constraints',
     'tooleval prepare teval': 'needs the network',
     'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
-    'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': 'tests/making/test_check.py',
-    'tooleval make improve DIR --model MODEL.py --out BETTER': 'tests/making/test_improve.py',
-    'tooleval make improve DIR --apply BETTER/descriptions.json --out NEWSET': 'tests/making/test_improve.py',
+    'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': 'tests/extras/making/test_check.py',
+    'tooleval make improve DIR --model MODEL.py --out BETTER': 'tests/extras/making/test_improve.py',
+    'tooleval make improve DIR --apply BETTER/descriptions.json --out NEWSET': 'tests/extras/making/test_improve.py',
     'tooleval make --source openapi --input spotify.json --simulator simulator.py --model maker.py --tasks 50 '
-    '--out spotify': 'needs models; tests/making/test_make.py',
-    'tooleval make check spotify --model STRONG.py --weak WEAK.py': 'tests/making/test_check.py',
+    '--out spotify': 'needs models; tests/extras/making/test_make.py',
+    'tooleval make check spotify --model STRONG.py --weak WEAK.py': 'tests/extras/making/test_check.py',
     'tooleval make review spotify': 'tests/test_tutorials.py runs it on a set that it makes',
     'opencompass spotify_leaderboard.py -w outputs/spotify': 'tests/test_tutorials.py runs it on a set that it makes',
     'tooleval report outputs/spotify': 'tests/test_tutorials.py runs it on a set that it makes',
     'tooleval make review DIR': 'tests/test_tutorials.py runs it on a set that it makes',
-    'tooleval make apply DIR decisions-ann.json decisions-bob.json': 'tests/making/test_decisions.py',
+    'tooleval make apply DIR decisions-ann.json decisions-bob.json': 'tests/extras/making/test_decisions.py',
 }
 """Command -> why it is not run here."""
 

@@ -20,15 +20,15 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents import toolbench_judge_prompts
-from opencompass_tooleval.agents.funcqa import FuncQADialogues
-from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
-from opencompass_tooleval.agents.judged_answer import of_run as judged_of_run
-from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
-from opencompass_tooleval.agents.opinion import reader
-from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.scoring.goal_check import holds_fact, plain_text
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
+from opencompass_tooleval.agents.toolbench.answers import load_answers
+from opencompass_tooleval.agents.toolbench.judged_answer import of_run as judged_of_run
+from opencompass_tooleval.agents.toolbench.judgements import load_judgements as load_agent_judgements
+from opencompass_tooleval.agents.toolbench.opinion import reader
 from opencompass_tooleval.benchmarks.funcqa import reading as funcqa_reading
 from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
@@ -52,32 +52,37 @@ from opencompass_tooleval.benchmarks.ultratool import records as ultratool_recor
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
-from opencompass_tooleval.core import redaction
-from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.calls.messages import tool_messages
+from opencompass_tooleval.core.calls.tool_calls import make_call
+from opencompass_tooleval.core.calls.tool_parsers import PARSERS, read_written_calls
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
-from opencompass_tooleval.core.json_members import members
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.messages import tool_messages
-from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.core.refusal import MAX_REFUSAL_CHARS, declines_or_apologizes, is_refusal, without_offer
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.similarity import ExactSimilarity
-from opencompass_tooleval.core.tool_calls import make_call
-from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.scoring.refusal import (
+    MAX_REFUSAL_CHARS,
+    declines_or_apologizes,
+    is_refusal,
+    without_offer,
+)
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.text import redaction
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.json_members import members
+from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.fixture import FixtureCopy
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
+from opencompass_tooleval.extras.making.facts import find_facts
+from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
+from opencompass_tooleval.extras.making.replies import read_new_description, read_plan, read_query, read_verdict
+from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.reply import read_description, read_example
 from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
-from opencompass_tooleval.making.facts import find_facts
-from opencompass_tooleval.making.made_task import Solution, SolvedCall
-from opencompass_tooleval.making.replies import read_new_description, read_plan, read_query, read_verdict
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
@@ -295,7 +300,7 @@ def _call(text: str) -> None:
 
 
 def _react(text: str) -> None:
-    bridge = pytest.importorskip('opencompass_tooleval.agents.lagent_bridge')
+    bridge = pytest.importorskip('opencompass_tooleval.agents.loops.lagent_bridge')
     protocol = bridge.ToolReActProtocol(
         '{tool_description}{action_names}{thought}{action}{action_input}{response}{finish}'
     )
@@ -313,7 +318,7 @@ def _loops(text: str) -> None:
             next(dialogue)
             dialogue.send(as_answer(answer))
             dialogue.send(Answer(text))
-    react = pytest.importorskip('opencompass_tooleval.agents.react').ReAct(max_steps=3)
+    react = pytest.importorskip('opencompass_tooleval.agents.loops.react').ReAct(max_steps=3)
     dialogue = react.run(_TASK, environment.begin('task'))
     with contextlib.suppress(StopIteration):
         next(dialogue)
@@ -415,7 +420,7 @@ def _example(text: str) -> None:
 
 
 READERS: Mapping[str, Reader] = {
-    'thoughts': Reader(strip_reasoning, ('core/answer.py', 'core/harmony.py')),
+    'thoughts': Reader(strip_reasoning, ('core/calls/answer.py', 'core/calls/harmony.py')),
     'fence': Reader(unfence),
     'end marks': Reader(lambda text: cut_at(text, ('<eoa>', '\nuser'))),
     'literal': Reader(parse_literal),
@@ -423,12 +428,12 @@ READERS: Mapping[str, Reader] = {
         lambda text: [parse_enclosed(text, *ends) for ends in (('[', ']'), ('{', '}'), ('', ''))]
     ),
     'what somebody said': Reader(bounded_text),
-    'members of an object': Reader(_members, ('core/json_members.py',)),
+    'members of an object': Reader(_members, ('core/text/json_members.py',)),
     'errors of a log': Reader(_causes, ('work_dir/causes.py',)),
     **{
         f'T-Eval, {kind}, {protocol}, {scoring}': Reader(
             partial(_teval, kind, protocol, scoring),
-            ('core/fullwidth.py', 'benchmarks/teval/score_review.py', 'benchmarks/teval/score_call.py'),
+            ('core/text/fullwidth.py', 'benchmarks/teval/score_review.py', 'benchmarks/teval/score_call.py'),
         )
         for kind in TEVAL_RECORDS
         for protocol in PROTOCOLS
@@ -479,7 +484,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'ToolBench, stored runs': Reader(_stored_run, ('benchmarks/toolbench/trajectories.py',)),
     **{
-        f'agents, judge, {question.name}': Reader(reader(question), ('agents/opinion.py',))
+        f'agents, judge, {question.name}': Reader(reader(question), ('agents/toolbench/opinion.py',))
         for question in (
             toolbench_judge_prompts.CHECK,
             toolbench_judge_prompts.SOLVABLE_TASK,
@@ -487,7 +492,7 @@ READERS: Mapping[str, Reader] = {
         )
     },
     'agents, facts of an answer': Reader(
-        lambda text: holds_fact(plain_text(text), text[:80]), ('agents/goal_check.py',)
+        lambda text: holds_fact(plain_text(text), text[:80]), ('agents/scoring/goal_check.py',)
     ),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
@@ -502,7 +507,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'agents, prompt of the judge': Reader(
         lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
-        ('agents/toolbench_judge_prompts.py',),
+        ('agents/toolbench/judge_prompts.py',),
     ),
     'agents, answers to be judged': Reader(_judged_answer),
     'agents, judgements': Reader(
@@ -533,22 +538,22 @@ READERS: Mapping[str, Reader] = {
             for parser in PARSERS
             for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '[f(', '{"name": ')
         ],
-        ('core/tool_parsers.py',),
+        ('core/calls/tool_parsers.py',),
     ),
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')
     ),
-    'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/redaction.py')),
+    'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/text/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
-        ('core/refusal.py', 'instructions/validate_description.py'),
+        ('core/scoring/refusal.py', 'instructions/validate_description.py'),
     ),
     'refusal': Reader(
         lambda text: [
             [is_refusal(beginning + text), declines_or_apologizes(text), without_offer(text[:MAX_REFUSAL_CHARS])]
             for beginning in ('', 'Sorry ', 'I cannot ', '抱歉')
         ],
-        ('core/refusal.py',),
+        ('core/scoring/refusal.py',),
     ),
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
@@ -596,7 +601,7 @@ READERS: Mapping[str, Reader] = {
             FixtureCopy(Path('/tmp/x'), Path('/tmp/x')).inward([text, f'/fixture{text}']),
             FixtureCopy(Path('/tmp/x'), Path('/tmp/x')).outward(f'/tmp/x{text}'),
         ],
-        ('environments/fixture.py',),
+        ('extras/mcp_servers/fixture.py',),
     ),
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),
@@ -625,9 +630,9 @@ def test_texts_are_read_in_linear_time(name: str, length: int) -> None:
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
     'making/made_set.py': 'a name that the user gives',
-    'core/subset_names.py': 'names of files and data sets',
-    'core/tool_set.py': 'names of tools, the first 512 characters',
-    'work_dir/importing.py': 'one class of characters, in names',
+    'catalogue/subset_names.py': 'names of files and data sets',
+    'core/calls/tool_set.py': 'names of tools, the first 512 characters',
+    'results/importing.py': 'one class of characters, in names',
     'models/literal_keys.py': 'names in a config of the user',
     'judging/judge.py': 'names and settings in a config of the user',
     'judging/judge_item.py': 'templates of benchmarks',

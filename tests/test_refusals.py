@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.core.refusal import MAX_REFUSAL_CHARS, is_refusal
+from opencompass_tooleval.core.scoring.refusal import MAX_REFUSAL_CHARS, is_refusal
 from tests.conftest import start_server
 from tests.forked import run_opencompass
 

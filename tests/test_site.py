@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import pytest
 
 import opencompass_tooleval
-from opencompass_tooleval.core.benchmark import all_benchmarks
-from opencompass_tooleval.core.labels import REASONS
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks
+from opencompass_tooleval.catalogue.labels import REASONS
 from tests.conftest import ROOT, load_tool
 
 PAGES = sorted(

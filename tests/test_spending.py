@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.cli.status import show_status
-from opencompass_tooleval.core.usage_summary import read_others
+from opencompass_tooleval.core.scoring.usage_summary import read_others
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_python, start_opencompass

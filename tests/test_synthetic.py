@@ -14,9 +14,9 @@ from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, Subset, file_stem, load_samples
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.work_dir.recorded import load_recorded
 
 ROOT = Path(__file__).resolve().parent.parent

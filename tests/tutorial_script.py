@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.making import maker_script
+from tests.extras.making import maker_script
 
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo'
 TEVAL, TASKS = DEMO / 'teval' / 'EN', DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'

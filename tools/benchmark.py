@@ -53,7 +53,7 @@ from typing import Any
 os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
 
-from opencompass_tooleval.agents.funcqa import FuncQADialogues
+from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.funcqa.records import Record as FuncQARecord
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_funcqa
@@ -67,8 +67,8 @@ from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_ans
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset, guess_language, load_recorded_rows
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.damage import damage
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder

@@ -22,12 +22,12 @@ from measure_bank import TASKS as BANK_TASKS
 from measure_bank import calls as bank_calls
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.agents.loops import make_loop
-from opencompass_tooleval.agents.task import GoldCall, Task, parse_task
+from opencompass_tooleval.agents.loops.loops import make_loop
+from opencompass_tooleval.agents.tasks.task import GoldCall, Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.dialogue import Dialogue
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import EXACT

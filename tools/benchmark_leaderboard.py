@@ -19,11 +19,11 @@ from typing import Any
 
 from benchmark_report import LOOKS, browser_or_none
 
-from opencompass_tooleval.core.benchmark import find_description
-from opencompass_tooleval.core.tables import published_columns
-from opencompass_tooleval.report.leaderboard.site import write_site
+from opencompass_tooleval.catalogue.benchmark import find_description
+from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.extras.leaderboard.site import write_site
 from opencompass_tooleval.report.names import family_of
-from opencompass_tooleval.work_dir.bundle import write_bundle
+from opencompass_tooleval.results.bundle import write_bundle
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 MODELS = 200

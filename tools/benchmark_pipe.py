@@ -32,9 +32,9 @@ from latency_server import latency_of
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate

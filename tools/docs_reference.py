@@ -23,11 +23,11 @@ import typer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the package of this checkout, installed or not
 
+from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks, find_benchmark  # noqa: E402
+from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, RENAMED_REASONS, SOURCES, Words  # noqa: E402
+from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric  # noqa: E402
 from opencompass_tooleval.cli.listing import dataset_configs  # noqa: E402
 from opencompass_tooleval.cli.main import app  # noqa: E402
-from opencompass_tooleval.core.benchmark import Benchmark, all_benchmarks, find_benchmark  # noqa: E402
-from opencompass_tooleval.core.labels import FAULTS, REASONS, RENAMED_REASONS, SOURCES, Words  # noqa: E402
-from opencompass_tooleval.core.metrics import main_metrics, words_of_metric  # noqa: E402
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 ROLE = re.compile(r':(?:class|func|mod|data|meth|attr):(?=<)')
@@ -294,7 +294,7 @@ def reasons_page() -> str:
         areas[area][reason] = words
     parts = [
         '# Reason codes\n',
-        'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or '
+        'This page is generated from `catalogue/labels.py`. Each sample of a result has one reason: `ok`, or '
         'the first cause of a lost point, as `area:code`. A cause has the same code in '
         'all benchmarks. Where a model beside the one under test failed, its name '
         'stands between: `infra:simulator:timeout`.\n',

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from opencompass_tooleval.core.drop_test import drop_p_value, holm
-from opencompass_tooleval.core.intervals import ALPHA, RecordValue, compare_column, effect_of
-from opencompass_tooleval.core.paired import pair_up
+from opencompass_tooleval.core.statistics.drop_test import drop_p_value, holm
+from opencompass_tooleval.core.statistics.intervals import ALPHA, RecordValue, compare_column, effect_of
+from opencompass_tooleval.core.statistics.paired import pair_up
 
 Values = NDArray[np.float64]
 """Values of all trials, 0-1: gates x records x trials; or chances to be right: gates x records."""
@@ -82,7 +82,7 @@ def losing(chance: float, points: float) -> System:
 
 
 def p_values(before: Values, after: Values, max_drop: float, is_shuffled: bool = True) -> Values:
-    """Computes the p-value of every gate, as core/drop_test.py does of one."""
+    """Computes the p-value of every gate, as core/statistics/drop_test.py does of one."""
     records, trials = before.shape[1], (before.shape[2], after.shape[2])
     changes = 100 * (after.mean(2) - before.mean(2))
     deltas = changes.mean(1)

@@ -12,30 +12,30 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.agents import VERSION
-from opencompass_tooleval.agents.breakdown import breakdown, settings_of
-from opencompass_tooleval.agents.carry_out import carry_out
-from opencompass_tooleval.agents.instructed import load_instructed
-from opencompass_tooleval.agents.loops import LOOPS, Loop, find_loop, make_loop
-from opencompass_tooleval.agents.open_bank import open_bank
-from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
-from opencompass_tooleval.agents.scoring import AgentScore, score_predictions
-from opencompass_tooleval.agents.task import Task, parse_task
-from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.agents.loops.carry_out import carry_out
+from opencompass_tooleval.agents.loops.loops import LOOPS, Loop, find_loop, make_loop
+from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions
+from opencompass_tooleval.agents.tasks.instructed import load_instructed
+from opencompass_tooleval.agents.tasks.open_bank import open_bank
+from opencompass_tooleval.agents.tasks.records import FIX, data_file, find_subset, load_data
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
+from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.extras.mcp_servers.open_live import open_live, parse_probes
 from opencompass_tooleval.models.conversation import ASKED_WITH
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
@@ -95,19 +95,19 @@ class AgentDialogues:
     """Begins the dialogues of a loop with an environment: ``dialogues`` of the inferencer.
 
     Args:
-        loop: One of :data:`~opencompass_tooleval.agents.loops.LOOPS`.
-        bank: The response bank, or recordings to make one from (:mod:`~opencompass_tooleval.agents.open_bank`); None
+        loop: One of :data:`~opencompass_tooleval.agents.loops.loops.LOOPS`.
+        bank: The response bank, or recordings to make one from (``open_bank``); None
             for none.
         stateful_tools: Benchmark whose emulated tools and texts of errors are used
-            (:data:`~opencompass_tooleval.agents.tools.TOOLS`); None for ToolBench's errors without emulated tools.
+            (``TOOLS``); None for ToolBench's errors without emulated tools.
         preferred_source: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`.
         simulator: Arguments of :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` for the model
             that answers if no other source does: ``model``, and optionally ``system`` and ``cache``; None for none.
         argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
             ``json``, as published, with a simulator of StableToolBench, else ``schema``.
-        live: Arguments of :func:`~opencompass_tooleval.environments.open_live.open_live` for a server that answers for
+        live: Arguments of ``open_live`` for a server that answers for
             its tools, and ``probes``, which define its state
-            (:func:`~opencompass_tooleval.environments.open_live.parse_probes`); None for none.
+            (:func:`~opencompass_tooleval.extras.mcp_servers.open_live.parse_probes`); None for none.
         options: Options of the loop.
 
     Attributes:
@@ -216,7 +216,7 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
         return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **settings_of(self._scores)}
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns :func:`~opencompass_tooleval.agents.breakdown.breakdown` of the scores."""
+        """Returns :func:`~opencompass_tooleval.agents.scoring.breakdown.breakdown` of the scores."""
         return breakdown(cast(Sequence[AgentScore], scores))
 
     def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from opencompass_tooleval.agents.errata import KINDS
 from opencompass_tooleval.agents.metrics import METRICS
-from opencompass_tooleval.agents.records import TABLE, Subset, data_file, find_subset, load_data
 from opencompass_tooleval.agents.subsets import LOOPS
-from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
+from opencompass_tooleval.agents.tasks.errata import KINDS
+from opencompass_tooleval.agents.tasks.records import TABLE, Subset, data_file, find_subset, load_data
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
 from opencompass_tooleval.environments.bank import Bank
 from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
 

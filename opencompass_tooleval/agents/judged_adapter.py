@@ -9,8 +9,11 @@ from typing import Any, cast
 from opencompass.registry import ICL_EVALUATORS
 
 from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer, of_score
-from opencompass_tooleval.agents.judged_scores import (
+from opencompass_tooleval.agents.scoring.scoring import AgentScore
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
+from opencompass_tooleval.agents.toolbench.judge_prompts import prompt_hash
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, of_score
+from opencompass_tooleval.agents.toolbench.judged_scores import (
     METRICS,
     JudgedAgentScore,
     breakdown,
@@ -18,23 +21,20 @@ from opencompass_tooleval.agents.judged_scores import (
     metrics_of,
     with_judged,
 )
-from opencompass_tooleval.agents.judgements import WIN_AREA, Opinions, digests_of, load_judgements, to_row
-from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.references import (
+from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA, Opinions, digests_of, load_judgements, to_row
+from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.toolbench.references import (
     check_compared,
     compared_digest,
     load_references,
     references_digest,
 )
-from opencompass_tooleval.agents.scoring import AgentScore
-from opencompass_tooleval.agents.solved import TIMES
-from opencompass_tooleval.agents.task import Task, parse_task
-from opencompass_tooleval.agents.toolbench_judge_prompts import prompt_hash
-from opencompass_tooleval.agents.win import COMPARISONS, RANDOM, STABLETOOLBENCH
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.agents.toolbench.solved import TIMES
+from opencompass_tooleval.agents.toolbench.win import COMPARISONS, RANDOM, STABLETOOLBENCH
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.trials import BinaryMetrics
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.statistics.trials import BinaryMetrics
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.judging.judgement import Judgement
 from opencompass_tooleval.work_dir.work_dir import ResultPlace

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.agents.yes_no import YES_NO
-from opencompass_tooleval.core.metrics import Metric
+from opencompass_tooleval.agents.toolbench.yes_no import YES_NO
+from opencompass_tooleval.catalogue.metrics import Metric
 
 METRICS = (
     Metric(

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from opencompass_tooleval.agents import VERSION
-from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.files import BENCHMARK
-from opencompass_tooleval.agents.judged_answer import of_run, of_score
-from opencompass_tooleval.agents.judged_scores import breakdown as judged_breakdown
-from opencompass_tooleval.agents.judged_scores import metrics_of, with_judged
-from opencompass_tooleval.agents.recorded_judgements import judged_by_files, judged_lines
-from opencompass_tooleval.agents.records import FIX_DATA, find_subset, load_data
-from opencompass_tooleval.agents.scoring import OF_REPAIRED, AgentScore, score_predictions, score_trajectory
-from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.toolbench_answers import StoredAnswer, stored_answer
+from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.scoring.scoring import OF_REPAIRED, AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.answers import StoredAnswer, stored_answer
+from opencompass_tooleval.agents.toolbench.judged_answer import of_run, of_score
+from opencompass_tooleval.agents.toolbench.judged_scores import breakdown as judged_breakdown
+from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of, with_judged
+from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, load_runs
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.work_dir.right_subset import load_answers as load_predictions

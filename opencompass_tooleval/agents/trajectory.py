@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.labels import current_reason
-from opencompass_tooleval.core.refusal import is_refusal, without_offer
-from opencompass_tooleval.core.tool_calls import written_arguments
+from opencompass_tooleval.catalogue.labels import current_reason
+from opencompass_tooleval.core.calls.tool_calls import written_arguments
+from opencompass_tooleval.core.scoring.refusal import is_refusal, without_offer
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.environments.observation import FAULTS, SOURCES
 
 NOT_FINISHED = 'finish:missing'
@@ -74,7 +74,7 @@ class Step:
         parent: Index of the step that it follows; -1 for the first of a chain.
         purpose: Purpose of the request, if a loop has several kinds, such as ``choose_tool``.
         reason: The reason for which it had no effect, as ``area:code``; else ``''``.
-        usage: Usage of the answer, from :meth:`~opencompass_tooleval.core.usage.Usage.to_payload`; None if unknown.
+        usage: Usage of the answer, from ``to_payload``; None if unknown.
     """
 
     text: str
@@ -90,7 +90,7 @@ class Trajectory:
     """The run of one task.
 
     Attributes:
-        loop: Name in :data:`~opencompass_tooleval.agents.loops.LOOPS`.
+        loop: Name in :data:`~opencompass_tooleval.agents.loops.loops.LOOPS`.
         steps: The steps in order. They are a tree if the loop goes back (``dfsdt``), else a chain.
         final_answer: The answer to the user; ``''`` if none.
         stopped: ``''``, or the reason for which the agent ended without an answer, as ``area:code``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.variants import VariantKind
+from opencompass_tooleval.results.variants import VariantKind
 
 EASYTOOL = VariantKind(
     '-easytool',

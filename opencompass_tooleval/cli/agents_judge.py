@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.agents.judged_scores import breakdown, judge_answers, metrics_of
-from opencompass_tooleval.agents.judgements import WIN_AREA, to_row
-from opencompass_tooleval.agents.judgings import JudgeSettings
-from opencompass_tooleval.agents.recorded_judgements import ask_judge, judged_lines, load_to_judge
-from opencompass_tooleval.agents.solved import TIMES
-from opencompass_tooleval.agents.win import COMPARISONS, RANDOM, STABLETOOLBENCH
+from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answers, metrics_of
+from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA, to_row
+from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings
+from opencompass_tooleval.agents.toolbench.recorded_judgements import ask_judge, judged_lines, load_to_judge
+from opencompass_tooleval.agents.toolbench.solved import TIMES
+from opencompass_tooleval.agents.toolbench.win import COMPARISONS, RANDOM, STABLETOOLBENCH
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, print_metrics, write_outputs
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole

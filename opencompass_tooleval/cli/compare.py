@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
+from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
-from opencompass_tooleval.core.intervals import LEVEL
-from opencompass_tooleval.core.metrics import lower_is_better
-from opencompass_tooleval.core.paired import Difference
-from opencompass_tooleval.work_dir.comparing import Comparison, Row, Side, compare, sample_row
+from opencompass_tooleval.core.statistics.intervals import LEVEL
+from opencompass_tooleval.core.statistics.paired import Difference
+from opencompass_tooleval.results.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir

@@ -18,13 +18,13 @@ import typer
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
-from opencompass_tooleval.core.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.core.errors import Finding, Level, shorten
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.embedding.locate import (
     ENV,
     OFFICIAL,

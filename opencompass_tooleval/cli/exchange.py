@@ -11,14 +11,14 @@ import typer
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
-from opencompass_tooleval.core.redaction import redact
-from opencompass_tooleval.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
-from opencompass_tooleval.exports.writing import remember_keys_of, write_export
+from opencompass_tooleval.core.text.redaction import redact
+from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
+from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_export
 from opencompass_tooleval.report.read import begun_pairs
-from opencompass_tooleval.work_dir.bundle import write_bundle
-from opencompass_tooleval.work_dir.exporting import FORMATS as ROW_FORMATS
-from opencompass_tooleval.work_dir.exporting import Exporter, chosen_pairs
-from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.results.bundle import write_bundle
+from opencompass_tooleval.results.exporting import FORMATS as ROW_FORMATS
+from opencompass_tooleval.results.exporting import Exporter, chosen_pairs
+from opencompass_tooleval.results.importing import import_predictions
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

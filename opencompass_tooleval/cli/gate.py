@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
+from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.core.intervals import records_without_difference
-from opencompass_tooleval.core.metrics import lower_is_better
-from opencompass_tooleval.work_dir.baseline import find_results, save_baseline
-from opencompass_tooleval.work_dir.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
-from opencompass_tooleval.work_dir.junit import Case, Suite, junit_xml
+from opencompass_tooleval.core.statistics.intervals import records_without_difference
+from opencompass_tooleval.results.baseline import find_results, save_baseline
+from opencompass_tooleval.results.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
+from opencompass_tooleval.results.junit import Case, Suite, junit_xml
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir

@@ -13,7 +13,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import ENV, candidate_paths, found_nearby, searched_folders
 from opencompass_tooleval.work_dir.printing import Screen

@@ -14,8 +14,8 @@ from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.work_dir.printing import Screen, say, say_json
 from opencompass_tooleval.work_dir.trust import Trustee
 from opencompass_tooleval.work_dir.whole_file import write_whole

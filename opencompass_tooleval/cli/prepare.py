@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
+from opencompass_tooleval.catalogue.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.cli.commands import Command, command_group
-from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
 from opencompass_tooleval.work_dir.printing import Screen

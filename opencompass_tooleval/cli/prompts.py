@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 
 import opencompass_tooleval
+from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, Benchmark, ConfiguredDataset, find_benchmark
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs
-from opencompass_tooleval.core.benchmark import BENCHMARKS, Benchmark, ConfiguredDataset, find_benchmark
+from opencompass_tooleval.core.calls.tool_calls import calls_text
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.tool_calls import calls_text
+from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.data_path import PACKAGE_PREFIX
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.tasks.first_prompts import first_prompts, read_datasets

@@ -10,11 +10,11 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
-from opencompass_tooleval.core.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
-from opencompass_tooleval.core.labels import explained
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.right_subset import warn_if_unread
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
-from opencompass_tooleval.core.usage_summary import NOTHING, Spending, add_spendings
+from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.core.text.jsonable import printable
 
 MAX_MESSAGE = 900
 """Maximum characters of a message: it begins with file and record, and ends with the command that fixes the fault."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.embedding.cache import Vector, VectorCache
 from opencompass_tooleval.embedding.locate import EncoderFiles
 

@@ -16,11 +16,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Dialogue
-from opencompass_tooleval.core.function_calling import keeps_to
-from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
 from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
 from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
@@ -42,11 +42,11 @@ from opencompass_tooleval.environments.observation import (
 )
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
-from opencompass_tooleval.mcp_servers.server import REFUSED, SERVER_ERRORS, TOOL_ERROR
+from opencompass_tooleval.extras.mcp_servers.server import REFUSED, SERVER_ERRORS, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.environments.live import LiveTools, LiveTrial
-    from opencompass_tooleval.environments.state import Probe, State
+    from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
+    from opencompass_tooleval.extras.mcp_servers.state import Probe, State
 
 BY_SCHEMA, BY_JSON = 'schema', 'json'
 ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
@@ -105,7 +105,7 @@ class Session:
             return None
         if self._trial is None:
             return {}
-        from opencompass_tooleval.environments.state import read_state, state_differences
+        from opencompass_tooleval.extras.mcp_servers.state import read_state, state_differences
 
         before, after = environment.start_state, read_state(self._trial, environment.probes)
         return {name: now for name, (_, now) in state_differences(before, after).items()}
@@ -364,7 +364,7 @@ class Environment:
         Raises:
             ServerError: The server cannot be started, or fails at a probe.
         """
-        from opencompass_tooleval.environments.state import CHECK_TASK, read_state
+        from opencompass_tooleval.extras.mcp_servers.state import CHECK_TASK, read_state
 
         assert self.live is not None
         with self.live.begin(CHECK_TASK) as trial:

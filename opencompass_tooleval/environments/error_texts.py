@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.text.jsonable import bounded_text
 
 _MOST_NAME = 200
 

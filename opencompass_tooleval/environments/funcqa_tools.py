@@ -7,9 +7,9 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult, call_tool
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall
-from opencompass_tooleval.core.dialogue import Dialogue
-from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL as UNKNOWN_TOOL_CALLED
-from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL as UNKNOWN_TOOL_CALLED
+from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.observation import ERROR, FUNCTION, UNKNOWN_TOOL, WRONG_ARGUMENTS, Observation
 

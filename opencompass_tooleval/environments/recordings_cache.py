@@ -16,8 +16,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.work_dir.data_files import read_members
 

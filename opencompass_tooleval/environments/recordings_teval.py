@@ -13,10 +13,10 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import ReviewGold, Sample, load_samples, split_stem
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.jsonable import answer_digest
-from opencompass_tooleval.core.messages import TOOL, Message
-from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
+from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
 
 ERROR_OF_CHOICE = {'A': '', 'B': 'internal', 'C': INPUT_ERROR, 'D': 'irrelevant', 'E': 'unable'}

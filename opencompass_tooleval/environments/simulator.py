@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.answer import strip_reasoning
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.reading import parse_enclosed
-from opencompass_tooleval.core.result import TRUNCATED
+from opencompass_tooleval.core.calls.answer import strip_reasoning
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.result import TRUNCATED
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, to_jsonable
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.environments import stabletoolbench
 from opencompass_tooleval.environments.arguments import canonical_arguments
 from opencompass_tooleval.environments.bank import RecordedCall
@@ -35,7 +35,7 @@ _LEAST_WORDS = 2
 _SHOWN_DIGITS = 12
 
 SIMULATOR = 'simulator'
-"""Name of the model in a :class:`~opencompass_tooleval.core.dialogue.ModelRequest` to the simulator."""
+"""Name of the model in a :class:`~opencompass_tooleval.core.calls.dialogue.ModelRequest` to the simulator."""
 
 
 @dataclass(frozen=True)

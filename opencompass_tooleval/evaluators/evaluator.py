@@ -15,14 +15,14 @@ from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import USAGE, Answer, strip_reasoning
-from opencompass_tooleval.core.jsonable import texts_digest
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.runs import split_runs
-from opencompass_tooleval.core.tool_calls import calls_text, read_calls
-from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
-from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.core.calls.answer import USAGE, Answer, strip_reasoning
+from opencompass_tooleval.core.calls.tool_calls import calls_text, read_calls
+from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.runs import split_runs
+from opencompass_tooleval.core.scoring.usage_summary import OTHERS
+from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
+from opencompass_tooleval.core.text.jsonable import texts_digest
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> key of its digest in the provenance."""
@@ -98,7 +98,7 @@ class ToolEvalEvaluator(BaseEvaluator):
 
     subset: Any = None
     """The scored row of the benchmark's table; it has ``metrics``, and may have ``binary_metrics`` and
-    ``success`` (see :class:`~opencompass_tooleval.core.trials.BinaryMetrics`)."""
+    ``success`` (see :class:`~opencompass_tooleval.core.statistics.trials.BinaryMetrics`)."""
 
     @property
     def metrics(self) -> Sequence[str]:

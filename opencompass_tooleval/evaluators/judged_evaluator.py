@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import other_row
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import other_row
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.judging.judge import Judge, Name, judge_cfg_from_env, judge_settings

@@ -11,12 +11,12 @@ from mmengine.registry import Registry
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.answer_limit import is_cut
-from opencompass_tooleval.core.dialogue import Dialogue
-from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.core.usage import Usage, total_usage
-from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.scoring.answer_limit import is_cut
+from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.usage import Usage, total_usage
+from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -30,7 +30,7 @@ class Dialogues(Protocol):
     """The dialogues of a data set, built from ``dialogues=dict(type=...)`` of the inferencer.
 
     It may have an attribute ``models``: name -> config of an auxiliary model, which a
-    :class:`~opencompass_tooleval.core.dialogue.ModelRequest` may name. A model is built once, with its first request.
+    ``ModelRequest`` may name. A model is built once, with its first request.
     """
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str | Answer]:
@@ -50,7 +50,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     """Runs one dialogue per row with :class:`~opencompass_tooleval.models.dialogue_runner.DialogueRunner`.
 
     The prediction of a row is the result of its dialogue, with its calls if that is an
-    :class:`~opencompass_tooleval.core.answer.Answer`. A row without an answer in some round has no prediction, and a
+    ``Answer``. A row without an answer in some round has no prediction, and a
     reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every round,
     so that a killed run repeats no answered request. A recorded answer has the record's id as its key, in later rounds
     followed by ``/1`` and so on.

@@ -18,12 +18,18 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
-from opencompass_tooleval.core.answer import CALLS, USAGE, Answer, extras
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, AnswerLimit, answer_limit, is_cut_below
-from opencompass_tooleval.core.result import TRUNCATED
-from opencompass_tooleval.core.tool_calls import calls_payload
-from opencompass_tooleval.core.usage import read_usage, with_failed
-from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.core.calls.answer import CALLS, USAGE, Answer, extras
+from opencompass_tooleval.core.calls.tool_calls import calls_payload
+from opencompass_tooleval.core.scoring.answer_limit import (
+    MAX_OUT_LEN,
+    PUBLISHED,
+    AnswerLimit,
+    answer_limit,
+    is_cut_below,
+)
+from opencompass_tooleval.core.scoring.result import TRUNCATED
+from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
+from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue
@@ -117,7 +123,7 @@ class ToolEvalGenInferencer(GenInferencer):
         max_out_len: Maximum number of tokens of an answer. OpenCompass's task passes that of the model's config if the
             inferencer's has none.
         published_max_out_len: The benchmark's maximum, which counts if ``max_out_len`` is lower or missing (see
-            :func:`~opencompass_tooleval.core.answer_limit.answer_limit`).
+            :func:`~opencompass_tooleval.core.scoring.answer_limit.answer_limit`).
         decided_limit: What counts of these and the model's value, from this package's task: OpenCompass's puts the
             model's into the place of the data set's.
         max_infra_share: Maximum share of samples without an answer before the task fails, 0-1.

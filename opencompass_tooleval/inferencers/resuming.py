@@ -11,10 +11,10 @@ from typing import Any
 
 from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 
-from opencompass_tooleval.core.answer_limit import answer_limit
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import texts_digest
-from opencompass_tooleval.core.runs import split_runs
+from opencompass_tooleval.core.scoring.answer_limit import answer_limit
+from opencompass_tooleval.core.scoring.runs import split_runs
+from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, set_aside_damaged, whole_of
 from opencompass_tooleval.work_dir.stored import Records, is_unfinished, reopen_file, result_is_outdated

@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_F
 from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.messages import messages_payload, read_messages
+from opencompass_tooleval.core.calls.messages import messages_payload, read_messages
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.instructions.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
 from opencompass_tooleval.models.gpus import ToolEvalDataset

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.core.bounds import is_number
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
 from opencompass_tooleval.report.read import Material

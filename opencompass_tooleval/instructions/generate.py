@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.result import TRUNCATED
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.result import TRUNCATED
 from opencompass_tooleval.instructions.prompts import (
     DESCRIPTION_FORM,
     GUIDELINE_FORM,

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.tool_docs.api_list import ApiSpan, find_api_list
 from opencompass_tooleval.tool_docs.instruction import ABSENT, FunctionInstruction, Parameter, ToolInstruction

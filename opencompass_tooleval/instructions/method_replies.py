@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
-from opencompass_tooleval.core.literal_reply import first_block, last_block
-from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.core.calls.literal_reply import first_block, last_block
+from opencompass_tooleval.core.text.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
+from opencompass_tooleval.core.text.reading import parse_enclosed
 
 READINGS = ('official', 'strict')
 
@@ -47,7 +47,7 @@ def read_python(text: str) -> Any:
     """Reads a Python literal, and computes arithmetic between numbers in it.
 
     Raises:
-        Unreadable: It is no literal, or exceeds the bounds of :mod:`~opencompass_tooleval.core.reading`.
+        Unreadable: It is no literal, or exceeds the bounds of :mod:`~opencompass_tooleval.core.text.reading`.
     """
     if len(text) > MAX_CHARS:
         raise Unreadable('the reply is too long')

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import read_messages, tool_messages
-from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, write_answer
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import read_messages, tool_messages
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, write_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 
 MAX_STEPS = 10
 """Maximum answers per request. RestBench's longest gold path has four steps; ToolBench's requests have six APIs."""

@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
 PAPER = 'paper'
 

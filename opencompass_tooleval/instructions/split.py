@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.instructions.prompts import description_prompt
 from opencompass_tooleval.instructions.validate import is_prose
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from opencompass_tooleval.core.variants import reduction
+from opencompass_tooleval.results.variants import reduction
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.render import render_doc, render_instruction
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc

@@ -13,8 +13,8 @@ from urllib.parse import unquote_plus
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.benchmarks.restbench.paths import is_placeholder, matches, normalise
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.refusal import declines_or_apologizes
+from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 from opencompass_tooleval.tool_docs.value_types import expected, from_text, unlike_schema

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opencompass_tooleval.core.refusal import declines_or_apologizes
+from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
 from opencompass_tooleval.instructions.validate import Fault
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 

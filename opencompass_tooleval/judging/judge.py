@@ -15,12 +15,12 @@ from typing import Any, TypeVar, cast
 
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.answer import USAGE, Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.result import INFRA
-from opencompass_tooleval.core.usage import Usage, read_usage
+from opencompass_tooleval.core.calls.answer import USAGE, Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.result import INFRA
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage
+from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
 from opencompass_tooleval.judging.judgement import Unread
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 
 T = TypeVar('T')
 

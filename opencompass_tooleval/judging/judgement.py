@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from opencompass_tooleval.core.answer import strip_reasoning
+from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.errors import Fault
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.refusal import declines_or_apologizes
-from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
+from opencompass_tooleval.core.scoring.result import INFRA
+from opencompass_tooleval.core.text.jsonable import bounded_text
 
 F = TypeVar('F')
 
@@ -104,7 +104,7 @@ class Judgement(Generic[F]):
         step: The judged part of the answer; ``''`` for the whole.
         status: ``judged``, ``unjudged`` (no judgement could be read) or ``missing`` (the answer lacks the part).
         found: The judge's verdict; None unless ``judged``.
-        answer_digest: :func:`~opencompass_tooleval.core.jsonable.answer_digest` of the judged answer; ``''`` if
+        answer_digest: :func:`~opencompass_tooleval.core.text.jsonable.answer_digest` of the judged answer; ``''`` if
             unknown.
         reference: Digest of the answer that it was compared with; ``''`` if there was none, or it is unknown.
         fault: The reason why it is ``unjudged``, as in :attr:`Unread.why`; ``''`` if unknown.

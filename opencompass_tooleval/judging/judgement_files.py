@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import F, Judgement
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.work_dir import ResultPlace

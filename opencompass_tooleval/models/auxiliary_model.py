@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import read_prices
 from opencompass_tooleval.models.model_config import PRICES, build_model
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, open_queue
 

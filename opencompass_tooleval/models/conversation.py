@@ -11,10 +11,10 @@ from datasets import Dataset
 from opencompass.registry import ICL_PROMPT_TEMPLATES
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.messages import TOOL, Message, normalise, prompt_digest, read_messages
-from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.messages import TOOL, Message, normalise, prompt_digest, read_messages
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 
 TOOLS = 'tools'
 """Column of natively offered tools, from :meth:`ToolSet.to_text`."""

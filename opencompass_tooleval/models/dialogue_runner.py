@@ -12,16 +12,16 @@ from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
-from opencompass_tooleval.core.answer import CUT, USAGE, Answer, extras, with_extras
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, is_cut_below
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.jsonable import answer_digest
-from opencompass_tooleval.core.messages import messages_payload, messages_text, normalise
-from opencompass_tooleval.core.result import INFRA, TRUNCATED
-from opencompass_tooleval.core.tool_calls import calls_payload
-from opencompass_tooleval.core.usage import Usage, read_usage, total_usage, with_failed
-from opencompass_tooleval.core.usage_summary import OTHERS, other_usage
+from opencompass_tooleval.core.calls.answer import CUT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import messages_payload, messages_text, normalise
+from opencompass_tooleval.core.calls.tool_calls import calls_payload
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
+from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
+from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_usage
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
@@ -50,7 +50,7 @@ class Outcome(Generic[T]):
         usages: Usage of every answer of ``rounds``.
         failed: Usage of failed requests.
         others: Usage of the auxiliary models' answers in this dialogue, with failures, for
-            :func:`~opencompass_tooleval.core.usage_summary.other_rows`. An answer for several waiting dialogues counts
+            ``other_rows``. An answer for several waiting dialogues counts
             for the first one.
     """
 

@@ -12,10 +12,10 @@ from opencompass.models.base import BaseModel
 from opencompass.registry import MODELS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import make_call, read_answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tool_calls import make_call, read_answer
+from opencompass_tooleval.core.scoring.damage import damage
 from opencompass_tooleval.data_path import package_path
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded

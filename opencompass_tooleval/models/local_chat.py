@@ -11,8 +11,8 @@ from jinja2 import TemplateError
 from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
 from opencompass.registry import MODELS
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.tool_parsers import AUTO, NONE, PARSERS, choose_parser, read_written_calls
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_parsers import AUTO, NONE, PARSERS, choose_parser, read_written_calls
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import left_out, render
 

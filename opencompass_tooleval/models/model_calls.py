@@ -19,10 +19,10 @@ from opencompass.models import (
     base_api,
 )
 
-from opencompass_tooleval.core.answer import CUT, Answer
-from opencompass_tooleval.core.result import TRUNCATED
-from opencompass_tooleval.core.tool_calls import calls_text
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.calls.answer import CUT, Answer
+from opencompass_tooleval.core.calls.tool_calls import calls_text
+from opencompass_tooleval.core.scoring.result import TRUNCATED
+from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import render as render_conversation
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens, prompt_texts, tokenizer_name

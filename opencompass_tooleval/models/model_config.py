@@ -7,7 +7,7 @@ from typing import Any
 
 from opencompass.utils import build_model_from_cfg
 
-from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import read_prices
 
 PRICES = 'prices'
 """Prices of tokens: a setting of this package, and no argument of the model's class."""

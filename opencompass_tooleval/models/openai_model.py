@@ -18,11 +18,11 @@ from opencompass.models.base_api import BaseAPIModel
 from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAI
 from opencompass.registry import MODELS
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.prices import read_prices
-from opencompass_tooleval.core.redaction import redact, remember_config, remember_keys
-from opencompass_tooleval.core.tool_set import ToolSet
-from opencompass_tooleval.core.usage import Usage, with_failed
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.usage import Usage, with_failed
+from opencompass_tooleval.core.text.redaction import redact, remember_config, remember_keys
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
@@ -42,7 +42,7 @@ _LIMITS = ('max_tokens', 'max_completion_tokens')
 class ToolEvalOpenAI(OpenAI):
     """OpenCompass's :class:`OpenAI` for any OpenAI-compatible server, with hundreds of requests in flight.
 
-    A sample without an answer after all tries becomes an empty :class:`~opencompass_tooleval.core.answer.Answer` with
+    A sample without an answer after all tries becomes an empty ``Answer`` with
     a reason (``infra:timeout``, ``infra:rate_limit``, ``infra:server``, ``infra:connection``, ``infra:bad_response``,
     ``infra:filter``, ``infra:empty``, ``infra:truncated``, ``infra:bad_request``), and the run continues. A wrong key,
     model name or address, or an account without credit, ends it at once; an unreachable server ends it after

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.messages import TOOL
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.calls.messages import TOOL
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.models.conversation import Conversation
 
 _ID = 'abc000001'

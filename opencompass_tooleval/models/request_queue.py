@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from opencompass.models import VLLM, VLLMwithChatTemplate
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.models.api.event_loop import event_loop, start
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError, answer_of, ask, check_tools, keep_conversations

@@ -8,8 +8,8 @@ from typing import Any
 
 from opencompass.utils import dataset_abbr_from_cfg
 
+from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.subset_names import nearest_first
 
 SELECTION = 'dataset_abbrs'
 """Variable of a config with abbrs of the selected data sets; patterns (``*``) too. Each must match."""

@@ -21,7 +21,7 @@ from opencompass.openicl import DatasetReader
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
-from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import read_prices
 from opencompass_tooleval.models.accelerator import accelerator_faults
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.core.labels import SOURCES, TASK_KINDS, words_of_reason
-from opencompass_tooleval.core.metrics import words_of_metric
-from opencompass_tooleval.core.usage import whole_number
+from opencompass_tooleval.catalogue.labels import SOURCES, TASK_KINDS, words_of_reason
+from opencompass_tooleval.catalogue.metrics import words_of_metric
+from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.report.figure import Figure, Series, Table, shown, slug
 from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored

@@ -8,12 +8,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it
-from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.labels import Words
-from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics, words_of_metric
-from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.tables import CORRELATIONS, column_error, errors_of
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, made_it
+from opencompass_tooleval.catalogue.labels import Words
+from opencompass_tooleval.catalogue.metrics import (
+    judged_metrics,
+    lower_is_better,
+    main_first,
+    main_metrics,
+    words_of_metric,
+)
+from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error, errors_of
+from opencompass_tooleval.core.statistics.intervals import Score
+from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
@@ -123,7 +129,7 @@ class Board:
 
 
 def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], Scored]) -> Cell:
-    """Computes a cell of a table; see :func:`~opencompass_tooleval.core.tables.column_error`."""
+    """Computes a cell of a table; see :func:`~opencompass_tooleval.catalogue.tables.column_error`."""
     lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
     parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}
     values = {score: entry.number(score[1]) for score, entry in parts.items()}
@@ -218,7 +224,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
 
     Args:
         material: The results.
-        columns: From :func:`~opencompass_tooleval.core.tables.published_columns`.
+        columns: From :func:`~opencompass_tooleval.catalogue.tables.published_columns`.
     """
     present = set(material.datasets)
     groups: dict[str, dict[str, Mapping[Score, float]]] = {}

@@ -10,9 +10,8 @@ from pkgutil import resolve_name
 
 from plotly.offline import get_plotlyjs
 
-from opencompass_tooleval.core.benchmark import VARIANTS, Benchmark, all_benchmarks, find_variant
-from opencompass_tooleval.core.tables import published_columns
-from opencompass_tooleval.core.variants import VariantKind
+from opencompass_tooleval.catalogue.benchmark import VARIANTS, Benchmark, all_benchmarks, find_variant
+from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
@@ -29,6 +28,7 @@ from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
+from opencompass_tooleval.results.variants import VariantKind
 
 MARKER = '.tooleval-report'
 

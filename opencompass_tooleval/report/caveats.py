@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED
-from opencompass_tooleval.core.benchmark import (
+from opencompass_tooleval.catalogue.benchmark import (
     BENCHMARKS,
     USERS,
     all_benchmarks,
@@ -16,8 +15,9 @@ from opencompass_tooleval.core.benchmark import (
     published_size,
     records_of,
 )
-from opencompass_tooleval.core.comparable import decides
+from opencompass_tooleval.catalogue.comparable import decides
 from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.figure import short_name
 from opencompass_tooleval.report.names import title_of
@@ -33,7 +33,7 @@ _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?
 
 
 _NO_REFERENCE = 'no_reference'
-"""Value of :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
+"""Value of :data:`opencompass_tooleval.agents.toolbench.win.NO_REFERENCE`."""
 
 
 def caveats_of(entry: Scored) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opencompass_tooleval.core.metrics import words_of_metric
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.catalogue.metrics import words_of_metric
+from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.report.figure import (
     COLOURS,
     DASHES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.benchmark import (
+from opencompass_tooleval.catalogue.benchmark import (
     BENCHMARKS,
     OUR_PREFIX,
     USERS,
@@ -11,7 +11,7 @@ from opencompass_tooleval.core.benchmark import (
     find_description,
     find_variant,
 )
-from opencompass_tooleval.core.variants import VariantKind
+from opencompass_tooleval.results.variants import VariantKind
 
 OTHERS = 'others'
 """Section of data sets outside this package's benchmarks: whether more of a metric is better is unknown."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from opencompass_tooleval.core.intervals import Interval, Score
-from opencompass_tooleval.core.labels import words_of_reason
-from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.catalogue.labels import words_of_reason
+from opencompass_tooleval.catalogue.metrics import lower_is_better
+from opencompass_tooleval.core.statistics.intervals import Interval, Score
 from opencompass_tooleval.report.board import OVERVIEW, Board, Cell
 from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opencompass_tooleval.core.benchmark import find_variant
-from opencompass_tooleval.core.comparable import is_told
-from opencompass_tooleval.core.metrics import words_of_metric
-from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.trials import parse_name, trials_of_result
+from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.comparable import is_told
+from opencompass_tooleval.catalogue.metrics import words_of_metric
+from opencompass_tooleval.core.statistics.paired import metrics_of
+from opencompass_tooleval.core.statistics.trials import parse_name, trials_of_result
 from opencompass_tooleval.report.agent_figures import agent_tables
 from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.caveats import unlike

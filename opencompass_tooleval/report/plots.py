@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.report.figure import (
     COLOURS,
     CUT,

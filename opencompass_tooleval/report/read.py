@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.bounds import is_number
+from opencompass_tooleval.catalogue.tables import metrics_together, published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tables import metrics_together, published_columns, without_samples
+from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
 
@@ -29,7 +29,7 @@ class Scored:
         dataset: Abbr of the data set.
         run: The run.
         folder: The model's abbr in the run.
-        result: Content of the file, :func:`~opencompass_tooleval.core.tables.without_samples`.
+        result: Content of the file, :func:`~opencompass_tooleval.catalogue.tables.without_samples`.
     """
 
     model: str

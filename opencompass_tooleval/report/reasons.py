@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.report.figure import Figure, Series, slug
 from opencompass_tooleval.report.read import Material, Scored
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT
-from opencompass_tooleval.core.benchmark import holds_dialogues
+from opencompass_tooleval.catalogue.benchmark import holds_dialogues
+from opencompass_tooleval.catalogue.labels import FAULTS, SOURCES, words_of_reason
+from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
+from opencompass_tooleval.core.calls.answer import CUT
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.labels import FAULTS, SOURCES, words_of_reason
-from opencompass_tooleval.core.metrics import lower_is_better, words_of_metric
-from opencompass_tooleval.core.paired import details_of
-from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.core.usage_summary import PromptTokens, spending_of
+from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, spending_of
+from opencompass_tooleval.core.statistics.paired import details_of
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored

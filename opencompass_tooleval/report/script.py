@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 
 
 def to_script(call: str, *arguments: Any) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from opencompass_tooleval.core.benchmark import holds_dialogues
+from opencompass_tooleval.catalogue.benchmark import holds_dialogues
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_first
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.metrics import lower_is_better, main_first
-from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage_summary import prompt_tokens_of, spending_of
+from opencompass_tooleval.core.scoring.prices import Prices
+from opencompass_tooleval.core.scoring.usage_summary import prompt_tokens_of, spending_of
 from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
 from opencompass_tooleval.report.names import OTHERS, family_of

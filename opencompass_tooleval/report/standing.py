@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from opencompass_tooleval.core.intervals import Interval, Pairs, RecordValues, Score, compare_column
-from opencompass_tooleval.core.paired import metrics_of, pair_up, record_values
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.statistics.intervals import Interval, Pairs, RecordValues, Score, compare_column
+from opencompass_tooleval.core.statistics.paired import metrics_of, pair_up, record_values
 from opencompass_tooleval.report.figure import mean
 
 _NOISE = 1e-5

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from opencompass_tooleval.core.bounds import beyond_bounds
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.usage import read_usage, whole_number
+from opencompass_tooleval.core.scoring.usage import read_usage, whole_number
+from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.report.texts import cut
 
 MOST_STEPS = 500

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opencompass_tooleval.core.benchmark import find_variant
-from opencompass_tooleval.core.metrics import main_metrics, words_of_metric
-from opencompass_tooleval.core.usage_summary import PromptTokens
-from opencompass_tooleval.core.variants import NO_TOKENS, Comparison, VariantKind, compare
+from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric
+from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.variants import NO_TOKENS, Comparison, VariantKind, compare
 
 
 def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Comparison]]:
@@ -32,7 +32,7 @@ def variant_table(
     """Builds a table of every comparison with its interval.
 
     Args:
-        name: Name of the kind, in :data:`~opencompass_tooleval.core.benchmark.VARIANTS`.
+        name: Name of the kind, in :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`.
         compared: The results of :func:`comparisons`.
         tokens: Model and data set -> tokens of its prompts.
     """

@@ -11,9 +11,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from opencompass_tooleval import __version__
+from opencompass_tooleval.catalogue.labels import words_of_reason
+from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.labels import words_of_reason
-from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.report.figure import as_table, shown
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.work_dir.whole_file import naming

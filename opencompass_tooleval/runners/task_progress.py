@@ -14,8 +14,8 @@ from typing import Any
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 from tqdm import tqdm
 
-from opencompass_tooleval.core.jsonable import printable
-from opencompass_tooleval.core.prices import Prices, read_prices
+from opencompass_tooleval.core.scoring.prices import Prices, read_prices
+from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.work_dir.lock import Holder, holder_of, lock_path
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from opencompass_tooleval.core.benchmark import OUR_PREFIX
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
+from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_metrics
 from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_metrics
+from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
 WIDTH = 80
@@ -35,7 +35,7 @@ class Headline:
 
     Attributes:
         name: Its name.
-        metric: Its main metric (:data:`~opencompass_tooleval.core.labels.MAIN`), or another if that is missing.
+        metric: Its main metric (:data:`~opencompass_tooleval.catalogue.labels.MAIN`), or another if that is missing.
         scores: One formatted score per model.
         is_main: True for the main metric; False for a metric of a table that lacks its main score.
     """

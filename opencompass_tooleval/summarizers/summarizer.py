@@ -15,14 +15,10 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
-from opencompass_tooleval.core.benchmark import OUR_PREFIX, are_agents, made_it, part_of
-from opencompass_tooleval.core.errors import first_of
-from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.jsonable import printable
-from opencompass_tooleval.core.labels import explained
-from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_first
-from opencompass_tooleval.core.tables import (
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, made_it, part_of
+from opencompass_tooleval.catalogue.labels import explained
+from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
+from opencompass_tooleval.catalogue.tables import (
     CORRELATIONS,
     column_error,
     columns_of,
@@ -31,7 +27,11 @@ from opencompass_tooleval.core.tables import (
     published_columns,
     without_samples,
 )
-from opencompass_tooleval.core.trials import trials_of_result
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
+from opencompass_tooleval.core.statistics.intervals import Score
+from opencompass_tooleval.core.statistics.trials import trials_of_result
+from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.caveats import many_failed
 from opencompass_tooleval.summarizers.last_screen import (

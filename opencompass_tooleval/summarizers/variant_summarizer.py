@@ -11,10 +11,10 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
-from opencompass_tooleval.core.paired import Result
-from opencompass_tooleval.core.usage_summary import PromptTokens
-from opencompass_tooleval.core.variants import VariantKind, compare
+from opencompass_tooleval.catalogue.benchmark import VARIANTS, find_variant
+from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
+from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.results.variants import VariantKind, compare
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
@@ -41,7 +41,7 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
     """
 
     kinds: Sequence[str] = tuple(VARIANTS)
-    """Kinds of variants to compare, by default all of :data:`~opencompass_tooleval.core.benchmark.VARIANTS`."""
+    """Kinds of variants to compare, by default all of :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`."""
 
     def __init__(
         self,

@@ -13,11 +13,11 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path
 
-from opencompass_tooleval.core.answer import CUT, USAGE
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
-from opencompass_tooleval.core.prices import read_prices
-from opencompass_tooleval.core.usage import read_usage
-from opencompass_tooleval.core.usage_summary import OTHERS, other_rows, summary_of
+from opencompass_tooleval.core.calls.answer import CUT, USAGE
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
+from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.usage import read_usage
+from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures

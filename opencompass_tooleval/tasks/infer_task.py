@@ -18,7 +18,7 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
-from opencompass_tooleval.core.answer_limit import PUBLISHED, answer_limit
+from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.model_config import build_model

@@ -19,10 +19,10 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
-from opencompass_tooleval.core.answer_limit import answer_limit
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.scoring.answer_limit import answer_limit
+from opencompass_tooleval.core.scoring.prices import read_prices
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES

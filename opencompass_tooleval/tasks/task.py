@@ -9,7 +9,7 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
-from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.inferencers.resuming import reopen
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.served_model import ToolEvalServed

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.reading import parse_literal
 
 MAX_TRIES = 10
 """Maximum number of opening brackets that are tried per prompt."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.tool_set import ToolSchema, describe_tool
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.schema import schema_parameter
 from opencompass_tooleval.tool_docs.template import documented_value

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.json_object import TOO_DEEP
+from opencompass_tooleval.core.text.json_object import TOO_DEEP
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
 from opencompass_tooleval.work_dir.data_files import read_json
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.schema import schema_parameters
 from opencompass_tooleval.tool_docs.sources.teval import tool_doc

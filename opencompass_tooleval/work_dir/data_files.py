@@ -17,10 +17,10 @@ from shlex import quote
 from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
-from opencompass_tooleval.core.bounds import beyond_bounds
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_members import TooMuchError, members
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.core.text.json_members import TooMuchError, members
+from opencompass_tooleval.core.text.json_object import load_json
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
 
     Raises:
         DataError: The file is missing, damaged, no JSON object or larger than ``MAX_BYTES``; or a member is too long or
-            nested too deeply, and a :class:`~opencompass_tooleval.core.json_members.TooMuchError` is the cause.
+            nested too deeply, and a :class:`~opencompass_tooleval.core.text.json_members.TooMuchError` is the cause.
     """
     left = MAX_BYTES
 

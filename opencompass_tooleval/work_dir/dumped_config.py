@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.reading import READ_ERRORS
+from opencompass_tooleval.core.text.reading import READ_ERRORS
 from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_BYTES = 1 << 24

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.usage_summary import counted_by, spending_of
+from opencompass_tooleval.core.scoring.usage_summary import counted_by, spending_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 

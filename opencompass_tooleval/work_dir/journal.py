@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.whole_file import naming, whole_file
 

@@ -18,8 +18,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Protocol
 
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import open_plain, read_plain
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from opencompass_tooleval.core.jsonable import clean_text, printable
+from opencompass_tooleval.core.text.jsonable import clean_text, printable
 
 _HIGH_CONTROLS = {code: f'\\u{code:04x}' for code in range(0x80, 0xA0)}
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError, shorten
-from opencompass_tooleval.core.prices import Prices, read_prices
-from opencompass_tooleval.core.usage_summary import (
+from opencompass_tooleval.core.scoring.prices import Prices, read_prices
+from opencompass_tooleval.core.scoring.usage_summary import (
     OTHERS,
     Spending,
     add_spendings,

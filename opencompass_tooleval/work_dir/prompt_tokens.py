@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import holds_dialogues
-from opencompass_tooleval.core.usage_summary import PromptTokens, prompt_tokens_of
+from opencompass_tooleval.catalogue.benchmark import holds_dialogues
+from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, prompt_tokens_of
 
 ESTIMATE = 'estimate: words, signs and Chinese characters'
 _PIECE = re.compile(r'[\u3400-\u9fff]|[^\W\u3400-\u9fff]+|[^\w\s]')

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer, with_extras
+from opencompass_tooleval.core.calls.answer import Answer, with_extras
+from opencompass_tooleval.core.calls.messages import joined_text
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_object
-from opencompass_tooleval.core.messages import joined_text
+from opencompass_tooleval.core.text.json_object import load_object
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.recorded_question import RecordedQuestion, question_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from opencompass_tooleval.core.messages import Message, messages_text, prompt_digest
+from opencompass_tooleval.core.calls.messages import Message, messages_text, prompt_digest
 
 
 @dataclass(frozen=True)

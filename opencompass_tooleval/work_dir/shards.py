@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.runs import split_runs
+from opencompass_tooleval.core.scoring.runs import split_runs
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 
 logger = logging.getLogger(__name__)

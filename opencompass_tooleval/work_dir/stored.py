@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, AnswerLimit, is_cut_below
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, AnswerLimit, is_cut_below
+from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.shards import read_predictions
 

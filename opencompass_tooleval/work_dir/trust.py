@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from opencompass_tooleval.core.jsonable import answer_digest
-from opencompass_tooleval.core.redaction import redact
+from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.python_literal import python_literal
+from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of

@@ -20,7 +20,7 @@ from stat import S_ISDIR
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.work_dir.lock import probe
 
 _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
@@ -77,7 +77,7 @@ def write_whole(path: Path, text: str, encoding: str = 'utf-8', errors: str = 's
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a value as indented JSON, atomically; :func:`~opencompass_tooleval.core.jsonable.to_jsonable` converts it.
+    """Writes a value as indented JSON, atomically; ``to_jsonable`` converts it.
 
     Raises:
         OSError: The file cannot be written; the error names ``path``.
@@ -86,7 +86,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes JSON lines, atomically; :func:`~opencompass_tooleval.core.jsonable.to_jsonable` converts each row.
+    """Writes JSON lines, atomically; :func:`~opencompass_tooleval.core.text.jsonable.to_jsonable` converts each row.
 
     Raises:
         OSError: The file cannot be written; the error names ``path``.

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.catalogue.labels import with_current_reasons
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.labels import with_current_reasons
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern

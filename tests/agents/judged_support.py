@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
 from opencompass_tooleval.judging.judgement import Unread
 

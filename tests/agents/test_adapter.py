@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
-from opencompass_tooleval.agents.instructed import instruct_task, load_instructed
-from opencompass_tooleval.agents.open_bank import TemporaryBank, open_bank
-from opencompass_tooleval.agents.records import TABLE, find_subset, load_data
-from opencompass_tooleval.agents.scoring import METRICS
-from opencompass_tooleval.agents.task import Task, parse_task
+from opencompass_tooleval.agents.scoring.scoring import METRICS
+from opencompass_tooleval.agents.tasks.instructed import instruct_task, load_instructed
+from opencompass_tooleval.agents.tasks.open_bank import TemporaryBank, open_bank
+from opencompass_tooleval.agents.tasks.records import TABLE, find_subset, load_data
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tool_calls import read_answer
-from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
@@ -281,7 +281,7 @@ def test_a_bank_is_opened_once_and_is_the_same_from_its_recordings(tmp_path: Pat
 
 
 def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.agents.open_bank.MAX_SOURCE_BYTES', 1000)
+    monkeypatch.setattr('opencompass_tooleval.agents.tasks.open_bank.MAX_SOURCE_BYTES', 1000)
     with pytest.raises(DataError, match=r'too many.*agents bank build --from'):
         TemporaryBank(DEMO / 'agents' / 'toolbench')
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.context import LEFT_OUT
-from opencompass_tooleval.agents.records import load_data
-from opencompass_tooleval.agents.scoring import METRICS, WASTE
-from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.loops.context import LEFT_OUT
+from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE
+from opencompass_tooleval.agents.tasks.records import load_data
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from tests.forked import run_opencompass
 from tests.instructions.shared_data import DEMO

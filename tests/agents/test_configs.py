@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.agents.judged_scores import metrics_of
-from opencompass_tooleval.agents.judgings import KINDS
-from opencompass_tooleval.agents.loops import make_loop
-from opencompass_tooleval.agents.records import TABLE, find_subset
+from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.subsets import LOOPS
+from opencompass_tooleval.agents.tasks.records import TABLE, find_subset
+from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
+from opencompass_tooleval.agents.toolbench.judgings import KINDS
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
-from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
+from opencompass_tooleval.catalogue.benchmark import VARIANTS, find_variant
 from tests.instructions.shared_data import DEMO
 
 CONFIGS = DEMO.parent / 'configs'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.agents.context import LEFT_OUT, Reply, ask
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.agents.loops.context import LEFT_OUT, Reply, ask
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 
 TOO_LONG = Answer('', 'infra:truncated')
 REQUEST = (Message('system', 'rules'), Message('user', 'what?'))

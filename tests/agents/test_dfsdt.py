@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencompass_tooleval.agents import toolbench_prompts as prompts
-from opencompass_tooleval.agents.context import LEFT_OUT
-from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.finish import finish_call
-from opencompass_tooleval.agents.loops import make_loop
-from opencompass_tooleval.agents.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.toolbench_answers import load_answers
-from opencompass_tooleval.agents.toolbench_names import function_of
+from opencompass_tooleval.agents.loops.context import LEFT_OUT
+from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.loops.finish import finish_call
+from opencompass_tooleval.agents.loops.loops import make_loop
+from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench import prompts
+from opencompass_tooleval.agents.toolbench.answers import load_answers
+from opencompass_tooleval.agents.toolbench.names import function_of
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer, extras, with_extras
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.tool_calls import ToolCall, make_call
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources

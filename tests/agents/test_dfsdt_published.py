@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.dfsdt import DepthFirstSearch
-from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.toolbench_answers import to_toolbench
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.tool_calls import make_call
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.answers import to_toolbench
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.tool_calls import make_call
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
 from tests.agents.support import talk

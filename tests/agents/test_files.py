@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.files import configured
-from opencompass_tooleval.agents.records import TABLE
+from opencompass_tooleval.agents.tasks.records import TABLE
 from tests.cli.conftest import Command, home, tooleval
 from tests.instructions.shared_data import DATA, DEMO
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.finish import UNREADABLE, read_finish, told_user
-from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.judged_answer import of_trajectory
+from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.loops.finish import UNREADABLE, read_finish, told_user
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
 from opencompass_tooleval.agents.trajectory import GAVE_UP
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.tool_calls import make_call
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import make_call
 from tests.agents.support import TASK, talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected

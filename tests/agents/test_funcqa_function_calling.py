@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencompass_tooleval.agents.funcqa import TOOLS
+from opencompass_tooleval.agents.loops.funcqa import TOOLS
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from tests.benchmarks.funcqa.support import RECORD, begin
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents import easytool_prompts
-from opencompass_tooleval.agents.easytool import MAX_FIELD
-from opencompass_tooleval.agents.funcqa import METHODS, FuncQADialogues
+from opencompass_tooleval.agents.loops import easytool_prompts
+from opencompass_tooleval.agents.loops.easytool import MAX_FIELD
+from opencompass_tooleval.agents.loops.funcqa import METHODS, FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.tool_calls import read_answer
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.tool_calls import read_answer
 from tests.benchmarks.funcqa.funcqa_script import stage_of
 from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
 from tests.growth import in_linear_time

@@ -15,8 +15,8 @@ from opencompass_tooleval.benchmarks.funcqa.records import Record, Step, load_re
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import as_answer
-from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.calls.answer import as_answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue
 from tests.benchmarks.funcqa.support import begin, drive
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass

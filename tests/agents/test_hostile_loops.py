@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.loops import Loop
-from opencompass_tooleval.agents.steps import CUT_MARK, MAX_TEXT
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.loops.steps import CUT_MARK, MAX_TEXT
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, ToolCall, make_call
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, ToolCall, make_call
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from tests.agents.support import TASK, talk
@@ -177,7 +177,7 @@ def test_native_answers(stop_on: str) -> None:
 
 def test_written_answers() -> None:
     pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-    from opencompass_tooleval.agents.react import ReAct
+    from opencompass_tooleval.agents.loops.react import ReAct
 
     trajectories = run(ReAct(max_steps=STEPS), written)
     faults = {call.fault for trajectory in trajectories for call in trajectory.calls}

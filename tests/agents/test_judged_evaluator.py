@@ -15,14 +15,14 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
-from opencompass_tooleval.agents.judged_answer import of_trajectory
-from opencompass_tooleval.agents.judgings import JudgeSettings, judgings
-from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
+from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, judgings
 from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.observation import SOURCES
 from opencompass_tooleval.judging.judgement import UnjudgedError

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.judged_answer import digest_of
-from opencompass_tooleval.agents.judged_scores import breakdown, judge_answer, judge_answers, metrics_of
-from opencompass_tooleval.agents.judgements import digests_of, load_judgements, match_answer
-from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.recorded_judgements import judged_lines
+from opencompass_tooleval.agents.toolbench.judged_answer import digest_of
+from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, judge_answers, metrics_of
+from opencompass_tooleval.agents.toolbench.judgements import digests_of, load_judgements, match_answer
+from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_lines
 from opencompass_tooleval.agents.trajectory import Step, Trajectory
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, run, status

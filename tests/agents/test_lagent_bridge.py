@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from opencompass.models.base import BaseModel
 
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
 
@@ -25,7 +25,7 @@ from lagent.agents.react import CALL_PROTOCOL_CN, FORCE_STOP_PROMPT_CN, ReAct, R
 from lagent.llms.base_llm import BaseModel as LagentModel
 from lagent.schema import ActionReturn
 
-from opencompass_tooleval.agents.lagent_bridge import (
+from opencompass_tooleval.agents.loops.lagent_bridge import (
     FORCE_STOP,
     ReActConversation,
     ShownTools,
@@ -348,7 +348,7 @@ def test_lagents_own_agent_asks_and_ends_the_same(steps: int, is_chinese: bool) 
 def test_without_lagent_the_fix_is_named() -> None:
     code = (
         'import sys\n'
-        "bridge = 'opencompass_tooleval.agents.lagent_bridge'\n"
+        "bridge = 'opencompass_tooleval.agents.loops.lagent_bridge'\n"
         "for name in [name for name in sys.modules if name == bridge or name.partition('.')[0] == 'lagent']:\n"
         '    del sys.modules[name]\n'
         "sys.modules['lagent'] = None\n"

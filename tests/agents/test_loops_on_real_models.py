@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.loops import Loop
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -79,7 +79,7 @@ def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
 
 def test_a_local_model_that_writes(tiny_model: Path) -> None:
     pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-    from opencompass_tooleval.agents.react import ReAct
+    from opencompass_tooleval.agents.loops.react import ReAct
 
     model = local(tiny_model)
     for trajectory in run(ReAct(max_steps=3), model):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.loops import Loop
-from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
@@ -146,7 +146,7 @@ def test_native_calls() -> None:
 
 def test_actions_in_text() -> None:
     pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-    from opencompass_tooleval.agents.react import ReAct
+    from opencompass_tooleval.agents.loops.react import ReAct
 
     # Where no tool is offered, an empty answer is a failure of the server, which is tried again.
     done = carried_out(ReAct(max_steps=8), Writing(), tuple(kind for kind in KINDS if kind != 'empty'))

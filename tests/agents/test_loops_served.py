@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.test_loops_on_real_models import calling, check_looping, run  # noqa: F401 (a fixture)
 from tests.models.test_transformers_serve import served  # noqa: F401 (a fixture)

@@ -8,10 +8,10 @@ from itertools import combinations, permutations
 
 import pytest
 
-from opencompass_tooleval.agents.goal import GoldCall
-from opencompass_tooleval.agents.matching import Match, Partner, match_calls, partners_of
+from opencompass_tooleval.agents.scoring.matching import Match, Partner, match_calls, partners_of
+from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.trajectory import AnsweredCall
-from opencompass_tooleval.core.match import longest_increasing_run
+from opencompass_tooleval.core.scoring.match import longest_increasing_run
 
 
 def calls_of(text: str) -> list[AnsweredCall]:

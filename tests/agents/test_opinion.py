@@ -7,8 +7,8 @@ import json
 import pytest
 import yaml
 
-from opencompass_tooleval.agents import toolbench_judge_prompts as prompts
-from opencompass_tooleval.agents.opinion import coin, reader
+from opencompass_tooleval.agents.toolbench import judge_prompts as prompts
+from opencompass_tooleval.agents.toolbench.opinion import coin, reader
 from opencompass_tooleval.judging.judgement import Unread
 from tests.instructions.shared_data import DATA
 

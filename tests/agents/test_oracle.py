@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.breakdown import breakdown
-from opencompass_tooleval.agents.loops import make_loop
-from opencompass_tooleval.agents.records import find_subset, load_data
-from opencompass_tooleval.agents.scoring import METRICS, WASTE, AgentScore, score_predictions, score_trajectory
-from opencompass_tooleval.agents.task import Task, example_arguments
-from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.agents.loops.loops import make_loop
+from opencompass_tooleval.agents.scoring.breakdown import breakdown
+from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.tasks.records import find_subset, load_data
+from opencompass_tooleval.agents.tasks.task import Task, example_arguments
+from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.tool_calls import read_answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources

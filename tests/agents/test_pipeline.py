@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.records import TABLE, find_subset
+from opencompass_tooleval.agents.tasks.records import TABLE, find_subset
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from tests.forked import start_opencompass
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents import prompts
-from opencompass_tooleval.agents.context import LEFT_OUT
-from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.loops import prompts
+from opencompass_tooleval.agents.loops.context import LEFT_OUT
+from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import ModelRequest
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.simulator import Simulator
@@ -22,7 +22,7 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import PRODUCT, REST, TASK, drive, session_of, talk
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-from opencompass_tooleval.agents.react import PROMPTS, ReAct
+from opencompass_tooleval.agents.loops.react import PROMPTS, ReAct
 
 LOOP = ReAct()
 FORMAT = 'Response:Please follow the format\n'

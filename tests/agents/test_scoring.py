@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.breakdown import breakdown
-from opencompass_tooleval.agents.goal import GoldCall
-from opencompass_tooleval.agents.records import find_subset, load_data
-from opencompass_tooleval.agents.scoring import (
+from opencompass_tooleval.agents.scoring.breakdown import breakdown
+from opencompass_tooleval.agents.scoring.scoring import (
     METRICS,
     OF_CALLS,
     WASTE,
@@ -18,12 +16,14 @@ from opencompass_tooleval.agents.scoring import (
     score_predictions,
     score_trajectory,
 )
-from opencompass_tooleval.agents.task import Task, parse_task
+from opencompass_tooleval.agents.scoring.waste import Waste, count_waste
+from opencompass_tooleval.agents.tasks.goal import GoldCall
+from opencompass_tooleval.agents.tasks.records import find_subset, load_data
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
-from opencompass_tooleval.agents.waste import Waste, count_waste
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.instructions.shared_data import real
 
 GOLD = (GoldCall('find', {'name': 'Delft'}), GoldCall('route', {'to': 'Delft'}), GoldCall('book', {'day': 3}))

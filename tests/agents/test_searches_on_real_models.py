@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.easytool import EasyTool
+from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.loops.easytool import EasyTool
 from tests.agents.support import PRODUCT
 from tests.agents.test_loops_on_real_models import calling, local, run, with_template
 from tests.models.tool_templates import HERMES

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from opencompass_tooleval.agents import toolbench_prompts as prompts
-from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.finish import finish_call
+from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.loops.finish import finish_call
+from opencompass_tooleval.agents.toolbench import prompts
 from tests.agents.test_loops_over_http import PRODUCT, REST, Calling, carried_out, ended, told
 from tests.models.api.scripted_server import Request
 

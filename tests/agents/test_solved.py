@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.opinion import coin
-from opencompass_tooleval.agents.solved import (
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.toolbench.opinion import coin
+from opencompass_tooleval.agents.toolbench.solved import (
     deviation,
     judge_passed,
     judge_solved,

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_trajectory, steps_text
-from opencompass_tooleval.agents.judged_scores import Judged, breakdown, judge_answers
-from opencompass_tooleval.agents.judgements import joined, load_judgements, to_row
-from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.solved import unasked
-from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.agents.toolbench.answers import load_answers
+from opencompass_tooleval.agents.toolbench.judged_answer import (
+    JudgedAnswer,
+    load_judged_answers,
+    of_trajectory,
+    steps_text,
+)
+from opencompass_tooleval.agents.toolbench.judged_scores import Judged, breakdown, judge_answers
+from opencompass_tooleval.agents.toolbench.judgements import joined, load_judgements, to_row
+from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.toolbench.solved import unasked
 from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Judgement, UnjudgedError
 from tests.agents.judged_support import run, status

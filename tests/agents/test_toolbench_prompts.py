@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from opencompass_tooleval.agents import toolbench_prompts as prompts
-from opencompass_tooleval.agents.finish import FINISH
+from opencompass_tooleval.agents.loops.finish import FINISH
+from opencompass_tooleval.agents.toolbench import prompts
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.goal import GoldCall
-from opencompass_tooleval.agents.task import Task, parse_task
+from opencompass_tooleval.agents.tasks.goal import GoldCall
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.observation import ERROR, EXACT, UNKNOWN_TOOL
 
 SEARCH = ToolSchema('Map.search', 'Finds a place.', {'type': 'object', 'properties': {'name': {'type': 'string'}}})

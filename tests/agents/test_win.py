@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from opencompass_tooleval.agents.solved import judge_solved
-from opencompass_tooleval.agents.toolbench_judge_prompts import CHECK, PARSE, SELECT
-from opencompass_tooleval.agents.win import judge_round, judge_rounds, outcome, points, reference_first
+from opencompass_tooleval.agents.toolbench.judge_prompts import CHECK, PARSE, SELECT
+from opencompass_tooleval.agents.toolbench.solved import judge_solved
+from opencompass_tooleval.agents.toolbench.win import judge_round, judge_rounds, outcome, points, reference_first
 from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Opinion
 from tests.agents.judged_support import Says, answer, call, finish, names, run, status

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.agents.toolbench.answers import load_answers
 from tests.cli.conftest import DEMO, Command, write_json
 from tests.conftest import ModelServer, start_server
 from tests.instructions.shared_data import expected, real

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.core.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.models import ToolEvalOpenAI
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.environments.bank import Bank
-from opencompass_tooleval.mcp_servers.connection import Connection, ToolAnswer, connect
-from opencompass_tooleval.mcp_servers.server import parse_server
+from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from tests.cli.conftest import DEMO, Command
 from tests.conftest import ROOT
-from tests.mcp_servers.servers import NOTES
+from tests.extras.mcp_servers.servers import NOTES
 
 CALLS: list[dict[str, Any]] = [
     {'name': 'read_notes'},

@@ -16,8 +16,8 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
 from tests.cli.conftest import Command, read_lines
 from tests.core.test_paired_trials import result as result_of_trials
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from opencompass_tooleval.work_dir.exporting import COLUMNS, Exporter
-from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.results.exporting import COLUMNS, Exporter
+from opencompass_tooleval.results.importing import import_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
-from tests.exports.read_back import check_numbers
+from tests.extras.exports.read_back import check_numbers
 from tests.forked import run_opencompass
 
 CONFIG = """
@@ -365,7 +365,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 
 
 def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.work_dir.importing.MAX_LINE', 1000)
+    monkeypatch.setattr('opencompass_tooleval.results.importing.MAX_LINE', 1000)
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
     done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err
@@ -408,8 +408,8 @@ def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> N
 KILLED = """
 import os, sys
 from pathlib import Path
-from opencompass_tooleval.work_dir import exporting
-from opencompass_tooleval.work_dir import importing
+from opencompass_tooleval.results import exporting
+from opencompass_tooleval.results import importing
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 run, out = map(Path, sys.argv[1:])
 def kill(*_):

@@ -23,9 +23,9 @@ from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from tests.cli.conftest import Command, Outcome, write_json
+from tests.extras.making.review_support import set_to_review
 from tests.forked import run_opencompass
 from tests.fuzzed import mutate_file
-from tests.making.review_support import set_to_review
 from tests.work_dir.test_power_cut import SWEEP
 
 CASES = int(os.environ.get('TOOLEVAL_FUZZ', 3))
@@ -132,7 +132,7 @@ def test_banks(tooleval: Command, tmp_path: Path, words: tuple[str, ...], monkey
     write_bank([RecordedCall('f', 't', 'look', {'a': 1}, 'r', '')], whole, tools)
     columns = ('file', 'task', 'name', 'arguments_key', 'arguments', 'response', 'error')
     file = tmp_path / 'a.bank'
-    monkeypatch.setattr('opencompass_tooleval.mcp_servers.serving.serve_stdio', lambda *arguments: None)
+    monkeypatch.setattr('opencompass_tooleval.extras.mcp_servers.serving.serve_stdio', lambda *arguments: None)
     for case in range(CASES):
         chance = random.Random(f'bank {case}')
         shutil.copyfile(whole, file)

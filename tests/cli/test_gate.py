@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.work_dir.baseline import find_results
-from opencompass_tooleval.work_dir.detectable import detectable
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.results.baseline import find_results
+from opencompass_tooleval.results.detectable import detectable
 from tests.cli.conftest import Command
 from tests.cli.test_compare import METRICS, result, rows, scores, write
 from tests.core.test_paired_trials import result as result_of_trials

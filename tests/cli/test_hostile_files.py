@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.records_traces import read_traces_tasks
+from opencompass_tooleval.agents.tasks.records_traces import read_traces_tasks
 from opencompass_tooleval.benchmarks.funcqa.logs import load_log as load_funcqa_log
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
@@ -27,12 +27,12 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
 )
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.mcp_servers.call_log import logged_tools, read_call_log
+from opencompass_tooleval.extras.traces.reading import read_traces
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
-from opencompass_tooleval.traces.reading import read_traces
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import holder_of
 from opencompass_tooleval.work_dir.progress import look

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.agents.records import load_data
-from opencompass_tooleval.agents.traces import NO_RESULT, model_name, recorded_runs
+from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.environments.bank import Bank
-from opencompass_tooleval.traces.conversation import Conversation
+from opencompass_tooleval.extras.traces.conversation import Conversation
+from opencompass_tooleval.extras.traces.recorded_runs import NO_RESULT, model_name, recorded_runs
 from tests.cli.conftest import Command, read_lines
 from tests.conftest import ROOT, start_server
+from tests.extras.traces.test_inspect_log import LOG
+from tests.extras.traces.test_openai_chat import ANSWER, ASKED, CALL, RESULT, WEATHER, WHOLE, write
 from tests.forked import run_opencompass
-from tests.traces.test_inspect_log import LOG
-from tests.traces.test_openai_chat import ANSWER, ASKED, CALL, RESULT, WEATHER, WHOLE, write
 
 UNKNOWN: dict[str, Any] = {**CALL, 'function': {'name': 'get_time', 'arguments': '{}'}}
 WRONG: dict[str, Any] = {**CALL, 'function': {'name': 'get_current_weather', 'arguments': '{"town": "Boston"}'}}

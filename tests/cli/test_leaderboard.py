@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.cli import leaderboard
+from opencompass_tooleval.extras.leaderboard import command as leaderboard
 from tests.cli.conftest import Command
 from tests.report.support import plain_run
 

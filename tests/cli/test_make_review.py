@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.making.made_set import load_set
+from opencompass_tooleval.extras.making.made_set import load_set
 from tests.cli.conftest import Command
-from tests.making.review_support import set_to_review
-from tests.making.test_decisions import decisions_file, row
+from tests.extras.making.review_support import set_to_review
+from tests.extras.making.test_decisions import decisions_file, row
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -27,7 +27,7 @@ def test_the_page_is_written_where_it_is_asked_for(tooleval: Command, tmp_path: 
 
 
 def test_decisions_are_applied_and_the_outputs_follow(tooleval: Command, tmp_path: Path) -> None:
-    pytest.importorskip('opencompass_tooleval.making.outputs')
+    pytest.importorskip('opencompass_tooleval.extras.making.outputs')
     made = load_set(set_to_review(tmp_path / 'notes').folder)
     ann = decisions_file(made, row(made, 't0', 'accept'), row(made, 't1', 'drop'), row(made, 'worst', 'drop', 'a leak'))
     bob = decisions_file(made, row(made, 't0', 'accept'), row(made, 't1', 'accept'), reviewer='Bob')

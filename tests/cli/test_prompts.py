@@ -12,7 +12,7 @@ from mmengine.config import Config, ConfigDict
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.toolbench.records import find_file
 from opencompass_tooleval.benchmarks.toolbench.records import find_subset as find_toolbench
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.data_path import package_path
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.jsonable import printable
+from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.work_dir.printing import Screen, say
 from tests.cli.conftest import Command, Outcome, write_json
 from tests.cli.test_agents_judge import RUNS
 from tests.conftest import ModelServer, start_server
+from tests.extras.making.small_set import small_set
 from tests.forked import run_opencompass
-from tests.making.small_set import small_set
 
 EVIL = '\x1b[2J\x1b]0;mine\x07\x9b31m\u202e[/bold][red]x'
 SHOWN = r'\x1b[2J\x1b]0;mine\x07\x9b31m\u202e[/bold][red]x'

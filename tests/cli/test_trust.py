@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.core.python_literal import python_literal
-from opencompass_tooleval.making.made_set import SET_FILE, load_set
-from opencompass_tooleval.making.outputs import write_outputs
+from opencompass_tooleval.core.text.python_literal import python_literal
+from opencompass_tooleval.extras.making.made_set import SET_FILE, load_set
+from opencompass_tooleval.extras.making.outputs import write_outputs
 from opencompass_tooleval.work_dir.trust import FOLDER, run_trustee, trust_own_run
 from tests.cli.conftest import Command, write_json
-from tests.making.notes_set import notes_set
-from tests.mcp_servers.servers import NOTES
+from tests.extras.making.notes_set import notes_set
+from tests.extras.mcp_servers.servers import NOTES
 
 KEY = 'sk-of-this-user-0001'
 

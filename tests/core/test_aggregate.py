@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
 
 UNIT = st.floats(0, 1)
 REASONS = st.sampled_from(['ok', 'parse:not_json', 'args:wrong', 'infra:timeout', 'infra:server', 'infrared:no'])

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, as_answer, cut_at, strip_reasoning, unfence
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.answer import (
+    TRUNCATED_REASONING,
+    Answer,
+    as_answer,
+    cut_at,
+    strip_reasoning,
+    unfence,
+)
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 
 ANALYSIS = '<|channel|>analysis<|message|>'
 FINAL = '<|start|>assistant<|channel|>final<|message|>'

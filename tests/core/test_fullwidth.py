@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.fullwidth import ascii_punctuation, read_either, tidy
-from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.core.text.fullwidth import ascii_punctuation, read_either, tidy
+from opencompass_tooleval.core.text.reading import parse_literal
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from opencompass_tooleval.core.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.core.intervals import ALPHA, Pairs, RecordValue, RecordValues, effect_of, intervals_of
-from opencompass_tooleval.core.power import (
+from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.core.statistics.intervals import (
+    ALPHA,
+    Pairs,
+    RecordValue,
+    RecordValues,
+    effect_of,
+    intervals_of,
+)
+from opencompass_tooleval.core.statistics.power import (
     POWER,
     Noise,
     detectable_drop,
@@ -22,7 +29,7 @@ from opencompass_tooleval.core.power import (
     power_of,
     trials_of,
 )
-from opencompass_tooleval.core.student_t import t_chance, t_quantile
+from opencompass_tooleval.core.statistics.student_t import t_chance, t_quantile
 from tests.cli.test_compare import created
 from tests.core.test_paired_trials import result as result_of_trials
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from opencompass_tooleval.core.intervals import (
+from opencompass_tooleval.core.statistics.intervals import (
     Interval,
     Pairs,
     Score,

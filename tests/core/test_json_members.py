@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core import json_members
-from opencompass_tooleval.core.json_members import MAX_LEVELS, TooMuchError, decode_deep, members
+from opencompass_tooleval.core.text import json_members
+from opencompass_tooleval.core.text.json_members import MAX_LEVELS, TooMuchError, decode_deep, members
 from tests.growth import in_linear_time
 
 SCALARS = (1, -2.5, 1e300, 10**30, None, True, False, 'a"\\\n\t', '', 'é我', '\ud83d', float('inf'))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.jsonable import MAX_DEPTH, clean_text, printable, to_jsonable
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.text.jsonable import MAX_DEPTH, clean_text, printable, to_jsonable
 
 TEXTS = st.text(st.characters(codec=None))  # with lone surrogates
 HASHABLE = st.recursive(

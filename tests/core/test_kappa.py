@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from opencompass_tooleval.core.kappa import cohen_kappa
+from opencompass_tooleval.core.statistics.kappa import cohen_kappa
 
 
 def test_an_example_by_hand() -> None:

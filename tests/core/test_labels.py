@@ -8,18 +8,17 @@ from collections import Counter
 from pathlib import Path
 
 import opencompass_tooleval
-from opencompass_tooleval.agents.judged_scores import metrics_of
-from opencompass_tooleval.agents.judgings import KINDS
-from opencompass_tooleval.agents.scoring import LOOP
-from opencompass_tooleval.agents.scoring import METRICS as AGENTS
+from opencompass_tooleval.agents.scoring.scoring import LOOP
+from opencompass_tooleval.agents.scoring.scoring import METRICS as AGENTS
+from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
+from opencompass_tooleval.agents.toolbench.judgings import KINDS
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS as TEVAL
 from opencompass_tooleval.benchmarks.toolbench.retrieval import METRICS as RETRIEVAL
 from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS as ULTRATOOL
-from opencompass_tooleval.core import result
-from opencompass_tooleval.core.labels import (
+from opencompass_tooleval.catalogue.labels import (
     FAULTS,
     REASONS,
     RENAMED_REASONS,
@@ -28,10 +27,11 @@ from opencompass_tooleval.core.labels import (
     with_current_reasons,
     words_of_reason,
 )
-from opencompass_tooleval.core.metrics import all_metrics, words_of_metric
-from opencompass_tooleval.core.tables import published_columns
+from opencompass_tooleval.catalogue.metrics import all_metrics, words_of_metric
+from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.core.scoring import result
 from opencompass_tooleval.environments import observation
-from opencompass_tooleval.making.metrics import NAMES as MADE
+from opencompass_tooleval.extras.making.metrics import NAMES as MADE
 
 PACKAGE = Path(opencompass_tooleval.__file__).parent
 JUDGED = metrics_of(KINDS)

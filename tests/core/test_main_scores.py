@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.agents.judged_scores import metrics_of
-from opencompass_tooleval.agents.judgings import KINDS
-from opencompass_tooleval.agents.records import TABLE as AGENTS
+from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
+from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
+from opencompass_tooleval.agents.toolbench.judgings import KINDS
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS as TEVAL
 from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS as ULTRATOOL
-from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics
-from opencompass_tooleval.core.tables import published_columns
+from opencompass_tooleval.catalogue.metrics import judged_metrics, lower_is_better, main_first, main_metrics
+from opencompass_tooleval.catalogue.tables import published_columns
 
 MAIN = {
     'teval instruct': ('json_args_em_metric', 'string_args_em_metric'),

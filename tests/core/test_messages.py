@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import NO_CALL, why_no_call
-from opencompass_tooleval.core.messages import Message, messages_text, normalise, tool_messages
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.function_calling import NO_CALL, why_no_call
+from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, tool_messages
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.agents.records import TABLE as AGENTS
+from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
 from opencompass_tooleval.benchmarks.teval.records import native_subset
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
-from opencompass_tooleval.core import benchmark, metrics
-from opencompass_tooleval.core.benchmark import BENCHMARKS, Benchmark, all_benchmarks
-from opencompass_tooleval.core.metrics import OVERALL, Metric, lower_is_better, main_metrics, words_of_metric
-from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.catalogue import benchmark, metrics
+from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, Benchmark, all_benchmarks
+from opencompass_tooleval.catalogue.metrics import OVERALL, Metric, lower_is_better, main_metrics, words_of_metric
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 
 TABLES = {
     'teval': TEVAL,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.intervals import Pairs, intervals_of
-from opencompass_tooleval.core.paired import (
+from opencompass_tooleval.core.statistics.intervals import Pairs, intervals_of
+from opencompass_tooleval.core.statistics.paired import (
     details_of,
     differences,
     metrics_of,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.aggregate import aggregate, over_steps
-from opencompass_tooleval.core.intervals import Pairs
-from opencompass_tooleval.core.paired import pairs_of
-from opencompass_tooleval.core.paired_trials import paired_estimates
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
+from opencompass_tooleval.core.scoring.aggregate import aggregate, over_steps
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.statistics.intervals import Pairs
+from opencompass_tooleval.core.statistics.paired import pairs_of
+from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
+from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 
 RULE = BinaryMetrics(('accuracy',), ('accuracy', 'share'))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.prices import Prices, read_prices
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.scoring.prices import Prices, read_prices
+from opencompass_tooleval.core.scoring.usage import Usage
 
 
 def test_costs_by_hand() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
-from opencompass_tooleval.core.reading import Parsed, parse_enclosed, parse_literal
+from opencompass_tooleval.core.text.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
+from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed, parse_literal
 
 PARSE_METHODS = {'literal', 'json', 'quotes', 'none'}
 

@@ -26,10 +26,10 @@ from opencompass_tooleval.benchmarks.toolbench.answers import read_value
 from opencompass_tooleval.benchmarks.toolbench.success import read_reply
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
-from opencompass_tooleval.core import literal_reply
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
+from opencompass_tooleval.core.calls import literal_reply
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.instructions import reply
 from opencompass_tooleval.instructions.validate import Fault
 from opencompass_tooleval.judging.judgement import Opinion

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from opencompass_tooleval.core import redaction
-from opencompass_tooleval.core.redaction import (
+from opencompass_tooleval.core.text import redaction
+from opencompass_tooleval.core.text.redaction import (
     EXCERPT_CHARS,
     excerpt,
     redact,

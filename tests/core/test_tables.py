@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.intervals import Score
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.tables import (
+from opencompass_tooleval.catalogue.tables import (
     CORRELATIONS,
     column_error,
     columns_of,
@@ -19,6 +16,9 @@ from opencompass_tooleval.core.tables import (
     metrics_together,
     without_samples,
 )
+from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.statistics.intervals import Score
 
 
 def test_columns_are_resolved_down_to_data_sets() -> None:

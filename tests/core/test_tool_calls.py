@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer, extras, with_extras
-from opencompass_tooleval.core.function_calling import one_call
-from opencompass_tooleval.core.messages import Message, messages_text, normalise, read_messages
-from opencompass_tooleval.core.tool_calls import (
+from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
+from opencompass_tooleval.core.calls.function_calling import one_call
+from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, read_messages
+from opencompass_tooleval.core.calls.tool_calls import (
     MAX_ARGUMENT_CHARS,
     ToolCall,
     calls_payload,
@@ -20,7 +20,7 @@ from opencompass_tooleval.core.tool_calls import (
     read_calls,
     write_answer,
 )
-from opencompass_tooleval.core.usage import Usage, read_usage, total_usage
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage
 
 CALLS = (ToolCall('search', {'q': 'Katzen'}, 'call_1'), ToolCall('finish', 'not json'))
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, calls_payload
-from opencompass_tooleval.core.tool_parsers import NONE, PARSERS, choose_parser, read_written_calls
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_payload
+from opencompass_tooleval.core.calls.tool_parsers import NONE, PARSERS, choose_parser, read_written_calls
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
 PARIS, ROME = ('weather', {'city': 'Paris'}), ('weather', {'city': 'Rome', 'days': 3})
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.tool_set import MAX_DESCRIPTION, ToolSchema, ToolSet, describe_tool
+from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSchema, ToolSet, describe_tool
 
 ALLOWED = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,63}')
 OBJECT = {'type': 'object', 'properties': {}}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.trials import (
+from opencompass_tooleval.core.statistics.trials import (
     SUCCESS,
     BinaryMetrics,
     Estimate,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage import Usage, total_usage, with_failed
-from opencompass_tooleval.core.usage_summary import (
+from opencompass_tooleval.core.scoring.prices import Prices
+from opencompass_tooleval.core.scoring.usage import Usage, total_usage, with_failed
+from opencompass_tooleval.core.scoring.usage_summary import (
     NOTHING,
     Spending,
     other_row,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL, FUNCTION_CALLING
-from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.usage_summary import PromptTokens
-from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
+from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
+from opencompass_tooleval.core.statistics.paired import metrics_of
+from opencompass_tooleval.results.variants import Comparison, VariantKind, compare
 
 KIND = VariantKind(
     '-easytool',

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from opencompass_tooleval.core.match import best_matching
-from opencompass_tooleval.core.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.core.scoring.match import best_matching
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity, Similarity
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity, shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles
 

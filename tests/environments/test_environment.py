@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, shares
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.environments.fixture import (
+from opencompass_tooleval.extras.making.live_source import place_fixture
+from opencompass_tooleval.extras.mcp_servers.fixture import (
     FixtureChangedError,
     copy_fixture,
     folder_state,
@@ -17,10 +18,9 @@ from opencompass_tooleval.environments.fixture import (
     on_copies,
     unchanged,
 )
-from opencompass_tooleval.environments.live import LiveTools
-from opencompass_tooleval.making.live_source import place_fixture
-from opencompass_tooleval.mcp_servers.server import ServerError, parse_server
-from tests.mcp_servers.servers import NOTES, NOTES_SERVER
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+from opencompass_tooleval.extras.mcp_servers.server import ServerError, parse_server
+from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER
 
 
 @pytest.fixture

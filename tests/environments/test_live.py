@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
-from opencompass_tooleval.environments.call_log import CallLog, logged_tools
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.fixture import FixtureCopy
-from opencompass_tooleval.environments.live import LiveTools, LiveTrial
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
-from opencompass_tooleval.mcp_servers.server import Limits, ServerError, parse_server
+from opencompass_tooleval.extras.mcp_servers.call_log import CallLog, logged_tools
+from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
+from opencompass_tooleval.extras.mcp_servers.server import Limits, ServerError, parse_server
 from tests.conftest import ROOT
-from tests.mcp_servers.servers import NOTES, installed
+from tests.extras.mcp_servers.servers import NOTES, installed
 
 LIMITS = Limits(message_bytes=1_000_000)
 SHORT = Limits(call_seconds=3, message_bytes=1_000_000)
@@ -73,8 +73,8 @@ def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_p
     code = f"""
 import os, signal, sys
 from pathlib import Path
-from opencompass_tooleval.environments.live import LiveTools
-from opencompass_tooleval.mcp_servers.server import parse_server
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 
 trial = LiveTools(parse_server({NOTES!r}), Path({str(fixture)!r}), ahead=1).begin('a')
 assert trial.call('read_notes', {{}}).text == 'first'
@@ -262,8 +262,8 @@ def test_a_daemon_of_a_server_ends_with_a_killed_process(fixture: Path) -> None:
     code = f"""
 import sys, time
 from pathlib import Path
-from opencompass_tooleval.environments.live import LiveTools
-from opencompass_tooleval.mcp_servers.server import parse_server
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 trial = LiveTools(parse_server({with_daemon(mark)!r}), Path({str(fixture)!r})).begin('a')
 trial.call('read_notes', {{}})
 print('called', flush=True)

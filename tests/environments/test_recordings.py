@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.judged_answer import load_judged_answers
-from opencompass_tooleval.agents.records import load_data
-from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.agents.tasks.records import load_data
+from opencompass_tooleval.agents.toolbench.answers import load_answers
+from opencompass_tooleval.agents.toolbench.judged_answer import load_judged_answers
 from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
-from opencompass_tooleval.core import json_members
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text import json_members
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.records import load_data
-from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.agents.tasks.records import load_data
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation

@@ -10,9 +10,10 @@ import pytest
 
 from opencompass_tooleval.environments.bank import Bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.fixture import folder_state
-from opencompass_tooleval.environments.live import LiveTools
-from opencompass_tooleval.environments.state import (
+from opencompass_tooleval.extras.mcp_servers.fixture import folder_state
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+from opencompass_tooleval.extras.mcp_servers.server import ServerError, parse_server
+from opencompass_tooleval.extras.mcp_servers.state import (
     CallProbe,
     FolderProbe,
     Probe,
@@ -20,8 +21,7 @@ from opencompass_tooleval.environments.state import (
     read_state,
     state_differences,
 )
-from opencompass_tooleval.mcp_servers.server import ServerError, parse_server
-from tests.mcp_servers.servers import NOTES, installed, installed_by_npm
+from tests.extras.mcp_servers.servers import NOTES, installed, installed_by_npm
 
 SERVER = parse_server(NOTES)
 NOTES_READ, CLOCK, STARTS = CallProbe('read_notes'), CallProbe('clock'), CallProbe('starts')
@@ -90,7 +90,7 @@ def test_the_digest_of_a_folder(fixture: Path) -> None:
 
 
 def test_files_beyond_the_bounds_are_a_failure_of_the_server(fixture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = 'opencompass_tooleval.environments.fixture.MAX_'
+    bounds = 'opencompass_tooleval.extras.mcp_servers.fixture.MAX_'
     with LiveTools(SERVER, fixture, allow=['add_note']) as live:
         session = Environment(live=live, probes=[FolderProbe()]).begin('a')
         session.call('add_note', {'text': 'x' * 1_000})

@@ -18,10 +18,10 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.benchmark import part_of
-from opencompass_tooleval.core.jsonable import texts_digest
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.catalogue.benchmark import part_of
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.evaluators.evaluator import (
     ToolEvalEvaluator,
     as_dataset,

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate

@@ -14,7 +14,7 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.models.base import BaseModel
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError, ToolEvalGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import AskingEndedError, token_length

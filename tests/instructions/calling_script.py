@@ -17,7 +17,7 @@ from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.toolbench import request as apis
 from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 
 DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo'
 DATA = {'G2': 'G2_category.json', 'G3': 'G3_instruction.json'}

@@ -13,7 +13,7 @@ import pytest
 from opencompass_tooleval.benchmarks.funcqa import recorded as funcqa
 from opencompass_tooleval.benchmarks.restbench import recorded as restbench
 from opencompass_tooleval.benchmarks.toolbench import recorded as toolbench
-from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
 from tests.instructions.shared_data import DATA, DEMO, real

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.instructions.generate import (
     TOO_LONG_TO_ASK,
     TRIES,

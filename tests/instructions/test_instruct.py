@@ -15,8 +15,8 @@ from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, file_st
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, Record, data_file, load_example, load_records
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import MAX_NAMED, DataError
-from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.instructions.instruct import (
     Catalogue,
     check_variant,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.tool_calls import ToolCall, read_answer
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.instructions.planned_calls import NOTED, PlannedCallDialogues
 
 ROW = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.messages import normalise
+from opencompass_tooleval.core.calls.messages import normalise
 from opencompass_tooleval.instructions.prompts import (
     DESCRIPTION_EXAMPLES,
     DESCRIPTION_TASKS,

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
 from opencompass_tooleval.cli.main import app
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import REPORTED, summary_of
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import REPORTED, summary_of
 from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.read import read

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from opencompass_tooleval.core.refusal import declines_or_apologizes
+from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
 from opencompass_tooleval.instructions.validate_description import Fault, check_description
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
-from opencompass_tooleval.core.intervals import Pairs, intervals_of
+from opencompass_tooleval.core.statistics.intervals import Pairs, intervals_of
 from tests.forked import run_opencompass
 
 CONFIG = """

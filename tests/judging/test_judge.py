@@ -16,9 +16,9 @@ from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging
 from opencompass_tooleval.judging.judge import (
     TRIES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judge_item import fill
 from opencompass_tooleval.judging.judgement import (
     Judgement,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, read_judgement
 from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed, judged_answers, read_judgements
 from opencompass_tooleval.work_dir.work_dir import ResultPlace

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from opencompass.models.base import BaseModel
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.run_alone import run_alone

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.labels import explained, words_of_reason
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import other_rows
+from opencompass_tooleval.catalogue.labels import explained, words_of_reason
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import other_rows
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, _digest
 from opencompass_tooleval.models.model_calls import AskingEndedError

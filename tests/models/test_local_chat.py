@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from opencompass.models import HuggingFacewithChatTemplate
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.tool_parsers import choose_parser, read_written_calls
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
+from opencompass_tooleval.core.calls.tool_parsers import choose_parser, read_written_calls
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
 from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length

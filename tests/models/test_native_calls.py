@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.tool_calls import ToolCall, calls_payload, write_answer
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_payload, write_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner

@@ -14,8 +14,8 @@ import pytest
 from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.redaction import EXCERPT_CHARS
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.text.redaction import EXCERPT_CHARS
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
 from opencompass_tooleval.models.model_calls import AskingEndedError

@@ -12,11 +12,11 @@ import pytest
 from mmengine.config import Config, ConfigDict
 from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_text
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging.judge import judge_settings, settings_hash
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.fixed_models import OracleModel

@@ -24,8 +24,8 @@ from mmengine.config import Config
 
 from opencompass_tooleval.models.rendered_tools import render
 from opencompass_tooleval.tasks.first_prompts import first_prompts
-from tests.making.worlds import make_repository
-from tests.mcp_servers.servers import installed
+from tests.extras.making.worlds import make_repository
+from tests.extras.mcp_servers.servers import installed
 from tests.real.models import MODELS, RealModel
 from tests.real.serving import KEY, Counters, LlamaServer, local_settings
 from tests.real.sweep import CORE, FULL, JUDGED, ROOT, opencompass, predictions, results, tooleval, write_config

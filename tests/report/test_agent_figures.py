@@ -7,14 +7,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.breakdown import breakdown
-from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
-from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.core.labels import SOURCES
-from opencompass_tooleval.core.metrics import words_of_metric
-from opencompass_tooleval.core.tables import published_columns
-from opencompass_tooleval.core.usage_summary import REPORTED, PromptTokens
-from opencompass_tooleval.core.variants import Comparison
+from opencompass_tooleval.agents.scoring.breakdown import breakdown
+from opencompass_tooleval.agents.scoring.scoring import METRICS, score_trajectory
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.catalogue.labels import SOURCES
+from opencompass_tooleval.catalogue.metrics import words_of_metric
+from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
@@ -23,6 +22,7 @@ from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.samples import index_of
 from opencompass_tooleval.report.variant_figures import variant_figures
+from opencompass_tooleval.results.variants import Comparison
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add, plain_run, result_of

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.breakdown import breakdown
-from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
-from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.scoring.breakdown import breakdown
+from opencompass_tooleval.agents.scoring.scoring import METRICS, score_trajectory
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
-from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.report.build import write_report
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, search, tree
 from tests.report.browser import LOOKS, Browser, needs_chromium

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.win import NO_REFERENCE
+from opencompass_tooleval.agents.toolbench.win import NO_REFERENCE
 from opencompass_tooleval.benchmarks.teval.figures import TWO_FORMATS
 from opencompass_tooleval.benchmarks.teval.figures import figures as teval_figures
 from opencompass_tooleval.benchmarks.ultratool.figures import figures as ultratool_figures
-from opencompass_tooleval.core.benchmark import find_variant
+from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.metrics import lower_is_better
+from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.metrics import lower_is_better
-from opencompass_tooleval.core.tables import published_columns
-from opencompass_tooleval.core.usage_summary import PromptTokens
+from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.instructions.figures import retrieval_figure, selection_figure
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of

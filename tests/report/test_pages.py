@@ -11,9 +11,9 @@ import pytest
 
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.core.scoring.prices import Prices
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.report import build
 from opencompass_tooleval.report.build import write_report
 from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, write

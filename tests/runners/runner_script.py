@@ -12,7 +12,7 @@ import random
 import time
 from pathlib import Path
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.fixed_models import OracleModel
 

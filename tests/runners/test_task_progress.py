@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.work_dir.lock import exclusive, holder_of, lock_path
 from tests.conftest import ModelServer

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from mmengine.config import ConfigDict
 
+from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
 from opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups import (
     tooleval_ultratool_rows,
     tooleval_ultratool_summary_groups,
 )
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.tables import published_columns
+from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.comparing import Side, compare
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
-from opencompass_tooleval.work_dir.comparing import Side, compare
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 TIME = '20250101_000000'

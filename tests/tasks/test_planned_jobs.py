@@ -10,9 +10,9 @@ from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg
 
-from opencompass_tooleval.core.tool_set import ToolSet
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.tasks.first_prompts import first_prompts
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, make_plan

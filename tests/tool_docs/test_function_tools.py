@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from opencompass_tooleval.agents.funcqa import TOOLS as FUNCQA_TOOLS
+from opencompass_tooleval.agents.loops.funcqa import TOOLS as FUNCQA_TOOLS
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import tools as rest
 from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.toolbench import request as apis
 from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
-from opencompass_tooleval.core.function_calling import call_fault
-from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.core.tool_set import MAX_DESCRIPTION, ToolSet
+from opencompass_tooleval.core.calls.function_calling import call_fault
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSet
 from opencompass_tooleval.tool_docs.function_tools import function_tool, parameter_schema
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.extras.mcp_servers.tool_source import tool_doc
 from opencompass_tooleval.tool_docs.instruction import ABSENT
 from opencompass_tooleval.tool_docs.sources import load_docs
-from opencompass_tooleval.tool_docs.sources.mcp_server import tool_doc
 from tests.cli.conftest import Command, home, tooleval  # noqa: F401
-from tests.mcp_servers.servers import NOTES, installed
+from tests.extras.mcp_servers.servers import NOTES, installed
 
 
 def test_the_tools_of_a_server() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.making.tool_source import documented_tools
+from opencompass_tooleval.extras.making.tool_source import documented_tools
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.instruction import ABSENT
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs

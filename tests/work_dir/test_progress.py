@@ -12,9 +12,9 @@ import pytest
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.cli.status import show_status
-from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import Spending, other_row, other_usage, summary_of
+from opencompass_tooleval.core.scoring.prices import Prices
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import Spending, other_row, other_usage, summary_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path, sweep_lock

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import REPORTED, PromptTokens, summary_of
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens, summary_of
 from opencompass_tooleval.work_dir.progress import run_counter
 from opencompass_tooleval.work_dir.prompt_tokens import (
     ESTIMATE,

@@ -13,8 +13,8 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.benchmarks.funcqa import VERSION
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.scoring import QuestionScore, breakdown, score_predictions
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.gpus import ToolEvalDataset

@@ -14,8 +14,8 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from opencompass_tooleval.core.bounds import MAX_BITS, is_huge_power
-from opencompass_tooleval.core.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
+from opencompass_tooleval.core.text.bounds import MAX_BITS, is_huge_power
 
 MISSING = 'args:missing'
 NOT_A_LIST = 'args:not_a_list'

@@ -1,7 +1,7 @@
 """Prompts of EasyTool's published FuncQA runs, byte for byte: those of its code, not of its paper.
 
 Each is a template of :meth:`str.format`, filled with Python's ``str`` of lists and dicts. The misspellings are
-published. Prompts of ToolBench's runs too are in :mod:`opencompass_tooleval.agents.easytool_prompts`.
+published. Prompts of ToolBench's runs too are in :mod:`opencompass_tooleval.agents.loops.easytool_prompts`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES
 from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, find_subset, load_records
-from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opencompass_tooleval.core.metrics import (
+from opencompass_tooleval.catalogue.metrics import (
     ACCURACY,
     PARAMETER_ERROR_RATE,
     TOOL_ERROR_RATE,

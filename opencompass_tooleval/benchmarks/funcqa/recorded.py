@@ -17,9 +17,9 @@ from opencompass_tooleval.benchmarks.funcqa.scoring import (
     score_predictions,
     score_trajectory,
 )
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.work_dir.right_subset import load_answers
 

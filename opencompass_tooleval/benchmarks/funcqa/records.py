@@ -20,8 +20,8 @@ from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NA
 from opencompass_tooleval.benchmarks.funcqa.errata import repair
 from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.errors import Fault, naming_record
-from opencompass_tooleval.core.subset_names import SubsetRow, Table
 from opencompass_tooleval.work_dir.data_files import read_list
 
 logger = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from opencompass_tooleval.benchmarks.funcqa.trajectory import (
     Trajectory,
     parse_trajectory,
 )
-from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
-from opencompass_tooleval.core.refusal import REFUSED, is_refusal
-from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.core.calls.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
+from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
+from opencompass_tooleval.core.scoring.result import OK, SampleScore
 
 ACCURACY = 'accuracy'
 STRICT_ACCURACY = 'strict_accuracy'

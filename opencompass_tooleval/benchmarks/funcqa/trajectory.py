@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.labels import current_reason
+from opencompass_tooleval.catalogue.labels import current_reason
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 
 TOO_MANY_STEPS = 'limit:steps'
 NAME_ERRORS = 'name:'
@@ -49,7 +49,7 @@ class Trajectory:
     """The run of one question.
 
     Attributes:
-        method: Name in :data:`~opencompass_tooleval.agents.funcqa.METHODS`.
+        method: Name in :data:`~opencompass_tooleval.agents.loops.funcqa.METHODS`.
         calls: The calls of tools, in order.
         answer: The text that holds the final answer; ``''`` if there is none.
         rounds: ``{'asked': the last message, 'answer': the model's answer}`` of each round.

@@ -24,12 +24,12 @@ from opencompass_tooleval.benchmarks.restbench.records import (
 from opencompass_tooleval.benchmarks.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
 from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, gold_calls, offered_tools, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.literal_reply import LiteralDialogues, first_block
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.tool_calls import write_answer
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, first_block
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_calls import write_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import TOOLS

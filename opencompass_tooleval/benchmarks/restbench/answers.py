@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import normalise
-from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
-from opencompass_tooleval.core.fullwidth import read_either, tidy
-from opencompass_tooleval.core.function_calling import why_no_call
-from opencompass_tooleval.core.reading import (
+from opencompass_tooleval.core.calls.answer import Answer, as_answer, unfence, visible_text
+from opencompass_tooleval.core.calls.function_calling import why_no_call
+from opencompass_tooleval.core.text.fullwidth import read_either, tidy
+from opencompass_tooleval.core.text.reading import (
     NO_BRACKETS,
     NOT_JSON,
     Parsed,
@@ -102,7 +102,7 @@ def read_path(answer: Any) -> Parsed:
 
     Returns:
         The list of texts, not yet normalised. Parse methods: ``literal``, ``json``, ``quotes`` (see
-        :func:`~opencompass_tooleval.core.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
+        :func:`~opencompass_tooleval.core.text.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
         full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
         ``answer:truncated_reasoning``, ``parse:no_brackets``, ``parse:not_json``, ``parse:not_a_list``,
         ``parse:not_text``, ``parse:too_many_calls``, ``parse:too_deep``, and that of an ``infra:`` failure.

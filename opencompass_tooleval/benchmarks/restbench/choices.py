@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.answers import MAX_STEPS
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.literal_reply import first_block, read_literal
+from opencompass_tooleval.core.calls.literal_reply import first_block, read_literal
+from opencompass_tooleval.core.text.jsonable import bounded_text
 
 NO_TOOL = -1
 

@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.restbench.errata import KINDS
 from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.restbench.records import TABLE, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.tools import match_instructions, open_toolbox
-from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
 
 DATA_PATH = 'data/restbench'
 

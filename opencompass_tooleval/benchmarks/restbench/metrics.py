@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.metrics import TOOL_NAME_ERROR_RATE, Metric
+from opencompass_tooleval.catalogue.metrics import TOOL_NAME_ERROR_RATE, Metric
 
 METRICS = (
     Metric(

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 

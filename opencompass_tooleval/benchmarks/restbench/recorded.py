@@ -12,8 +12,8 @@ from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_lo
 from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_all_calls, score_answers
 from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import ScoredAnswers, count_kinds
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers, count_kinds
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 from opencompass_tooleval.work_dir.right_subset import load_answers

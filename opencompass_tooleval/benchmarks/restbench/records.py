@@ -15,8 +15,8 @@ from opencompass_tooleval.benchmarks.restbench.errata import Erratum, find_errat
 from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.subset_names import SubsetRow, Table
 from opencompass_tooleval.work_dir.data_files import check_counts, read_list
 
 FIX = 'tooleval prepare restbench --from DIR'

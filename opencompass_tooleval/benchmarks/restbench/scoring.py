@@ -11,13 +11,13 @@ from opencompass_tooleval.benchmarks.restbench.answers import read_calls, read_p
 from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
 from opencompass_tooleval.benchmarks.restbench.records import Record
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL, call_fault
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.reading import Parsed
-from opencompass_tooleval.core.refusal import with_refusal
-from opencompass_tooleval.core.result import OK, SampleScore
-from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL, call_fault
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.scoring.refusal import with_refusal
+from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.core.text.reading import Parsed
 
 MISSING_STEP = 'calls:missing'
 WRONG_ORDER = 'calls:order'
@@ -80,7 +80,7 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
 
     Args:
         record: Its record.
-        answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
+        answer: Its text (an ``Answer`` with an ``infra:`` reason scores 0), or a
             list that was already read.
         inventory: Inventory of ``record.tools``, if available.
 

@@ -10,9 +10,9 @@ from typing import Any
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.prompts import documentation_text
 from opencompass_tooleval.benchmarks.restbench.records import FIX, Record
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry

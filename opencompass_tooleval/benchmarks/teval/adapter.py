@@ -30,11 +30,11 @@ from opencompass_tooleval.benchmarks.teval.records import (
 )
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import METHOD
-from opencompass_tooleval.core.messages import messages_text
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.function_calling import METHOD
+from opencompass_tooleval.core.calls.messages import messages_text
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder

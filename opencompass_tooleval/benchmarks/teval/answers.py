@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opencompass_tooleval.core.answer import Answer, clean, cut_at, unfence
+from opencompass_tooleval.core.calls.answer import Answer, clean, cut_at, unfence
 
 V1_MARKS = ('<eoa>', '<TOKENS_UNUSED_1>', '<|im_end|>', '\nuser', '\nUSER', '[INST]')
 """Marks at which OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""

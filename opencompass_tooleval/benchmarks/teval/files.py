@@ -17,9 +17,9 @@ from opencompass_tooleval.benchmarks.teval.records import (
     split_stem,
 )
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
-from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.function_calling import METHOD
 
 DATA_PATH = 'data/teval'
 REPOSITORY = 'lovesnowbest/T-Eval'

@@ -25,16 +25,16 @@ from opencompass_tooleval.benchmarks.teval.records import (
     parse_record,
 )
 from opencompass_tooleval.benchmarks.teval.scoring import score_readings
-from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, clean, why_unread
+from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, clean, why_unread
+from opencompass_tooleval.core.calls.function_calling import BREAKS_SCHEMA, OneCall, one_call
+from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet, describe_tool
 from opencompass_tooleval.core.errors import Fault, naming_record
-from opencompass_tooleval.core.function_calling import BREAKS_SCHEMA, OneCall, one_call
-from opencompass_tooleval.core.messages import TOOL, Message
-from opencompass_tooleval.core.reading import Parsed, parse_enclosed, unread
-from opencompass_tooleval.core.refusal import with_refusal
-from opencompass_tooleval.core.result import INFRA, SampleScore
-from opencompass_tooleval.core.similarity import Similarity
-from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet, describe_tool
+from opencompass_tooleval.core.scoring.refusal import with_refusal
+from opencompass_tooleval.core.scoring.result import INFRA, SampleScore
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed, unread
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 
 _JSON_TYPES = {
@@ -75,7 +75,7 @@ class NativeSample:
     Attributes:
         messages: The request and the steps so far, as native calls and their observations.
         tools: The offered tools.
-        gold_answer: A perfect model's answer, from :func:`~opencompass_tooleval.core.tool_calls.write_answer`.
+        gold_answer: A perfect model's answer, from :func:`~opencompass_tooleval.core.calls.tool_calls.write_answer`.
         sample: The sample of the data file.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.metrics import Metric, halves
+from opencompass_tooleval.catalogue.metrics import Metric, halves
 
 _ABILITIES = (
     Metric(

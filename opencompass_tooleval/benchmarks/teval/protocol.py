@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from opencompass_tooleval.benchmarks.teval.records import Subset
-from opencompass_tooleval.core.fullwidth import read_either
-from opencompass_tooleval.core.reading import Parsed
+from opencompass_tooleval.core.text.fullwidth import read_either
+from opencompass_tooleval.core.text.reading import Parsed
 
 PLAN_THRESHOLD = {'v1': 0.7, 'v2': 0.8}
 """Similarity above which steps match. v1: arXiv 2312.14033 and OpenCompass 0.5.4; v2: the authors' later code."""

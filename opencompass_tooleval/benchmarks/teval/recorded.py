@@ -18,9 +18,9 @@ from opencompass_tooleval.benchmarks.teval.function_calling import (
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import TABLE, find_subset, load_samples, native_subset, split_stem
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import choose_encoder, is_official, locate_encoder

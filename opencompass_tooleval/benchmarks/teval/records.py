@@ -15,13 +15,13 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.metrics import METRICS
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
-from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.json_object import load_json, load_object
-from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.reading import parse_enclosed
-from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.core.text.json_object import load_json, load_object
+from opencompass_tooleval.core.text.jsonable import clean_text
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import FINISH, PARTS, CallGold, Record
-from opencompass_tooleval.core.fullwidth import read_either
-from opencompass_tooleval.core.reading import Parsed, parse_enclosed, parse_literal
-from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.text.fullwidth import read_either
+from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed, parse_literal
 
 V2_EPSILON = 1e-5
 """The authors divide by the number of gold arguments plus this: a perfect answer scores at most 99.999."""

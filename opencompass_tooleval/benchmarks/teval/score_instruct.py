@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import InstructGold, Record
-from opencompass_tooleval.core.reading import NO_BRACKETS, NOT_JSON, Parsed, parse_enclosed, parse_literal
-from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.text.reading import NO_BRACKETS, NOT_JSON, Parsed, parse_enclosed, parse_literal
 
 Values = dict[str, float | None]
 

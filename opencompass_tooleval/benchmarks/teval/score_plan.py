@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import FINISH, Record, Step, parse_steps
-from opencompass_tooleval.core.match import best_matching, f1, is_ambiguous, longest_increasing_run
-from opencompass_tooleval.core.reading import Parsed, parse_enclosed
-from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.scoring.match import best_matching, f1, is_ambiguous, longest_increasing_run
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed
 
 NAME_WEIGHT = 0.75
 ARGS_WEIGHT = 0.25
@@ -126,7 +126,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     """Computes precision, recall, F1 and parse rate of one plan, 0-1, and the reason.
 
     A plan with only ``FinishAction`` scores 0 (the official code crashes on it). For a plan with :func:`is_tied`,
-    ``similarity`` must be a :class:`~opencompass_tooleval.core.similarity.Batchwise`.
+    ``similarity`` must be a :class:`~opencompass_tooleval.core.scoring.similarity.Batchwise`.
     """
     if not parsed.ok:
         return {'precision': 0.0, 'recall': 0.0, 'f1_score': 0.0, 'parse_rate': 0.0}, parsed.reason

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import CHOICES, Record, ReviewGold
-from opencompass_tooleval.core.reading import Parsed
-from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.text.reading import Parsed
 
 _OPEN, _CLOSE = r'[\s*_`"\'“‘(\[（【「{$]', r'[\s*_`"\'”’)\]）】」}$]'
 # 'Better results' begins with a B, and is no choice.

@@ -12,13 +12,13 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval import score_call, score_instruct, score_plan, score_review
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record
-from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, why_unread
-from opencompass_tooleval.core.bounds import TOO_LONG
-from opencompass_tooleval.core.fullwidth import tidy
-from opencompass_tooleval.core.reading import Parsed, unread
-from opencompass_tooleval.core.refusal import is_refusal, with_refusal
-from opencompass_tooleval.core.result import INFRA, OK, SampleScore
-from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
+from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, why_unread
+from opencompass_tooleval.core.scoring.refusal import is_refusal, with_refusal
+from opencompass_tooleval.core.scoring.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.scoring.similarity import Batchwise, ExactSimilarity, Similarity
+from opencompass_tooleval.core.text.bounds import TOO_LONG
+from opencompass_tooleval.core.text.fullwidth import tidy
+from opencompass_tooleval.core.text.reading import Parsed, unread
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from opencompass_tooleval.benchmarks.teval.step_prompts import (
     STEP_TEXT,
     SYSTEM,
 )
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import Fault
-from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.judging.judge_item import fill
 
 Row = dict[str, Any]

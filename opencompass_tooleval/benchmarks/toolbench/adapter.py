@@ -38,13 +38,13 @@ from opencompass_tooleval.benchmarks.toolbench.score_calls import (
 )
 from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer, parse_choice, score_choices
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer, clean
-from opencompass_tooleval.core.literal_reply import LiteralDialogues, last_block
-from opencompass_tooleval.core.messages import Message, messages_text
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.similarity import Similarity
-from opencompass_tooleval.core.tool_calls import write_answer
+from opencompass_tooleval.core.calls.answer import Answer, clean
+from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, last_block
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_calls import write_answer
+from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
-from opencompass_tooleval.core.fullwidth import read_either, tidy
-from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
+from opencompass_tooleval.core.calls.answer import Answer, as_answer, unfence, visible_text
+from opencompass_tooleval.core.text.fullwidth import read_either, tidy
+from opencompass_tooleval.core.text.reading import Parsed, bounded, json_values, parse_literal, unread
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.value_types import expected, from_text
 
@@ -28,7 +28,7 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
 
     Returns:
         The complete answer if it is such a value (parse methods of
-        :func:`~opencompass_tooleval.core.reading.parse_literal`, ``fullwidth`` or ``fence``), else the last one in its
+        ``parse_literal``, ``fullwidth`` or ``fence``), else the last one in its
         prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``,
         ``parse:...``, and that of an ``infra:`` failure.
     """

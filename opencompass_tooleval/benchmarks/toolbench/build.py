@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, FIX, D
 from opencompass_tooleval.benchmarks.toolbench.request import Request, make_request
 from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from opencompass_tooleval.benchmarks.toolbench.errata import KINDS
 from opencompass_tooleval.benchmarks.toolbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
-from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
 
 DATA_PATH = 'data/toolbench'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.metrics import (
+from opencompass_tooleval.catalogue.metrics import (
     ACCURACY,
     PARAMETER_ERROR_RATE,
     SUCCESS_RATE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.calls.messages import Message
 
 SELECTION = """You are given a user's request and {count} tools. Exactly one of the tools can fulfil the request.
 

@@ -26,9 +26,9 @@ from opencompass_tooleval.benchmarks.toolbench.score_calls import (
 )
 from opencompass_tooleval.benchmarks.toolbench.score_selection import score_choices
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer, clean
-from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.core.calls.answer import Answer, clean
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder

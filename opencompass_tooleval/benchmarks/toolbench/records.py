@@ -14,8 +14,8 @@ from typing import Any
 from opencompass_tooleval.benchmarks.toolbench.errata import Erratum, find_errata
 from opencompass_tooleval.benchmarks.toolbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.toolbench.subsets import FILES, SUBSETS
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.subset_names import SubsetRow, Table
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 from opencompass_tooleval.work_dir.data_files import check_counts, read_json

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.records import Api, Record
-from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.template import sample_value

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from opencompass_tooleval.benchmarks.toolbench import tool_texts
 from opencompass_tooleval.benchmarks.toolbench.records import Record
-from opencompass_tooleval.core.result import OK, SampleScore
-from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.render import render_doc, render_instruction, to_json
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc

@@ -17,13 +17,13 @@ from opencompass_tooleval.benchmarks.toolbench.answers import read_value, unfit
 from opencompass_tooleval.benchmarks.toolbench.records import Api
 from opencompass_tooleval.benchmarks.toolbench.request import Request, Signature, request_names
 from opencompass_tooleval.benchmarks.toolbench.score_selection import plain
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import NO_CALL, NOT_AN_OBJECT, UNKNOWN_TOOL, why_no_call
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.refusal import with_refusal
-from opencompass_tooleval.core.result import OK, SampleScore
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.function_calling import NO_CALL, NOT_AN_OBJECT, UNKNOWN_TOOL, why_no_call
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
+from opencompass_tooleval.core.scoring.refusal import with_refusal
+from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.tool_docs.instruction import Parameter
 
 TOO_MANY = 'parse:too_many_calls'

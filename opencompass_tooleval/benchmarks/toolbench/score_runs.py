@@ -16,9 +16,9 @@ from typing import Any
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.benchmarks.toolbench.score_calls import UNKNOWN_API, parameter_codes
 from opencompass_tooleval.benchmarks.toolbench.trajectories import GIVE_ANSWER, Run, StoredCall
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
-from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
+from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.text.jsonable import bounded_text, to_jsonable
 
 METRICS = ('finish_rate', 'tool_name_error_rate', 'parameter_error_rate', 'error_response_rate')
 PER_CALL = METRICS[1:]

@@ -11,13 +11,13 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, stored_rows
-from opencompass_tooleval.core.answer import Answer, clean, strip_reasoning, unfence, why_unread
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.calls.answer import Answer, clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.calls.messages import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
-from opencompass_tooleval.core.messages import joined_text
-from opencompass_tooleval.core.reading import parse_enclosed
-from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.scoring.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, to_jsonable
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.judging import judge_item
 from opencompass_tooleval.judging.judge_item import JudgeItem, fill
 from opencompass_tooleval.judging.judgement import (

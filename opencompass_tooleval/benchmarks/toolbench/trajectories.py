@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.request import Signature
-from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.core.calls.messages import TOOL
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.json_members import TooMuchError
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.messages import TOOL
+from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.core.text.json_members import TooMuchError
+from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.work_dir.data_files import read_members
 

@@ -28,9 +28,9 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS,
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
-from opencompass_tooleval.core.aggregate import Aggregate
-from opencompass_tooleval.core.answer import Answer, clean
-from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.calls.answer import Answer, clean
+from opencompass_tooleval.core.scoring.aggregate import Aggregate
+from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator

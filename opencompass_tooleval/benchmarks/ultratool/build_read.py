@@ -17,7 +17,7 @@ from opencompass_tooleval.benchmarks.ultratool.calls import (
 )
 from opencompass_tooleval.benchmarks.ultratool.records import read_lines
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.text.json_object import load_json
 
 FIX_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
 FIX_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
-from opencompass_tooleval.core.metrics import words_of_metric
+from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.caveats import as_note, caveats_note
 from opencompass_tooleval.report.figure import Figure, Number, Series, mean

@@ -15,9 +15,9 @@ from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, re
 from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
-from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 DATA_PATH = 'data/ultratool'

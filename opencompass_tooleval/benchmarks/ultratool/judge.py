@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool import judge_prompts
-from opencompass_tooleval.core.answer import strip_reasoning, unfence
-from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.core.calls.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.judging import judge_item
 from opencompass_tooleval.judging.judge_item import fill
 from opencompass_tooleval.judging.judgement import UNREAD, Unread, unread_reply

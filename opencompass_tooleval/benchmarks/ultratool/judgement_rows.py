@@ -29,7 +29,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     judged_parts,
 )
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
+from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.judging.judgement import MISSING, Unread, read_judgement
 from opencompass_tooleval.judging.judgement_files import read_judgements
 from opencompass_tooleval.work_dir.recorded import read_recorded_row

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opencompass_tooleval.core.metrics import ACCURACY, Metric, halves
+from opencompass_tooleval.catalogue.metrics import ACCURACY, Metric, halves
 
 _OF_STEPS = (
     Metric('creation_awareness', 'Creation awareness', 'recognizes the steps for which there is no tool'),

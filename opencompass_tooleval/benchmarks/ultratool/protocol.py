@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES
-from opencompass_tooleval.core.subset_names import find_row
+from opencompass_tooleval.catalogue.subset_names import find_row
 from opencompass_tooleval.work_dir.recorded import GPT
 
 SCORINGS = ('official', 'strict')

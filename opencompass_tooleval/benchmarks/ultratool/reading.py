@@ -8,9 +8,9 @@ from typing import Any
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading_official import read_official
 from opencompass_tooleval.benchmarks.ultratool.reading_strict import read_strict
-from opencompass_tooleval.core.answer import Answer, as_answer, clean, unfence
-from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
-from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
+from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, unfence
+from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.text.reading import READ_ERRORS, Parsed, unread
 
 _FIRST_STEP = '1. '
 _DIGITS = '0123456789'
@@ -59,7 +59,7 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
 
 
 def without_thoughts(answer: Any) -> Any:
-    """Removes thoughts with :func:`~opencompass_tooleval.core.answer.clean`; a list that was already read stays."""
+    """Removes thoughts with ``clean``; a list that was already read stays."""
     return clean(as_answer(answer)) if isinstance(answer, (Answer, str)) else answer
 
 
@@ -67,7 +67,7 @@ def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
     """Reads an answer; never raises.
 
     Args:
-        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text, or a list that was already read.
+        answer: An :class:`~opencompass_tooleval.core.calls.answer.Answer` or its text, or a list that was already read.
         reading: ``plan``, ``items``, ``names``, ``calls`` or ``tools``.
         protocol: The rules.
     """

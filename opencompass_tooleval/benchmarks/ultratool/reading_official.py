@@ -19,8 +19,8 @@ from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
     close_behind,
 )
 from opencompass_tooleval.benchmarks.ultratool.reading_creation import COMPLETE_TOOL, TOOL_PARSE_METHODS
-from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
-from opencompass_tooleval.core.reading import (
+from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.text.reading import (
     BUDGET,
     NO_BRACKETS,
     NOT_JSON,

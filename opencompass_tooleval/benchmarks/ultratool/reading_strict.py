@@ -8,10 +8,10 @@ from typing import Any
 
 import json_repair
 
-from opencompass_tooleval.core.answer import unfence
-from opencompass_tooleval.core.bounds import MAX_CHARS, TOO_LONG
-from opencompass_tooleval.core.fullwidth import PARSE_METHOD, ascii_punctuation, has_full_width, tidy
-from opencompass_tooleval.core.reading import (
+from opencompass_tooleval.core.calls.answer import unfence
+from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.text.fullwidth import PARSE_METHOD, ascii_punctuation, has_full_width, tidy
+from opencompass_tooleval.core.text.reading import (
     NO_BRACKETS,
     NOT_JSON,
     READ_ERRORS,

@@ -32,8 +32,8 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
     score_answers,
     score_judgements,
 )
-from opencompass_tooleval.core.answer import clean
-from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.core.calls.answer import clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.data_files import open_plain

@@ -16,10 +16,10 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES, SUBSETS
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.core.calls.messages import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.messages import joined_text
-from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.recorded import read_recorded_row
 

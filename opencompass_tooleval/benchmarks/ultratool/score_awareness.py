@@ -16,7 +16,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     item_of,
     other_steps,
 )
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.scoring.result import OK
 
 LOCAL = 'local_accuracy'
 GLOBAL = 'global_accuracy'

@@ -26,10 +26,10 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     flat_mean,
     item_of,
 )
-from opencompass_tooleval.core.answer import EMPTY
-from opencompass_tooleval.core.jsonable import answer_digest, to_jsonable
-from opencompass_tooleval.core.reading import Parsed
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.calls.answer import EMPTY
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.text.jsonable import answer_digest, to_jsonable
+from opencompass_tooleval.core.text.reading import Parsed
 from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import FAILED, MISSING, NO_JUDGEMENT, Judgement, Unjudged
 from opencompass_tooleval.judging.judgement import check_unjudged as check_share

@@ -16,8 +16,8 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     StepScore,
     item_of,
 )
-from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
+from opencompass_tooleval.core.scoring.result import OK
 
 
 def wrong_name(record: Record, name: Any) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Step, published_step_number, step_number
-from opencompass_tooleval.core.function_calling import UNKNOWN_TOOL
-from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.reading import NO_BRACKETS
-from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
+from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.core.text.reading import NO_BRACKETS
 
 STEP_MISSING = 'step:missing'
 WRONG_STEP = 'step:wrong_step'

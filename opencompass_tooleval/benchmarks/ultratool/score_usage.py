@@ -24,8 +24,8 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     item_of,
     other_steps,
 )
-from opencompass_tooleval.core.function_calling import NOT_AN_OBJECT
-from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT
+from opencompass_tooleval.core.scoring.result import OK
 
 LOCAL = 'local_levenshtein'
 _EMPTY: tuple[Any, ...] = ('', [], {})

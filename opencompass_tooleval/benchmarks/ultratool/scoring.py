@@ -13,12 +13,12 @@ from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.answer import Answer, as_answer, why_unread
-from opencompass_tooleval.core.bounds import TOO_LONG
-from opencompass_tooleval.core.reading import Parsed, unread
-from opencompass_tooleval.core.refusal import with_refusal
-from opencompass_tooleval.core.result import INFRA, OK
+from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
+from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
+from opencompass_tooleval.core.scoring.refusal import with_refusal
+from opencompass_tooleval.core.scoring.result import INFRA, OK
+from opencompass_tooleval.core.text.bounds import TOO_LONG
+from opencompass_tooleval.core.text.reading import Parsed, unread
 from opencompass_tooleval.judging.judgement import by_record
 
 NO_DOMAIN = 'unknown'
@@ -98,7 +98,7 @@ def score_answer(
 
     Args:
         record: Its record.
-        answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
+        answer: Its text (an ``Answer`` with an ``infra:`` reason scores 0), or a
             list that was already read.
         protocol: The rules.
         judgements: Planning and tool creation: the judgements of this record, of which only those of this answer count

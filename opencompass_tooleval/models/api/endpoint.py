@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.redaction import excerpt, redact, remember_keys
-from opencompass_tooleval.core.usage import whole_number
+from opencompass_tooleval.core.scoring.usage import whole_number
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from opencompass_tooleval.core.redaction import excerpt, remember_keys
+from opencompass_tooleval.core.text.redaction import excerpt, remember_keys
 from opencompass_tooleval.models.api import engine_guard
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure

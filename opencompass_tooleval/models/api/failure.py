@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-from opencompass_tooleval.core.redaction import excerpt
-from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.text.redaction import excerpt
 
 MAX_WAIT = 60.0
 """Maximum pause between two tries, in seconds, unless the server requests a longer one."""

@@ -20,7 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import certifi
 
-from opencompass_tooleval.core.redaction import excerpt, redact, remember_url
+from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_url
 from opencompass_tooleval.models.api.event_loop import is_current
 from opencompass_tooleval.models.api.failure import Failure
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT, Answer, visible_text
+from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import Message, Probed, user

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer, visible_text
+from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.core.usage import whole_number
+from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed, user
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.errors import Finding, Level, first_of
-from opencompass_tooleval.core.redaction import excerpt
+from opencompass_tooleval.core.text.redaction import excerpt
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed
 

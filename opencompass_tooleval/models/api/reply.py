@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.redaction import excerpt
-from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
-from opencompass_tooleval.core.usage import Usage, whole_number
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
+from opencompass_tooleval.core.scoring.usage import Usage, whole_number
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.redaction import excerpt
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 
 _THOUGHTS = ('reasoning_content', 'reasoning')

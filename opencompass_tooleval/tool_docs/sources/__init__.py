@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.mcp_servers.server import parse_server
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from opencompass_tooleval.tool_docs.sources import (
     function_schema,
     mcp_server,

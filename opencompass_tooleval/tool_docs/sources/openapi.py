@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.schema import Resolver, plain_schema, schema_parameter, schema_parameters
 from opencompass_tooleval.tool_docs.tool_doc import HTTP_METHODS, FunctionDoc, ToolDoc

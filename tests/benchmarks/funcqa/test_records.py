@@ -12,7 +12,7 @@ import pytest
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult, call_tool
 from opencompass_tooleval.benchmarks.funcqa.errata import ERRATA, KINDS, REPAIRED, digest
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records, parse_payload
-from opencompass_tooleval.core.benchmark import count_kinds
+from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from tests.instructions.shared_data import DEMO, ROOT, real
 

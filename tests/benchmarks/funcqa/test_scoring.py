@@ -10,8 +10,8 @@ import pytest
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE
 from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.benchmarks.funcqa.support import RECORD
 from tests.growth import in_linear_time
 

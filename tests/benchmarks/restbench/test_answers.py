@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.restbench.answers import MAX_STEPS, read_path
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 
 AB = ['GET /a', 'PUT /b/{id}']
 JSON = '["GET /a", "PUT /b/{id}"]'

@@ -20,9 +20,9 @@ from opencompass_tooleval.benchmarks.restbench.records import (
 )
 from opencompass_tooleval.benchmarks.restbench.scoring import score_answer
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.literal_reply import TRIES
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.literal_reply import TRIES
 from tests.benchmarks.restbench.support import DEMO, SHARED, TOOLS
 from tests.benchmarks.restbench.test_hostile import HOSTILE
 from tests.growth import in_linear_time

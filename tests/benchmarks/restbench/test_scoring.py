@@ -9,8 +9,8 @@ import pytest
 
 from opencompass_tooleval.benchmarks.restbench.records import TABLE, gold_answer
 from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, is_subsequence, score_answer, score_answers
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.benchmarks.restbench.support import cases, loaded, make_record
 
 SCORING = cases('scoring')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 
 CASES = [
     ('v1', 'end mark', '{"a": 1}<|im_end|>\nmore', '{"a": 1}'),

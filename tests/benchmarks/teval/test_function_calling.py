@@ -21,12 +21,12 @@ from opencompass_tooleval.benchmarks.teval.function_calling import (
 from opencompass_tooleval.benchmarks.teval.prompts import INSTRUCT_SYSTEM, NEXT_CALL_SYSTEM
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record, Sample, load_samples, native_subset
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.function_calling import keeps_to
-from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.similarity import ExactSimilarity
-from opencompass_tooleval.core.tool_calls import ToolCall, read_answer
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_answer
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,8 +11,8 @@ from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.core.answer import as_answer
-from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.core.calls.answer import as_answer
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from tests.benchmarks.teval.support import make_record
 from tests.benchmarks.teval.test_differential import GOLDS, INSTRUCT_JSON, MARKS, PLAN_RAW, call_raw
 from tests.growth import in_linear_time

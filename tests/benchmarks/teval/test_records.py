@@ -20,8 +20,8 @@ from opencompass_tooleval.benchmarks.teval.records import (
     parse_payload,
     split_stem,
 )
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.messages import Message
 from tests.benchmarks.teval.support import real_samples
 
 PROMPT = [{'role': 'system', 'content': 'S'}, {'role': 'user', 'content': 'U'}, {'role': 'function', 'content': 'F'}]

@@ -15,9 +15,9 @@ from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, 
 from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.score_plan import MAX_STEPS
 from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
-from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.reading import parse_literal
-from opencompass_tooleval.core.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.core.text.reading import parse_literal
 from tests.benchmarks.teval.support import ROOT, make_record, offline_similarity, real_samples, repeats_a_step
 
 CASES = json.loads((Path(__file__).parents[2] / 'cases' / 'teval_scoring.json').read_text(encoding='utf-8'))

@@ -14,8 +14,8 @@ from opencompass_tooleval.benchmarks.toolbench.prompts import calls_prompt
 from opencompass_tooleval.benchmarks.toolbench.records import find_file
 from opencompass_tooleval.benchmarks.toolbench.request import Request, gold_answer, parse_request
 from opencompass_tooleval.benchmarks.toolbench.score_calls import breakdown, score_calls, score_requests, total
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.variants import compare
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.results.variants import compare
 from opencompass_tooleval.tool_docs.template import sample_value
 from tests.benchmarks.toolbench.support import DEMO, HOSTILE
 from tests.growth import in_linear_time

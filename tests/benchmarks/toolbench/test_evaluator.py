@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.judging.judge import TRIES
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from opencompass_tooleval.models.fixed_models import _FixedModel

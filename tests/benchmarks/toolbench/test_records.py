@@ -12,7 +12,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.errata import KINDS
 from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
-from opencompass_tooleval.core.benchmark import count_kinds
+from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from tests.benchmarks.toolbench.support import DEMO, demo, published
 

@@ -26,7 +26,7 @@ from opencompass_tooleval.benchmarks.toolbench.score_selection import (
     score_choices,
 )
 from opencompass_tooleval.benchmarks.toolbench.tool_texts import match_instructions
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction

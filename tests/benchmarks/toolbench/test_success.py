@@ -22,9 +22,9 @@ from opencompass_tooleval.benchmarks.toolbench.success import (
     score_success,
     to_row,
 )
-from opencompass_tooleval.core.answer import Answer, as_answer, clean
+from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError, Unread
 from tests.benchmarks.toolbench.support import DEMO, HOSTILE, write_rows
 from tests.growth import in_linear_time

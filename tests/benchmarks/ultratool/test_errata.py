@@ -12,7 +12,7 @@ import pytest
 from opencompass_tooleval.benchmarks.ultratool.build import PUBLISHED_WITHOUT, usage_row
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
 from opencompass_tooleval.benchmarks.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
-from opencompass_tooleval.core.benchmark import count_kinds
+from opencompass_tooleval.catalogue.benchmark import count_kinds
 from tests.benchmarks.ultratool.test_build import REAL, needs_real_data, official, real_samples, write_samples
 
 

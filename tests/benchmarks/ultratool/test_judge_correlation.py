@@ -19,7 +19,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.cli.agreement import agreement
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import FAILED, JUDGED, MISSING
 from tests.benchmarks.ultratool.support import PREDICTIONS, real
 

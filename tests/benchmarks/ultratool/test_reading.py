@@ -9,8 +9,8 @@ import pytest
 from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.reading_official import PARSE_METHODS
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from tests.benchmarks.ultratool.support import cases
 from tests.growth import in_linear_time
 

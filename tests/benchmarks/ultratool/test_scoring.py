@@ -11,7 +11,7 @@ import pytest
 from opencompass_tooleval.benchmarks.ultratool.protocol import SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.score_steps import error_type
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, score_answer, score_answers
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer
 from tests.benchmarks.ultratool.support import cases, make_record
 
 SCORING = cases('scoring')

@@ -13,7 +13,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.judging.judgement import Unread
 from opencompass_tooleval.models.fixed_models import _FixedModel
 from opencompass_tooleval.report.read import Scored

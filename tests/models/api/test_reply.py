@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import read_reply
 from tests.growth import in_linear_time

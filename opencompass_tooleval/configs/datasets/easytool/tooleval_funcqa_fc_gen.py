@@ -1,7 +1,7 @@
 # FuncQA with its 13 tools offered natively: rounds of calls and results, like ReAct's, which are text.
 from mmengine.config import read_base
 
-from opencompass_tooleval.agents.funcqa import FuncQADialogues
+from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 
 with read_base():

@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.agents.funcqa import FuncQADialogues
+from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate

@@ -1,0 +1,70 @@
+"""Leaves out the oldest observations if a conversation is too long for the model.
+
+The model's server rejects a long prompt, or the prompt is counted before it is sent: the answer has the reason
+``infra:truncated``. Then :data:`LEFT_OUT` replaces the older half of the remaining observations, at least one, and the
+request is repeated. An observation that was left out stays left out, so that a conversation keeps its beginning from
+round to round. Requests, thoughts, calls and the list of tools are never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.scoring.result import TRUNCATED
+
+LEFT_OUT = '(left out: the conversation is too long)'
+"""Replaces an observation that is left out."""
+
+
+class Reply(NamedTuple):
+    """Result of a request.
+
+    Attributes:
+        answer: The answer; its reason is ``infra:truncated`` if the prompt is too long without any observation.
+        omitted_observations: Number of oldest observations that are left out now, for the next round.
+    """
+
+    answer: Answer
+    omitted_observations: int
+
+    @property
+    def has_no_room(self) -> bool:
+        """True if the prompt is too long without any observation."""
+        return self.answer.reason == TRUNCATED
+
+
+def is_tool_message(message: Message) -> bool:
+    """Tests if a message of a native conversation is an observation."""
+    return message.role == TOOL
+
+
+def ask(
+    request: ModelRequest,
+    omitted_observations: int = 0,
+    is_observation: Callable[[Message], bool] = is_tool_message,
+    note: str = LEFT_OUT,
+) -> Dialogue[Reply]:
+    """Sends a request; while it is too long, repeats it with fewer observations.
+
+    Args:
+        turn: The request with the complete conversation; ``may_be_too_long`` is set here.
+        omitted_observations: Number of oldest observations that were left out before.
+        is_observation: Tests if a message is an observation.
+        note: Replaces an observation that is left out.
+    """
+    places = [place for place, message in enumerate(request.messages) if is_observation(message)]
+    omitted_observations = min(omitted_observations, len(places))
+    while True:
+        messages = list(request.messages)
+        for place in places[:omitted_observations]:
+            messages[place] = replace(messages[place], content=note)
+        answer = yield replace(request, messages=tuple(messages), may_be_too_long=True)
+        whole = len(places) - omitted_observations
+        if answer.reason != TRUNCATED or not whole:
+            return Reply(answer, omitted_observations)
+        omitted_observations += max(1, whole // 2)

@@ -1,0 +1,291 @@
+"""FuncQA with the loops of agents: its methods (EasyTool, Table 6) are rows of :data:`METHODS`.
+
+A question is a task whose tools are FuncQA's functions. The result of a loop is converted to the trajectory that FuncQA
+stores and scores. The loops differ from those for other tasks in their prompts, and in the overrides of each row's
+class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opencompass_tooleval.agents.loops import prompts as agent_prompts
+from opencompass_tooleval.agents.loops.easytool import MAX_REQUESTS, MAX_TRIES
+from opencompass_tooleval.agents.loops.funcqa_easytool import FuncQAEasyTool
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.loops.react import ReAct
+from opencompass_tooleval.agents.loops.steps import Chain
+from opencompass_tooleval.agents.tasks.goal import GoldCall
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.trajectory import (
+    NOT_FINISHED,
+    TOO_MANY_CALLS,
+    TOO_MANY_STEPS,
+    AnsweredCall,
+    Trajectory,
+)
+from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
+from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
+from opencompass_tooleval.core.calls.answer import Answer, strip_reasoning
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.function_calling import METHOD
+from opencompass_tooleval.core.calls.messages import TOOL, Message, tool_messages
+from opencompass_tooleval.core.calls.tool_calls import calls_text
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.environments.funcqa_tools import FuncQASession
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
+from opencompass_tooleval.work_dir.data_files import read_plain
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.agents.loops.lagent_bridge import ToolReActProtocol
+
+MAX_STEPS = 20
+MAX_CALLS = 100
+
+PARAMETERS = {
+    'type': 'object',
+    'properties': {PARAMETER: {'type': 'array', 'items': {'type': 'number'}}},
+    'required': [PARAMETER],
+}
+"""Parameters of every tool: one list of numbers."""
+
+TOOLS = tuple(ToolSchema(name, react_prompts.CALLING_FORMS[name], PARAMETERS) for name in TOOL_NAMES)
+"""The 13 tools with their calling forms, the only documentation in the published data."""
+
+DOCUMENTS = {
+    tool.name: {
+        'description': tool.description,
+        'parameters': [{'name': PARAMETER, 'type': 'List'}],
+        'required': [PARAMETER],
+    }
+    for tool in TOOLS
+}
+"""The tools as ReAct shows them."""
+
+
+@dataclass(frozen=True)
+class Question(Task):
+    """A question of FuncQA as a task."""
+
+    gold_answer: str = ''
+
+
+def question_of(record: Record) -> Question:
+    """Returns the task of a record."""
+    gold = tuple(GoldCall(step.tool, step.parameters) for step in record.steps)
+    return Question(record.id, record.subset, record.question, TOOLS, gold, DOCUMENTS, gold_answer=record.gold_answer)
+
+
+class OneRound:
+    """Requests the answer, or thoughts and the answer, once; without tools.
+
+    Args:
+        template: The prompt, with ``{question}``.
+    """
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+        self.settings: dict[str, Any] = {}
+
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
+        """Runs a task."""
+        chain = Chain('', self.settings)
+        message = Message('user', self._template.format(question=task.query))
+        chain.add((yield ModelRequest((message,), task.gold_answer)))
+        return chain.end()
+
+
+class FuncQAReAct(ReAct):
+    """ReAct with FuncQA's prompt and demonstrations."""
+
+    def _protocol(self, task: Task) -> ToolReActProtocol:
+        from opencompass_tooleval.agents.loops.lagent_bridge import ToolReActProtocol
+
+        return ToolReActProtocol(react_prompts.SYSTEM, react_prompts.STOP_WORDS)
+
+    def _golds(self, task: Task) -> list[str]:
+        *calls, _ = super()._golds(task)
+        return [*calls, f'Final Answer: {task.gold_answer.removeprefix("Answer: ")}']
+
+    def _beginning(self, task: Task) -> list[Message]:
+        shown = [Message(role, content) for role, content in react_prompts.DEMONSTRATIONS]
+        return [*shown, Message('user', react_prompts.QUESTION.format(question=task.query))]
+
+
+class FuncQAFunctionCalling(FunctionCalling):
+    """Function calling where any answer without a call is the final one."""
+
+    systems = dict.fromkeys(agent_prompts.FUNCTION_CALLING, prompts.FUNCTION_CALLING)
+    reminds = False
+    splits_answers = False
+
+    def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+        return tool_messages(answer, [call.observation for call in carried_out], earlier)
+
+
+def _last_answer(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+    return strip_reasoning(rounds[-1]['answer']).text
+
+
+def _summary(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+    return strip_reasoning(rounds[-2]['answer']).text  # the last is the check
+
+
+def _finish(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+    return f'Answer: {end.steps[-1].calls[-1].arguments}'
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method.
+
+    Attributes:
+        loop: Creates the loop from the options of :class:`FuncQADialogues` that it has.
+        options: Names of its options.
+        final_answer: Returns the text that holds the final answer.
+        settings: Returns the options for the trajectory's settings.
+    """
+
+    loop: Callable[..., Loop]
+    options: tuple[str, ...] = ()
+    final_answer: Callable[[Trajectory, list[dict[str, str]]], str] = _last_answer
+    settings: tuple[str, ...] = ()
+
+
+METHODS: Mapping[str, Method] = {
+    'zero_shot': Method(lambda: OneRound(prompts.ZERO_SHOT)),
+    'cot': Method(lambda: OneRound(prompts.COT)),
+    'react': Method(FuncQAReAct, ('max_steps',), _finish, ('max_steps', 'rounded')),
+    funcqa.EASYTOOL: Method(
+        FuncQAEasyTool,
+        ('instructions', 'max_tries', 'max_requests', 'max_calls', 'reading'),
+        _summary,
+        ('max_tries', 'max_requests', 'max_calls', 'reading', 'rounded', 'instructions'),
+    ),
+    METHOD: Method(FuncQAFunctionCalling, ('max_steps', 'max_calls'), settings=('max_steps', 'max_calls', 'rounded')),
+}
+
+_STOPS = dict.fromkeys((TOO_MANY_STEPS, TOO_MANY_CALLS, NOT_FINISHED), funcqa.TOO_MANY_STEPS)
+"""Reason for which an agent ends -> FuncQA's reason."""
+
+
+class FuncQADialogues:
+    """Begins the dialogues of a method: ``dialogues`` of the inferencer.
+
+    Args:
+        method: ``zero_shot``, ``cot``, ``react``, ``easytool`` or ``function_calling``.
+        instructions: EasyTool: file with the instructions of the 13 tools.
+        max_steps: ReAct and function calling: maximum number of the model's answers per question.
+        max_tries: EasyTool: maximum number of choices of a tool per task, until a call has a result (the paper's R).
+        max_requests: EasyTool: maximum number of requests until a reply can be read. 1 is enough for a model that
+            repeats its answer (temperature 0).
+        max_calls: EasyTool: maximum number of tries, and of calls, per question; the published run has no bound, and
+            none of ChatGPT's questions needs more than 17. Function calling: maximum number of calls.
+        reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also reads an object in a
+            fence or within text.
+        rounded: True if results of tools are rounded as published.
+
+    Raises:
+        DataError: There are no such instructions, or a tool has none.
+        ImportError: lagent, which ReAct needs, is not installed.
+        ValueError: There is no such method or reading, or a bound is below 1.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        instructions: str | None = None,
+        max_steps: int = MAX_STEPS,
+        max_tries: int = MAX_TRIES,
+        max_requests: int = MAX_REQUESTS,
+        max_calls: int = MAX_CALLS,
+        reading: str = 'official',
+        rounded: bool = True,
+    ) -> None:
+        if method not in METHODS:
+            raise ValueError(f'FuncQA has methods {", ".join(METHODS)}, not {method!r}')
+        if method == funcqa.EASYTOOL and instructions is None:
+            raise ValueError('method easytool needs instructions, such as data/easytool/functions_data.json')
+        row = METHODS[method]
+        tools, source = _load_tools(instructions) if instructions else ({}, '')
+        options = {
+            'max_steps': max_steps,
+            'max_tries': max_tries,
+            'max_requests': max_requests,
+            'max_calls': max_calls,
+            'reading': reading,
+        }
+        taken = {**options, 'instructions': tools}
+        said = {**options, 'instructions': source, 'rounded': rounded}
+        self._name = method
+        self._loop = row.loop(**{name: taken[name] for name in row.options})
+        self._final_answer = row.final_answer
+        self._settings = {name: said[name] for name in row.settings}
+        self._rounded = rounded
+
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+        """Begins the dialogue about one row; it returns the trajectory's JSON."""
+        return (yield from self.begin(parse_payload(row['record']))).to_json()
+
+    def begin(self, record: Record) -> Dialogue[funcqa.Trajectory]:
+        """Begins the dialogue about a record; it returns the trajectory."""
+        session = FuncQASession(record.id, self._rounded)
+        rounds: list[dict[str, str]] = []
+        end = yield from _recorded(self._loop.run(question_of(record), session), rounds)
+        stopped = _STOPS.get(end.stopped, end.stopped)
+        return funcqa.Trajectory(
+            self._name,
+            tuple(session.calls),
+            '' if stopped else self._final_answer(end, rounds),
+            tuple(rounds),
+            stopped,
+            self._settings,
+            tuple(session.tasks),
+            session.check,
+        )
+
+
+def _recorded(dialogue: Dialogue[Trajectory], rounds: list[dict[str, str]]) -> Dialogue[Trajectory]:
+    """Runs a dialogue, and appends prompts and answers to ``rounds``. A prompt that is too long fails."""
+    request = next(dialogue)
+    while True:
+        answer = yield replace(request, may_be_too_long=False)
+        said = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
+        rounds.append({'asked': _asked(request.messages), 'answer': said})
+        try:
+            request = dialogue.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _asked(messages: tuple[Message, ...]) -> str:
+    """Returns the last message, or all of the last messages if they are from tools."""
+    first = len(messages) - 1
+    while messages[first].role == messages[first - 1].role == TOOL:
+        first -= 1
+    return '\n'.join(message.content for message in messages[first:])
+
+
+def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
+    file = resolve_data_path(path, FIX)
+    tools = load_instructions(file)
+    missing = [name for name in TOOL_NAMES if name not in tools]
+    if missing:
+        raise DataError(file, f'there is no instruction of {", ".join(missing)}', fix=FIX)
+    for tool in tools.values():
+        try:
+            to_entry(tool, 'funcqa')
+        except ValueError as error:
+            raise DataError(file, str(error), tool.name, FIX) from error
+    digest = hashlib.blake2b(read_plain(file), digest_size=8).hexdigest()
+    return tools, f'{file.name} {digest}'

@@ -1,0 +1,208 @@
+"""Matches calls with gold calls: by name, by arguments, and in order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.agents.tasks.goal import GoldCall
+from opencompass_tooleval.agents.trajectory import AnsweredCall
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
+
+CallKey = tuple[str, Hashable]
+
+
+def call_key(name: str, arguments: Any) -> CallKey:
+    """Returns a key that is equal for equal calls: name, and arguments as the environment compares them."""
+    key = arguments_key(arguments)
+    # Too large to be compared that way: equal if the text is.
+    return name, hashlib.blake2b(repr(to_jsonable(arguments)).encode()).digest() if key is None else key
+
+
+@dataclass(frozen=True)
+class Partner:
+    """The match of a gold call.
+
+    Attributes:
+        call: Index of its matched call; None if there is none.
+        same: True if their arguments are equal.
+    """
+
+    call: int | None
+    same: bool
+
+
+@dataclass(frozen=True)
+class Match:
+    """A matching of calls with gold calls; each gold call is matched at most once.
+
+    Attributes:
+        matched: Number of gold calls that match a call of the same name, in the largest matching.
+        same: Number of them with equal arguments, in the matching with most of these.
+        in_order: Length of the longest sequence of gold calls that were made in order (T-Eval, App. C.2).
+        is_equal: True if the calls equal the gold calls, one by one.
+    """
+
+    matched: int
+    same: int
+    in_order: int
+    is_equal: bool
+
+
+def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> Match:
+    """Matches calls with gold calls.
+
+    Args:
+        calls: The calls.
+        gold: The gold calls.
+        repaired: True if a call may also equal the repaired form of a gold call, if it has one.
+
+    For the order, a call matches a gold call of its name. If the arguments identify the gold call, the call matches
+    only that one: after matching as many calls as possible by equal arguments, only a spare call may match a spare
+    gold call. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
+    """
+    names = [call.name for call in gold]
+    same = same_calls(calls, gold, repaired)
+    partner = largest_matching(same, len(gold))
+    spare_gold = _spare_gold(same, partner, len(gold))
+    spare = spare_calls(same, partner)
+    allowed = [
+        {
+            place
+            for place, name in enumerate(names)
+            if call.name == name and (place in same[number] or (number in spare and place in spare_gold))
+        }
+        for number, call in enumerate(calls)
+    ]
+    return Match(
+        matched=(Counter(call.name for call in calls) & Counter(names)).total(),
+        same=len(partner),
+        in_order=_longest_run(allowed, len(gold)),
+        is_equal=len(calls) == len(gold) and all(place in matches for place, matches in enumerate(same)),
+    )
+
+
+def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[Partner]:
+    """Returns the match of each gold call, as :func:`match_calls` counts them: equal arguments first."""
+    same = largest_matching(same_calls(calls, gold), len(gold))
+    left: dict[str, list[int]] = {}
+    for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
+        left.setdefault(calls[number].name, []).append(number)
+    partners = []
+    for place, wanted in enumerate(gold):
+        others = left.get(wanted.name)
+        other = others.pop() if place not in same and others else None
+        partners.append(Partner(same.get(place, other), place in same))
+    return partners
+
+
+def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
+    """Returns for each call the indices of gold calls with equal name and arguments."""
+    places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
+    forms = [(place, call) for place, call in enumerate(gold)]
+    if repaired:
+        forms += [(place, call.repaired) for place, call in enumerate(gold) if call.repaired]
+    for place, call in forms:
+        key = _key_without(call.name, call.arguments, call.open_arguments)
+        places_of.setdefault(call.name, {}).setdefault(call.open_arguments, {}).setdefault(key, set()).add(place)
+    same: list[set[int]] = []
+    for made in calls:
+        places: set[int] = set()
+        for open_arguments, keys in places_of.get(made.name, {}).items():
+            places |= keys.get(_key_without(made.name, made.arguments, open_arguments), set())
+        same.append(places)
+    return same
+
+
+def _key_without(name: str, arguments: Any, open_arguments: Sequence[str]) -> CallKey:
+    """Returns the key of a call with the values of open arguments removed; the arguments have to be present."""
+    passed = read_arguments(arguments)
+    if open_arguments and isinstance(passed, dict):
+        passed = {key: None if key in open_arguments else value for key, value in passed.items()}
+    return call_key(name, passed)
+
+
+def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
+    """Matches as many gold calls as possible, by augmenting paths; without recursion.
+
+    Args:
+        same: For each call the indices of the gold calls that it may match.
+        count: Number of gold calls.
+
+    Returns:
+        Index of a gold call -> index of its call.
+    """
+    calls_of: list[list[int]] = [[] for _ in range(count)]
+    for number, places in enumerate(same):
+        for place in places:
+            calls_of[place].append(number)
+    partner: dict[int, int] = {}
+    taken: dict[int, int] = {}
+    for start in range(count):
+        came_from: dict[int, int] = {}  # call -> the gold call from which it was reached
+        waiting, free = [start], None
+        while waiting and free is None:
+            place = waiting.pop()
+            for number in calls_of[place]:
+                if number not in came_from:
+                    came_from[number] = place
+                    if number not in taken:
+                        free = number
+                        break
+                    waiting.append(taken[number])
+        while free is not None:
+            place = came_from[free]
+            before = partner.get(place)
+            partner[place], taken[free] = free, place
+            free = before if place != start else None
+    return partner
+
+
+def spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
+    """Returns the calls that are unmatched in some largest matching."""
+    spare = set(range(len(same))) - set(partner.values())
+    waiting, reached = list(spare), set[int]()
+    while waiting:
+        for place in same[waiting.pop()] - reached:
+            reached.add(place)
+            # In the same largest matching with two partners changed, that call is unmatched instead.
+            if partner[place] not in spare:
+                spare.add(partner[place])
+                waiting.append(partner[place])
+    return spare
+
+
+def _spare_gold(same: Sequence[set[int]], partner: dict[int, int], count: int) -> set[int]:
+    """Returns the gold calls that are unmatched in some largest matching."""
+    taken = {number: place for place, number in partner.items()}
+    calls_of: dict[int, set[int]] = {place: set() for place in range(count)}
+    for number, places in enumerate(same):
+        for place in places:
+            calls_of[place].add(number)
+    spare = set(range(count)) - set(partner)
+    waiting, reached = list(spare), set[int]()
+    while waiting:
+        for number in calls_of[waiting.pop()] - reached:
+            reached.add(number)
+            if taken[number] not in spare:
+                spare.add(taken[number])
+                waiting.append(taken[number])
+    return spare
+
+
+def _longest_run(allowed: Sequence[set[int]], count: int) -> int:
+    """Computes the length of the longest common subsequence, from the gold calls that each call may match."""
+    longest = [0] * (count + 1)
+    for places in allowed:
+        if not places:
+            continue
+        before = 0  # longest[place] before this call
+        for place in range(count):
+            above = longest[place + 1]
+            longest[place + 1] = before + 1 if place in places else max(above, longest[place])
+            before = above
+    return longest[-1]

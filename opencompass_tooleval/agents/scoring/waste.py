@@ -1,0 +1,92 @@
+"""Counts an agent's useless calls: repeated ones, those of unknown tools, and those with wrong arguments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opencompass_tooleval.agents.scoring.matching import CallKey, call_key
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.benchmarks.toolbench.responses import EMPTY, error_kind
+from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, WRONG_ARGUMENTS
+
+LOOP_CALLS = 3
+"""Number of equal calls with equal observations at the end that make a loop."""
+
+UNKNOWN_TOOLS = (UNKNOWN_TOOL, 'unknown_function')
+"""Kinds of this error from the environment, and in recorded responses; wrong arguments have the same kind in both."""
+
+
+@dataclass(frozen=True)
+class Waste:
+    """Calls of one task, those of abandoned branches too.
+
+    Attributes:
+        calls: Number of all calls.
+        repeated_call: Calls with name, arguments and observation of an earlier call on the path to them: nothing has
+            changed in between.
+        unknown_tool: Calls of a tool that the task does not offer.
+        invalid_call: Calls with arguments that the tool rejects, or that are no JSON object.
+        repeated_after_error: Calls with name and arguments of an earlier call on the path that ended in an error.
+    """
+
+    calls: int = 0
+    repeated_call: int = 0
+    unknown_tool: int = 0
+    invalid_call: int = 0
+    repeated_after_error: int = 0
+
+
+def error_of(call: AnsweredCall) -> str:
+    """Returns the error of a call: the environment's fault, or the kind of a recorded error; ``''`` for none.
+
+    A label in the recording, such as T-Eval's, has priority. Otherwise the text of the response decides: kinds are
+    those of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses`, with ``empty``.
+    """
+    if call.source == ERROR:
+        return call.fault
+    return error_kind(call.observation) if call.error is None else call.error
+
+
+def count_waste(trajectory: Trajectory) -> Waste:
+    """Counts the useless calls of a trajectory."""
+    calls = trajectory.calls
+    repeats = list(_repeats(trajectory))
+    return Waste(
+        calls=len(calls),
+        repeated_call=sum(again for again, _ in repeats),
+        unknown_tool=sum(error_of(call) in UNKNOWN_TOOLS for call in calls),
+        invalid_call=sum(error_of(call) == WRONG_ARGUMENTS for call in calls),
+        repeated_after_error=sum(after_error for _, after_error in repeats),
+    )
+
+
+def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
+    """Yields for each call if it is repeated, and if it is repeated after an error."""
+    children = Counter(step.parent for step in trajectory.steps)
+    # Call -> the last equal one, for every step that has further children.
+    earlier: dict[int, dict[CallKey, AnsweredCall]] = {-1: {}}
+    for place, step in enumerate(trajectory.steps):
+        children[step.parent] -= 1
+        # The last child takes the dict itself: a chain of 10,000 steps copies nothing.
+        last = dict(earlier[step.parent]) if children[step.parent] else earlier.pop(step.parent)
+        for call in step.calls:
+            if call.source:
+                pair = call_key(call.name, call.arguments)
+                same = last.get(pair)
+                yield (
+                    same is not None and same.observation == call.observation,
+                    same is not None and error_of(same) not in ('', EMPTY),
+                )
+                last[pair] = call
+        if children[place]:
+            earlier[place] = last
+
+
+def ends_in_loop(trajectory: Trajectory) -> bool:
+    """Tests if the path ends with :data:`LOOP_CALLS` equal calls in a row that have the same observation."""
+    last = trajectory.path_calls[-LOOP_CALLS:]
+    if len(last) < LOOP_CALLS:
+        return False
+    return len({(call_key(call.name, call.arguments), call.observation) for call in last}) == 1

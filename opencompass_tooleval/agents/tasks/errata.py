@@ -1,0 +1,113 @@
+"""Faults of the data of agents' tasks. Each is read in the one way that is written here.
+
+* ``unfit_gold``: a gold call that its tool's documentation does not allow (an argument is missing or unknown); it stays
+  gold. T-Eval; in UltraTool unknown arguments are left out.
+* ``gold_type``: a gold call with a value of another type than documented, such as an integer for a text; it stays
+  gold. T-Eval, UltraTool.
+* ``gold_value``: a gold call with a value outside the documented choices or pattern; it stays gold. UltraTool.
+* ``no_gold``: no call is needed; the task stays. UltraTool.
+* ``renamed_tool``: the published runs have another name for a tool; the task has that name. ToolBench.
+* ``shared_name``: several APIs of a task have one function name; only the first is offered, as to ToolBench's agents.
+  ToolBench.
+
+No call that is valid under the documentation equals a gold call of the first three kinds. Official scores include them.
+``repaired`` is a second form of the call: a missing argument, or one
+that has no valid form, may have any value; an unknown one is left out; other values have the documented type or choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opencompass_tooleval.agents.tasks.goal import GoldCall
+from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.text.json_object import load_json
+
+UNFIT_GOLD, GOLD_TYPE, GOLD_VALUE, NO_GOLD = 'unfit_gold', 'gold_type', 'gold_value', 'no_gold'
+RENAMED_TOOL, SHARED_NAME = 'renamed_tool', 'shared_name'
+
+KINDS = (UNFIT_GOLD, GOLD_TYPE, GOLD_VALUE, NO_GOLD, RENAMED_TOOL, SHARED_NAME)
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One fault.
+
+    Attributes:
+        where: Id of the task.
+        what: The tool.
+        kind: One of :data:`KINDS`.
+    """
+
+    where: str
+    what: str
+    kind: str
+
+
+def check_gold(call: GoldCall, schema: Mapping[str, Any] | None) -> tuple[GoldCall, list[str]]:
+    """Checks a gold call against its tool's documentation.
+
+    Args:
+        call: The call; its arguments are an object.
+        schema: JSON Schema of the tool's arguments; None if there is no such tool.
+
+    Returns:
+        The call, with its repaired form if no call by the schema equals it, and its faults, from :data:`KINDS`.
+    """
+    if schema is None:
+        return call, [UNFIT_GOLD]
+    properties, required = schema.get('properties') or {}, set(schema.get('required') or ())
+    kinds = [] if required <= call.arguments.keys() <= properties.keys() else [UNFIT_GOLD]
+    wrong = {
+        name: value
+        for name, value in call.arguments.items()
+        if name in properties and name not in call.open_arguments and not _fits(value, properties[name])
+    }
+    if wrong:
+        are_typed = all(_fits(value, _only_type(properties[name])) for name, value in wrong.items())
+        kinds.append(GOLD_VALUE if are_typed else GOLD_TYPE)
+    if not kinds:
+        return call, kinds
+    arguments = {name: value for name, value in call.arguments.items() if name in properties and name not in wrong}
+    open_arguments = list(call.open_arguments)
+    for name in [*wrong, *sorted(required - call.arguments.keys())]:
+        forms = [form for form in _forms(wrong.get(name), properties.get(name, {})) if _fits(form, properties[name])]
+        if forms:
+            arguments[name] = forms[0]
+        elif name in required or wrong[name] is not None:  # an optional null is no argument
+            arguments[name] = wrong.get(name)
+            open_arguments.append(name)
+    return replace(call, repaired=GoldCall(call.name, arguments, tuple(open_arguments))), kinds
+
+
+def _only_type(schema: Any) -> dict[str, Any]:
+    return {'type': schema['type']} if 'type' in schema else {}
+
+
+def _forms(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yields equivalent values: ``101`` and ``'101'``, ``'light'`` if ``'Light'`` is a choice."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield str(value)
+    if isinstance(value, str):
+        choices = schema.get('enum')
+        yield from (
+            choice
+            for choice in (choices if isinstance(choices, list) else ())
+            if isinstance(choice, str) and choice.casefold() == value.strip().casefold()
+        )
+        with suppress(ValueError):
+            yield load_json(value, bounded=True)
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    """Tests if a value is valid under a schema; an invalid schema allows every value."""
+    from jsonschema.exceptions import UnknownType  # slow to import, for those who read gold calls only
+
+    try:
+        return not isinstance(schema, Mapping) or keeps_to(value, schema)
+    except (UnknownType, re.error, TypeError, AttributeError):
+        return True

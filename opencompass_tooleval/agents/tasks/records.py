@@ -1,0 +1,108 @@
+"""Reads data files as tasks, with the reader of each subset. Every quirk of the data ends in ``records_*.py``."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from pathlib import Path
+from pkgutil import resolve_name
+
+from opencompass_tooleval.agents.metrics import METRICS
+from opencompass_tooleval.agents.subsets import SUBSETS, TRACES
+from opencompass_tooleval.agents.tasks.errata import Erratum
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.data_files import check_counts
+
+logger = logging.getLogger(__name__)
+
+FIX = 'tooleval prepare agents --from DIR'
+FIX_DATA = f'{FIX}, or name the file with --data FILE'
+
+
+@dataclass(frozen=True)
+class Subset(SubsetRow):
+    """One row of :data:`~opencompass_tooleval.agents.subsets.SUBSETS`."""
+
+    METRICS = METRICS
+    format: str
+    language: str
+    folder: str
+    file: str
+    bank: str | None
+    instructions: str
+    stateful_tools: str | None
+    tasks: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """Content of a data file.
+
+    Attributes:
+        tasks: The tasks, in the file's order.
+        errata: Its faults.
+    """
+
+    tasks: tuple[Task, ...]
+    errata: tuple[Erratum, ...]
+
+    @property
+    def calls(self) -> int:
+        """Number of gold calls of all tasks."""
+        return sum(len(task.gold or ()) for task in self.tasks)
+
+
+TABLE = Table(Subset, SUBSETS, 'agents')
+""":data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed: the published data."""
+
+_ROOM = __name__.rpartition('.')[0]
+_READERS = {
+    'teval': f'{_ROOM}.records_teval:read_teval_tasks',
+    'toolbench': f'{_ROOM}.records_toolbench:read_toolbench_tasks',
+    'ultratool': f'{_ROOM}.records_ultratool:read_ultratool_tasks',
+    'traces': f'{_ROOM}.records_traces:read_traces_tasks',
+}
+"""Format -> its reader: file, subset and a list for errata -> tasks. By name, since T-Eval's is slow to import."""
+find_subset = Table(Subset, (*SUBSETS, *TRACES), 'agents').find
+
+
+def data_file(name: str, version: str | None = None) -> str:
+    """Returns the path of a subset's file below its folder.
+
+    Args:
+        name: The subset.
+        version: Version of T-Eval's data, with the queries of ``plan_json``: ``v1`` (published: 553), ``v2`` or
+            ``v2_subset``.
+
+    Raises:
+        ValueError: There is no such subset or version, or the subset has no versions.
+    """
+    subset = find_subset(name)
+    if version is None:
+        return subset.file
+    if subset.format != 'teval' or version not in VERSIONS:
+        raise ValueError(f'{name} has no version {version!r}; T-Eval has {", ".join(VERSIONS)}')
+    return subset.file.replace('_v1', f'_{version}')
+
+
+def load_data(file: Path, name: str) -> Data:
+    """Reads a data file.
+
+    Args:
+        file: Its path.
+        name: Row of the table; counts that differ from it are logged.
+
+    Raises:
+        DataError: It is missing or damaged; names the record.
+        ValueError: There is no such subset.
+    """
+    subset = find_subset(name)
+    errata: list[Erratum] = []
+    tasks: list[Task] = resolve_name(_READERS[subset.format])(file, name, errata)
+    data = Data(tuple(replace(task, language=subset.language) for task in tasks), tuple(errata))
+    if subset.calls and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
+        check_counts(file, file.name, {'tasks': len(data.tasks), 'calls': data.calls}, subset)
+    return data

@@ -1,0 +1,55 @@
+"""Reads T-Eval's plans as tasks: the queries that its authors had an agent run step by step (section 4.3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opencompass_tooleval.agents.tasks.errata import Erratum, check_gold
+from opencompass_tooleval.agents.tasks.goal import GoldCall
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
+from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples, split_stem
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.coverage import plan_calls
+from opencompass_tooleval.tool_docs.api_list import find_api_list
+
+_PLAN = 'plan_json'
+
+
+def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+    """Reads the tasks of a file: APIs from the system prompt, gold calls from the plan.
+
+    Args:
+        file: A file with its published name, such as ``plan_json_v1.json``.
+        subset: Name of the subset.
+        errata: Receives faults of the data.
+
+    Raises:
+        DataError: It is missing or damaged; names the record.
+    """
+    try:
+        plan, _, _ = split_stem(file.stem)
+    except ValueError as error:
+        raise DataError(file, str(error), fix=FIX) from error
+    if plan != _PLAN:
+        raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", fix=FIX)
+    return [_task(sample, file, subset, errata) for sample in load_samples(file, plan)]
+
+
+def _task(sample: Sample, file: Path, subset: str, errata: list[Erratum]) -> Task:
+    record_id = sample.record.id
+    system = (message.content for message in sample.messages if message.role == 'system')
+    apis = next((span.apis for text in system if (span := find_api_list(text))), ())
+    queries = [message.content for message in sample.messages if message.role == 'user']
+    documents = {str(api['name']): api for api in apis}
+    if not documents or not queries:
+        raise DataError(file, 'there is no system message that describes APIs, or no query', record_id, FIX)
+    tools = {name: tool_schema(api) for name, api in documents.items()}
+    gold = []
+    for call in plan_calls(sample):
+        parameters = tools[call.name].parameters if call.name in tools else None
+        published = GoldCall(call.name, call.arguments if isinstance(call.arguments, dict) else {})
+        checked, kinds = check_gold(published, parameters)
+        errata += [Erratum(record_id, call.name, kind) for kind in kinds]
+        gold.append(checked)
+    return Task(record_id, subset, queries[-1], tuple(tools.values()), tuple(gold), documents)

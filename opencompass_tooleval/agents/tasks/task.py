@@ -1,0 +1,116 @@
+"""A task of an agent: a request, the tools that it may call, and the gold calls if they are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
+from opencompass_tooleval.agents.tasks.goal import Goal, GoldCall, parse_goal, parse_gold_call
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.text.jsonable import answer_digest
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task.
+
+    Attributes:
+        id: Its id in recordings: T-Eval's ``query_0_1``, ToolBench's query id.
+        subset: Row of the table of subsets.
+        query: The request.
+        tools: The offered tools, with the environment's names, without the one that ends the task.
+        gold: The calls of a perfect agent in order, without the finish; None if unknown.
+        documents: Tool -> its documentation as JSON values, if there is more than its schema: for text prompts and for
+            the simulator.
+        relevant: The needed tools, if they are known but not the calls (ToolBench).
+        instructions: Tool -> its EasyTool guideline, which the model sees instead of the documentation: ``tool_name``,
+            ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
+            optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
+        language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
+        goal: Conditions at the end, for tasks made from a user's tools; else None.
+        system: System prompt of a recorded conversation, in place of that of the loop ``function_calling``.
+    """
+
+    id: str
+    subset: str
+    query: str
+    tools: tuple[ToolSchema, ...]
+    gold: tuple[GoldCall, ...] | None = None
+    documents: Mapping[str, Any] = field(default_factory=dict)
+    relevant: tuple[str, ...] = ()
+    instructions: Mapping[str, Any] = field(default_factory=dict)
+    language: str = 'EN'
+    goal: Goal | None = None
+    system: str = ''
+
+    @property
+    def gold_answer(self) -> str:
+        """A perfect agent's final answer; a fixed sentence for published data sets, which have none."""
+        return self.goal.answer if self.goal and self.goal.answer else GOLD_ANSWER
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """Tool -> its description in a text prompt: instructions, or the documentation."""
+        return self.instructions or self.documents
+
+    @property
+    def schemas(self) -> dict[str, Mapping[str, Any]]:
+        """Tool -> JSON Schema of its arguments, for the environment."""
+        return {tool.name: tool.parameters for tool in self.tools}
+
+    @property
+    def oracle_calls(self) -> tuple[GoldCall, ...]:
+        """Calls of the oracle model: the gold calls; if unknown, each needed tool, with example arguments."""
+        if self.gold is not None:
+            return self.gold if self.goal is None else self.goal.oracle_calls(self.gold)
+        schemas = self.schemas
+        return tuple(GoldCall(name, example_arguments(schemas[name])) for name in self.relevant)
+
+    @property
+    def shown_digest(self) -> str:
+        """Identifies the shown descriptions of the tools, and the system prompt of the task."""
+        more = [self.system] if self.system else []
+        return answer_digest([[asdict(tool) for tool in self.tools], self.shown, *more])
+
+    def to_payload(self) -> str:
+        """Converts the task to JSON text for :func:`parse_task`."""
+        left_out = {key for key in ('goal', 'system') if not getattr(self, key)}
+        return json.dumps({key: value for key, value in asdict(self).items() if key not in left_out})
+
+
+def parse_task(payload: str) -> Task:
+    """Reads the text of :meth:`Task.to_payload`."""
+    raw = json.loads(payload)
+    gold = raw.pop('gold')
+    return Task(
+        **{
+            **raw,
+            'tools': tuple(ToolSchema(**tool) for tool in raw['tools']),
+            'gold': None if gold is None else tuple(parse_gold_call(call) for call in gold),
+            'relevant': tuple(raw.get('relevant', ())),
+            'goal': parse_goal(raw['goal']) if raw.get('goal') else None,
+        }
+    )
+
+
+_EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array': [], 'object': {}}
+
+
+def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns required arguments with their example values; without an example, a value of the type, of several the
+    first.
+    """
+    properties = schema.get('properties') or {}
+    required = {name: properties.get(name) for name in schema.get('required') or ()}
+    return {
+        name: _example(parameter) if isinstance(parameter, Mapping) else 'text' for name, parameter in required.items()
+    }
+
+
+def _example(parameter: Mapping[str, Any]) -> Any:
+    types = parameter.get('type', '')
+    first = next(iter(types), '') if isinstance(types, list) else types
+    return parameter.get('example_value', _EXAMPLES.get(str(first), 'text'))

@@ -1,0 +1,305 @@
+"""Description of a benchmark for commands, sweeps and reports.
+
+Each benchmark has its description in its ``files.py``; :data:`BENCHMARKS` has the places. An object that is slow to
+import, or lies in a higher layer, is named ``package.module:attribute``; the caller that needs it imports it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opencompass_tooleval.catalogue.subset_names import nearest_first
+
+if TYPE_CHECKING:  # numpy would make `tooleval list` slow
+    from opencompass_tooleval.catalogue.metrics import Metric
+    from opencompass_tooleval.core.scoring.aggregate import Aggregate
+    from opencompass_tooleval.core.scoring.result import SampleScore
+    from opencompass_tooleval.results.variants import VariantKind
+
+BENCHMARKS: dict[str, str] = {}
+"""Name on the command line and in results -> place of its description. The package fills it in its ``__init__``."""
+
+USERS: dict[str, str] = {}
+"""The same of benchmarks that users make: results have them, commands do not list them. The package fills it too."""
+
+VARIANTS: dict[str, str] = {}
+"""Name -> place of a kind of variants, with which benchmarks are compared. The package fills it too."""
+
+
+OUR_PREFIX = 'tooleval-'
+"""Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Content of files that were read.
+
+    Attributes:
+        counts: Name -> number, such as ``{'records': 100, 'tools': 54}``.
+        remarks: Further remarks in words.
+    """
+
+    counts: Mapping[str, int]
+    remarks: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        return ', '.join([*(f'{count} {what}' for what, count in self.counts.items()), *self.remarks])
+
+    def differences(self, published: Mapping[str, int]) -> str:
+        """Formats differences: ``4 records, published are 553``; '' if all published counts are met."""
+        other = [what for what, count in published.items() if self.counts[what] != count]
+        return '; '.join(f'{self.counts[what]} {what}, published are {published[what]}' for what in other)
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Files of a benchmark that are verified and counted together; usually one.
+
+    Attributes:
+        name: Name in lists, such as ``plan_json v2 EN``.
+        places: Their paths below the data cache, such as ``data/teval/EN/plan_json_v2.json``.
+        read: Reads the content of the files; raises :class:`~opencompass_tooleval.core.errors.DataError` if one is
+            damaged. A missing optional file is None.
+        published: Name -> published number, if known.
+        optional: Paths of files that are verified with them if they exist.
+        exact: True if files with other counts are refused.
+        needed: True if ``prepare`` reports them when missing.
+        parts: Number of parts of a path, from its end, that identify the file in a folder with other files.
+    """
+
+    name: str
+    places: tuple[str, ...]
+    read: Callable[[Sequence[Any]], Content]
+    published: Mapping[str, int] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
+    exact: bool = True
+    needed: bool = True
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class ConfiguredDataset:
+    """Place of a data set in the package's configs.
+
+    Attributes:
+        configs: Names of files below ``configs/datasets``, or paths, without extension; after a colon a variable, by
+            default all of the file. The first that has the data set is used.
+        name: ``name`` of the data set there.
+        file: The data file below the folder ``path``; None if ``path`` is the file.
+        method: The method of its dialogues; None without dialogues.
+        settings: Further settings of the data set.
+    """
+
+    configs: Sequence[str]
+    name: str
+    file: Path | None = None
+    method: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Description of a benchmark for ``list``, ``prepare``, ``doctor``, ``score``, ``prompts``, sweeps and reports.
+
+    Attributes:
+        name: Name on the command line and in results.
+        title: Title for people.
+        paper: Its publication.
+        subsets: Names of all subsets.
+        files: All data files.
+        metrics: Metrics of its data sets, and columns of its tables.
+        score: Name of the function for ``tooleval score``: ``(subset, predictions, *, options) -> ScoredAnswers``. Its
+            keyword parameters are the options of this benchmark, as ``Annotated[type, 'help']``.
+        configured: Name of the function for ``tooleval prompts``: ``(subset, *, ...) -> ConfiguredDataset``. Of
+            ``language``, ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
+        origin: A sentence on the source of the files.
+        clone: The command that fetches the files.
+        fetch: Name of a function that fetches the files and returns their folder, called without ``--from``.
+        hints: Folder of the data cache -> lines that ``prepare`` adds.
+        sizes: Subset and data version (None if there is one version) -> published number of records.
+        protocols: Data version -> the protocol of its published scores.
+        groups: Name of its summary groups (tables), in the order of their use.
+        also_scored: Further names that ``score`` accepts as a subset, which are no data sets.
+        figures: Name of the function for the report's charts: ``(boards, material) -> Iterator[Figure]``.
+        are_agents: True if the model carries the tasks out itself; each data set is a table of its own.
+        are_dialogues: True if a prediction is a whole dialogue, kept as JSON with its rounds and calls.
+        words: Word in the abbrs of its data sets and tables -> the same for people, such as ``{'zh': 'Chinese'}``.
+    """
+
+    name: str
+    title: str
+    paper: str
+    subsets: tuple[str, ...]
+    files: tuple[DataFiles, ...]
+    metrics: tuple[Metric, ...] = ()
+    score: str = ''
+    configured: str = ''
+    origin: str = ''
+    clone: str = ''
+    fetch: str = ''
+    hints: Callable[[Path], Iterable[str]] | None = None
+    sizes: Mapping[tuple[str, str | None], int] = field(default_factory=dict)
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    also_scored: tuple[str, ...] = ()
+    figures: str = ''
+    are_agents: bool = False
+    are_dialogues: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def prepare(self) -> str:
+        """The command that prepares its files, or prints how to get them."""
+        return f'tooleval prepare {self.name}'
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """Returns a benchmark's description.
+
+    Raises:
+        ValueError: There is none of this name; the message lists the existing ones.
+    """
+    if name not in BENCHMARKS:
+        raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
+    return _description(BENCHMARKS[name])
+
+
+def find_description(name: str) -> Benchmark:
+    """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
+    return _description({**BENCHMARKS, **USERS}[name])
+
+
+@cache
+def _description(place: str) -> Benchmark:
+    benchmark: Benchmark = resolve_name(place)
+    return benchmark
+
+
+def holds_dialogues(provenance: Any) -> bool:
+    """Tests by the provenance of a result if its predictions are whole dialogues."""
+    if not isinstance(provenance, Mapping):
+        return False
+    name = provenance.get('benchmark')
+    is_known_benchmark = isinstance(name, str) and name in BENCHMARKS
+    return bool(provenance.get('loop')) or (is_known_benchmark and find_benchmark(str(name)).are_dialogues)
+
+
+def all_benchmarks() -> Iterator[Benchmark]:
+    """Yields every benchmark's description, in the table's order."""
+    return map(find_benchmark, BENCHMARKS)
+
+
+def are_agents(name: object) -> bool:
+    """Tests if a model carries out the tasks of a benchmark itself, by the name in results."""
+    return isinstance(name, str) and name in {**BENCHMARKS, **USERS} and find_description(name).are_agents
+
+
+def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
+    """Tests if a result is on a user's own data: a made set, its step files, or recorded conversations.
+
+    Args:
+        dataset: The abbr; that of published data begins with ``tooleval-``.
+        provenance: The provenance of the result, without a benchmark for data sets of other packages.
+    """
+    benchmark = provenance.get('benchmark')
+    return bool(benchmark) and (str(benchmark) in USERS or not dataset.startswith(OUR_PREFIX))
+
+
+def find_variant(name: str) -> VariantKind:
+    """Returns a kind of variants, one of :data:`VARIANTS`."""
+    kind: VariantKind = resolve_name(VARIANTS[name])
+    return kind
+
+
+def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Returns the number of a result's records, and that of all records of its data set or of the published data.
+
+    None if the result has all records, or the number of all is unknown.
+    """
+    samples, count = result.get('samples'), records_of(result)
+    of = samples.get('of') if isinstance(samples, Mapping) else None
+    size = max((size for size in (of, published_size(result)) if type(size) is int), default=0)
+    return (count, size) if count is not None and count < size else None
+
+
+def made_it(result: Mapping[str, Any]) -> bool:
+    """Tests if a result is of a model on a data set that this model made."""
+    about = result.get('provenance')
+    return any(isinstance(run, Mapping) and run.get('model_made_it') is True for run in _runs(about))
+
+
+def _runs(part: Any) -> Sequence[Any]:
+    return part if isinstance(part, list) else [part]
+
+
+def records_of(result: Mapping[str, Any]) -> int | None:
+    """Returns the number of a result's records, each counted once for all trials; None if unknown."""
+    samples, runs = result.get('samples'), result.get('runs')
+    count = samples.get('all') if isinstance(samples, Mapping) else None
+    return count // (len(runs) if isinstance(runs, list) and runs else 1) if type(count) is int else None
+
+
+def published_size(result: Mapping[str, Any]) -> int | None:
+    """Returns the published number of records of a result's data set; None if unknown."""
+    about = result.get('provenance')
+    if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
+        return None
+    version = about.get('data_version') and str(about['data_version'])
+    return find_benchmark(name).sizes.get((str(about.get('subset')), version))
+
+
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """Scores of recorded answers, for the output of ``tooleval score``.
+
+    Attributes:
+        scores: One per sample, in the data's order.
+        total: Their aggregate.
+        title: Title for people, without the benchmark's name.
+        settings: Settings on which the scores depend, such as ``version``.
+        more: Further counts.
+        counts: Names of counts in ``more`` to print, beside the reasons.
+        lines: Further lines to print.
+        notes: Reasons why the scores do not compare with published ones.
+        expected: Published number of samples; None if unknown.
+        unit: Name of a sample.
+    """
+
+    scores: Sequence[SampleScore]
+    total: Aggregate
+    title: str
+    settings: Mapping[str, Any]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    counts: Sequence[str] = ()
+    lines: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    expected: int | None = None
+    unit: str = 'samples'
+
+
+class Erratum(Protocol):
+    """One fault of published data."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of fault, one of those of its benchmark."""
+
+
+def count_kinds(errata: Collection[Erratum], kinds: Sequence[str]) -> dict[str, int]:
+    """Counts errata: kind -> number, in the order of ``kinds``."""
+    counts = Counter(erratum.kind for erratum in errata)
+    return {kind: counts[kind] for kind in kinds}
+
+
+def errata_in_words(errata: Collection[Erratum], kinds: Sequence[str]) -> str:
+    """Formats counts: ``5 errata (blank 4, placeholder 1)``, or ``0 errata``."""
+    if not errata:
+        return '0 errata'
+    counted = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata, kinds).items() if count)
+    return f'{len(errata)} errata ({counted})'

@@ -1,0 +1,101 @@
+"""Decides which results of one data set compare: the one list of the keys of a provenance, and the reasons why not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
+from opencompass_tooleval.core.statistics.intervals import FEWEST
+from opencompass_tooleval.core.statistics.paired import Result, details_of
+from opencompass_tooleval.core.text.jsonable import bounded_text
+
+DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
+    'data', 'VERSION', 'bank', 'judge', 'prompts', 'settings', 'samples'
+)  # fmt: skip
+"""Kinds of reasons."""
+NOTED, OF_ONE_RUN = 'noted', 'of one run'
+"""Kinds of keys whose difference does not keep results from comparing: it is noted, or nobody is told."""
+
+_RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
+
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(('version', 'agents_version', 'made_with_version'), VERSION),
+    **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
+    **dict.fromkeys(('judgement_kinds', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
+    **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', 'made_by', _RECORDS), DATA),
+    **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style', _PROMPTS), PROMPTS),
+    # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
+    # calls; nobody's review changes a task; whether a model made the set depends on the model.
+    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', 'reviewed', 'model_made_it'), NOTED),
+    **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
+    **dict.fromkeys(('judge_calls', 'judgements'), OF_ONE_RUN),  # the number of requests, and the path of a file
+}
+"""Key of a provenance -> its kind. Others that begin with ``judge`` are of the judge, and the rest are settings."""
+
+GOLD_DIGEST = 'gold_digest'
+"""Key that replaces ``gold`` in details without the data's text."""
+
+
+def kind_of(key: str) -> str:
+    """Returns the kind of a key of the provenance."""
+    return _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
+
+
+def is_told(key: str) -> bool:
+    """Tests if a key says something about the result, not only about the run that it is from."""
+    return kind_of(key) != OF_ONE_RUN
+
+
+def decides(key: str) -> bool:
+    """Tests if results compare only where they have the same value of a key."""
+    return kind_of(key) not in (NOTED, OF_ONE_RUN)
+
+
+def gold_digest(detail: Mapping[str, Any]) -> str | None:
+    """Returns 16 hex digits that identify a sample's gold answer; None if the detail has none."""
+    if GOLD_DIGEST in detail or detail.get('gold') is None:
+        known = detail.get(GOLD_DIGEST)
+        return None if known is None else str(known)
+    text = json.dumps(detail['gold'], sort_keys=True).encode('utf-8', 'surrogatepass')
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def why_not_comparable(first: Result, second: Result, may_differ: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yields the kind and the words of each reason why two results do not compare; nothing if they do.
+
+    Results with the same records must have the same digests of records and prompts. With other records, such as of a
+    ``test_range``, those of both must have the same gold answers.
+
+    Args:
+        first: A result with ``details``.
+        second: Another of the same data set.
+        may_differ: Keys of the provenance whose difference is allowed.
+    """
+    a, b = (part if isinstance(part := result.get('provenance'), Mapping) else {} for result in (first, second))
+    golds = [{str(detail['id']): gold_digest(detail) for detail in details_of(result)} for result in (first, second)]
+    shared = golds[0].keys() & golds[1].keys()
+    if all(golds) and len(shared) < FEWEST:
+        yield SAMPLES, f'{len(shared)} records are in both, of {len(golds[0])} and {len(golds[1])}'
+        return
+    same_records = golds[0].keys() == golds[1].keys()
+    for key in dict.fromkeys([*a, *b]):
+        if not decides(key) or key in may_differ or a.get(key) == b.get(key):
+            continue
+        if key in (_RECORDS, _PROMPTS):
+            if same_records and None not in (a.get(key), b.get(key)):
+                yield kind_of(key), f'{key} is {_shown(a[key])} of the baseline and {_shown(b[key])} of the run'
+            continue
+        name = key if key.isidentifier() else _shown(key)
+        yield kind_of(key), f'{name} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
+    digests_tell = same_records and None not in (a.get(_RECORDS), b.get(_RECORDS))
+    others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
+              and golds[0][name] != golds[1][name]]  # fmt: skip
+    if others and not digests_tell and _RECORDS not in may_differ:
+        yield DATA, f'{len(others)} of {len(shared)} records have another gold answer, such as {_shown(others[0])}'
+
+
+def _shown(value: Any) -> str:
+    return repr(bounded_text(value, 80)) if isinstance(value, str) else bounded_text(value, 80) or 'none'

@@ -1,0 +1,107 @@
+"""Metrics: rows in the tables of benchmarks, and look-ups in these rows for readers of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, USERS, find_description
+from opencompass_tooleval.catalogue.labels import Words
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of data sets, or a column of a table.
+
+    Attributes:
+        name: Name in results.
+        label: Its name for people.
+        sentence: A sentence on its meaning.
+        higher_is_better: True if a higher value is better.
+        binary: True if a sample has 0 or 1, and 1 is correct; other metrics are graded, or means over steps.
+        rank: Priority among metrics that show if the tasks of a data set are solved: the lowest represents the data
+            set, several of one rank together. 0: it never does.
+        judged: The metric that replaces it as the main one if a judge is used; '' if there is none.
+        by_judge: True if a judge gives its values.
+    """
+
+    name: str
+    label: str
+    sentence: str
+    higher_is_better: bool = True
+    binary: bool = False
+    rank: int = 0
+    judged: str = ''
+    by_judge: bool = False
+
+    @property
+    def words(self) -> Words:
+        """Its name on a screen, and a sentence on its meaning."""
+        return Words(self.label, self.sentence if self.higher_is_better else f'{self.sentence}; lower is better')
+
+
+def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) -> Iterator[Metric]:
+    """Yields columns of a table again, each for a part of its data sets: ``plan_json`` for ``plan``."""
+    for column in columns:
+        yield Metric(column.name + ending, f'{column.label}, {label}', f'{column.sentence}; {sentence}')
+
+
+OVERALL = 'overall'
+"""The score of a complete table or data set."""
+
+ACCURACY = Metric('accuracy', 'Accuracy', 'share of correct answers', binary=True, rank=4)
+SUCCESS_RATE = Metric(
+    'success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4, by_judge=True
+)
+TOOL_ERROR_RATE = Metric('tool_error_rate', 'Tool errors', 'share of questions with a call that failed', False)
+TOOL_NAME_ERROR_RATE = Metric(
+    'tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False
+)
+PARAMETER_ERROR_RATE = Metric(
+    'parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', higher_is_better=False
+)
+_OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', rank=1)
+
+
+@cache
+def _rows(benchmarks: tuple[str, ...]) -> dict[str, Metric]:
+    rows = {OVERALL: _OVERALL}
+    for metric in (metric for name in benchmarks for metric in find_description(name).metrics):
+        rows.setdefault(metric.name, metric)
+    return rows
+
+
+def all_metrics() -> dict[str, Metric]:
+    """Returns name -> row, of every metric of every benchmark; for a shared name, the first."""
+    return _rows((*BENCHMARKS, *USERS))
+
+
+def words_of_metric(metric: str) -> Words:
+    """Returns the words for a metric or a column of a table; for an unknown one, its name with blanks."""
+    row = all_metrics().get(metric)
+    return row.words if row else Words(metric.replace('_', ' '), '')
+
+
+def lower_is_better(metric: str) -> bool:
+    """Tests if a lower value of a metric, or of the column ``DATASET METRIC`` of a table, is better."""
+    row = all_metrics().get(metric.rpartition(' ')[2])
+    return not row.higher_is_better if row else metric.endswith(('error', 'error_rate'))
+
+
+def main_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
+    """Returns the main metrics of a data set or columns of a table; for other packages' metrics, the first."""
+    ranked = [row for row in all_metrics().values() if row.rank and row.name in metrics]
+    best = min((row.rank for row in ranked), default=0)
+    return tuple(row.name for row in ranked if row.rank == best) or tuple(metrics[:1])
+
+
+def main_first(metrics: Sequence[str]) -> list[str]:
+    """Sorts metrics with the main ones first."""
+    main = main_metrics(metrics)
+    return [*main, *(metric for metric in metrics if metric not in main)]
+
+
+def judged_metrics() -> dict[str, str]:
+    """Returns the main metric without a judge -> the metric that replaces it if a judge graded the answers."""
+    return {row.name: row.judged for row in all_metrics().values() if row.judged}

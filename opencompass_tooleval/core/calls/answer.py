@@ -1,0 +1,143 @@
+"""Extracts the scored text from a model's answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opencompass_tooleval.core.calls.harmony import is_harmony, read_harmony
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls, written_payload
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage
+from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
+
+TRUNCATED_REASONING = 'answer:truncated_reasoning'
+EMPTY = 'answer:empty'
+
+CUT = 'length'
+"""Finish reason of an answer that was truncated at the limit of tokens."""
+
+# Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
+_THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's answer: its text, the reasons for a missing text and for its end, its calls and its usage.
+
+    It is no string: OpenCompass gets :attr:`text`, and only if it accepts nothing else. ``str`` shows all values.
+
+    Attributes:
+        text: The text; ``''`` if there is no answer.
+        reason: The reason for a missing answer; else None.
+        finish_reason: ``stop``, :data:`CUT`, or another value of the server; None if unknown.
+        recorded_shape: Published shape of a recorded answer's row (``gpt``, ``open``), or None.
+        calls: Native calls of offered tools.
+        usage: Tokens, seconds and requests; None if unknown.
+        has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
+            count as a thought; False if the content is null.
+    """
+
+    text: str
+    reason: str | None = None
+    finish_reason: str | None = None
+    recorded_shape: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    has_content: bool = False
+
+
+def as_answer(text: Answer | str) -> Answer:
+    """Converts a text to an answer without further values; returns an answer unchanged."""
+    return text if isinstance(text, Answer) else Answer(text)
+
+
+CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
+
+
+def extras(answer: Answer) -> dict[str, Any]:
+    """Returns the members of a stored row for an answer beside its text: calls and usage, if there are any."""
+    rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
+    if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
+        rows[HAS_CONTENT] = True
+    return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
+
+
+def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
+    """Adds the values that :func:`extras` stored in a row to an answer.
+
+    Raises:
+        ValueError: The calls cannot be read.
+    """
+    has_content = row.get(HAS_CONTENT) is True
+    return replace(answer, calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
+
+
+def strip_reasoning(text: str) -> Answer:
+    """Removes a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
+
+    Args:
+        text: Raw model output.
+
+    Returns:
+        The text before the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes first
+        ends thoughts that the prompt began (chat templates do so), and all text before it is removed. For channels,
+        the result of :func:`~opencompass_tooleval.core.calls.harmony.read_harmony`. Unfinished thoughts are removed; if
+        nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
+    """
+    unfinished = False
+    if is_harmony(text):
+        harmony = read_harmony(text)
+        text, unfinished = harmony.answer, harmony.unfinished
+    marks = list(_THOUGHT.finditer(text))
+    # By hand: the pattern '<think>.*?</think>' leaves 'c</think>d' of '<think>a<think>b</think>c</think>d'.
+    closes = [number for number, mark in enumerate(marks) if mark['close']]
+    if closes:
+        last = closes[-1]
+        before = '' if closes[0] == 0 else text[: marks[0].start()]
+        start, marks = marks[last].end(), marks[last + 1 :]
+    else:
+        before, start = '', 0
+    unfinished = unfinished or bool(marks)
+    answer = before + text[start : marks[0].start() if marks else len(text)]
+    return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
+
+
+def clean(answer: Answer) -> Answer:
+    """Removes a reasoning model's thoughts and the calls; returns an answer with a reason unchanged."""
+    return answer if answer.reason else strip_reasoning(answer.text)
+
+
+def why_unread(answer: Answer) -> str:
+    """Returns the reason for an unreadable answer: a failure, or it is too long or empty; ``''`` for none."""
+    if answer.reason:
+        return answer.reason
+    return TOO_LONG if len(answer.text) > MAX_CHARS else '' if answer.text.strip() else EMPTY
+
+
+def visible_text(answer: Answer) -> Answer:
+    """Returns the readable part of an answer: its text without thoughts, or the reason for a missing one."""
+    is_too_long = len(answer.text) > MAX_CHARS
+    visible = answer if is_too_long else clean(answer)
+    reason = TOO_LONG if is_too_long else why_unread(visible)
+    return Answer('', reason) if reason else Answer(visible.text)
+
+
+def cut_at(text: str, marks: tuple[str, ...]) -> str:
+    """Returns ``text`` up to the first occurrence of any of ``marks``."""
+    for mark in marks:
+        text = text.partition(mark)[0]
+    return text
+
+
+# '```jsonl' is no json followed by an l; '```[1]```' names no language.
+_FENCE = re.compile(r'```(?:json\b\n?|[\w+-]*\n)?')
+
+
+def unfence(text: str) -> str:
+    """Returns the content of the first fenced block, or ``text`` without one; an unclosed fence ends with the text."""
+    opening = _FENCE.search(text)
+    if opening is None:
+        return text
+    return text[opening.end() :].partition('```')[0]

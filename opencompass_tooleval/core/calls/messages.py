@@ -1,0 +1,191 @@
+"""A conversation in a format for every model wrapper.
+
+Includes the messages that continue it after native calls: the answer with the calls, and the tools' replies. Reads
+content in parts, as in OpenAI's API: ``[{"type": "text", "text": "..."}, ...]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from opencompass_tooleval.core.calls.answer import Answer, strip_reasoning
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_payload, read_calls
+
+ROLES = ('system', 'user', 'assistant')
+TOOL = 'tool'
+"""The role of a tool's answer to a native call."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn.
+
+    Attributes:
+        role: system, user, assistant, ``tool``, or a role of a benchmark such as function.
+        calls: Native calls of an assistant.
+        call_id: Id of the call that a tool's message answers.
+        content: The text.
+    """
+
+    role: str
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ''
+
+    @property
+    def is_native(self) -> bool:
+        """True if it belongs to native calling of tools, so that text cannot replace it."""
+        return bool(self.calls or self.call_id)
+
+    def __deepcopy__(self, memo: Any) -> Message:
+        """Returns itself: it never changes, and wrappers of OpenCompass copy every conversation at every round."""
+        return self
+
+    def to_payload(self) -> dict[str, Any]:
+        """Converts the message to JSON values: role, content and further members."""
+        payload: dict[str, Any] = {'role': self.role, 'content': self.content}
+        if self.calls:
+            payload['calls'] = calls_payload(self.calls)
+        return {**payload, 'call_id': self.call_id} if self.call_id else payload
+
+
+def read_message(payload: Mapping[str, Any]) -> Message:
+    """Reads the values of :meth:`Message.to_payload`."""
+    calls = read_calls(payload.get('calls'))
+    return Message(payload['role'], payload['content'], calls, payload.get('call_id', ''))
+
+
+def messages_payload(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Converts messages to JSON values."""
+    return [message.to_payload() for message in messages]
+
+
+def messages_text(messages: Iterable[Message]) -> str:
+    """Converts messages to text for a data set's column."""
+    return json.dumps(messages_payload(messages))
+
+
+def read_messages(text: str) -> list[Message]:
+    """Reads the text of :func:`messages_text`."""
+    return [read_message(payload) for payload in json.loads(text)]
+
+
+def prompt_digest(text: str, function_role: str = 'user', system_role: str = 'system') -> str:
+    """Returns 32 hex digits that identify the prompt of :func:`messages_text`, from its text and roles."""
+    settings: dict[str, Any] = {'function': function_role, 'tool': function_role, 'system': system_role}
+    if system_role == 'user':
+        settings['merge'] = False
+    roles = json.dumps(settings).encode('ascii')
+    return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
+
+
+def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: bool = True) -> list[Message]:
+    """Renames roles, removes empty messages and merges adjacent messages of one role with one newline.
+
+    Some wrappers of OpenCompass do the last two themselves and some do not; after this function all have the same
+    input. Native calls and their answers do not change.
+
+    Args:
+        messages: The conversation.
+        role_map: Role -> new role, for example ``{'function': 'user'}``.
+        merge: True to merge adjacent messages of one role.
+
+    Raises:
+        ValueError: A role is not in ``ROLES`` after renaming, or nothing is left.
+    """
+    merged: list[Message] = []
+    for message in messages:
+        if message.is_native:
+            merged.append(message)
+            continue
+        role = role_map.get(message.role, message.role)
+        if role not in ROLES:
+            raise ValueError(f'role {role!r} is none of {", ".join(ROLES)}')
+        if not message.content:
+            continue
+        if merge and merged and merged[-1].role == role and not merged[-1].is_native:
+            merged[-1] = Message(role, f'{merged[-1].content}\n{message.content}')
+        else:
+            merged.append(Message(role, message.content))
+    if not merged:
+        raise ValueError('the conversation is empty')
+    return merged
+
+
+_TEXT_TYPES = ('text', 'output_text')
+_MOST_SHOWN = 40
+
+
+def is_parts(content: Any) -> bool:
+    """Tests if a value is a list of parts: each has a type, unlike the steps, calls and tools of an answer."""
+    return (
+        isinstance(content, list)
+        and bool(content)
+        and all(isinstance(part, dict) and isinstance(part.get('type'), str) for part in content)
+    )
+
+
+def joined_text(content: Any) -> Any:
+    """Joins the texts of parts, or of a whole message (``{"role", "content"}``); returns other values unchanged.
+
+    Raises:
+        ValueError: A part is no text, such as an image.
+    """
+    if isinstance(content, dict) and isinstance(content.get('role'), str) and 'content' in content:
+        content = content['content']
+    if not is_parts(content):
+        return content
+    for part in content:
+        if part['type'] not in _TEXT_TYPES or not isinstance(part.get('text'), str):
+            raise ValueError(f'its answer has a part of type {part["type"][:_MOST_SHOWN]!r}, which is no text')
+    return ''.join(part['text'] for part in content)
+
+
+UNREADABLE = 'unreadable_arguments'
+"""Key under which a model sees its arguments that are no object."""
+
+
+def object_arguments(arguments: Any) -> dict[str, Any]:
+    """Converts arguments for the continued conversation to an object.
+
+    Servers read the arguments of earlier calls as JSON, and their chat templates require an object. Other arguments,
+    such as the truncated ``{"input": [1, 2``, would cause a refused request (llama.cpp: status 500), which is no fault
+    of the server. They become the value of :data:`UNREADABLE`.
+    """
+    return arguments if isinstance(arguments, dict) else {UNREADABLE: arguments}
+
+
+def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> tuple[Message, ...]:
+    """Returns the answer as a message, without thoughts, and one message of role ``tool`` per call.
+
+    A call without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments`
+    converts the arguments.
+
+    Args:
+        answer: The answer with its calls.
+        replies: Replies of the tools, one per call.
+        earlier: Number of earlier calls in the conversation.
+
+    Raises:
+        ValueError: The numbers of calls and replies differ.
+    """
+    calls = _with_ids(answer.calls, earlier)
+    message = Message('assistant', strip_reasoning(answer.text).text, calls)
+    told = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
+    return (message, *told)
+
+
+def _with_ids(calls: Sequence[ToolCall], earlier: int) -> tuple[ToolCall, ...]:
+    free = (f'call{number:05d}' for number in count(earlier))  # Mistral's templates require nine letters and digits
+    used: set[str] = set()
+    named = []
+    for call in calls:
+        call_id = call.id if call.id and call.id not in used else next(name for name in free if name not in used)
+        used.add(call_id)
+        named.append(replace(call, id=call_id, arguments=object_arguments(call.arguments)))
+    return tuple(named)

@@ -1,0 +1,138 @@
+"""Calls that a model makes natively, beside its text (function calling)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
+
+MAX_CALLS = 128
+"""Maximum number of calls kept of one answer; OpenAI's servers make at most as many."""
+
+MAX_NAME_CHARS = 256
+"""Maximum number of characters kept of a name; servers allow 64."""
+
+MAX_ARGUMENT_CHARS = 200_000
+"""Longer arguments are not parsed: they stay text, cut at this length."""
+
+WRITTEN = 'written'
+"""Key of a call's arguments in the model's own text."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call.
+
+    Attributes:
+        name: The benchmark's name of the tool; of an unknown tool, the model's.
+        arguments: A JSON value, usually an object; the text itself if it is no JSON.
+        id: The server's id of the call, to which the message with the tool's result refers; '' for none.
+        written: The arguments in the model's own text; None if unknown. It does not affect equality.
+    """
+
+    name: str
+    arguments: Any
+    id: str = ''
+    written: str | None = field(default=None, compare=False)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments in the model's own text; if that is unknown, as indented JSON."""
+        return written_arguments(self.arguments) if self.written is None else self.written
+
+    def to_payload(self) -> dict[str, Any]:
+        """Converts the call to JSON values for a row of predictions."""
+        payload = {'name': self.name, 'arguments': to_jsonable(self.arguments)}
+        return {**payload, 'id': self.id} if self.id else payload
+
+
+def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
+    """Creates a call from any values of a server or a parser.
+
+    Args:
+        name: The name; '' replaces a value that is no text.
+        arguments: JSON text, as from servers, or a value; an empty one means no arguments. Text is also kept unchanged.
+        call_id: The server's id.
+    """
+    written = None
+    if isinstance(arguments, str):
+        written = clean_text(arguments[:MAX_ARGUMENT_CHARS])
+        arguments = _read_arguments(arguments)
+    return ToolCall(
+        name[:MAX_NAME_CHARS] if isinstance(name, str) else '',
+        {} if arguments is None else to_jsonable(arguments),
+        call_id[:MAX_NAME_CHARS] if isinstance(call_id, str) else '',
+        written,
+    )
+
+
+def written_arguments(arguments: Any) -> str:
+    """Formats arguments as indented JSON; text is returned unchanged."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
+
+
+def _read_arguments(text: str) -> Any:
+    if not text.strip():
+        return None
+    if len(text) > MAX_ARGUMENT_CHARS:
+        return text[:MAX_ARGUMENT_CHARS]
+    try:
+        return load_json(text, bounded=True)
+    except ValueError:
+        return text
+
+
+def read_calls(value: Any) -> tuple[ToolCall, ...]:
+    """Reads the calls of a row of predictions, written by :meth:`ToolCall.to_payload`.
+
+    Raises:
+        ValueError: It is no list of calls.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise ValueError("'calls' is no list")
+    if not all(isinstance(item, Mapping) and isinstance(item.get('name'), str) for item in value):
+        raise ValueError("a call in 'calls' has no 'name'")
+    if not all(isinstance(item.get(WRITTEN), (str, type(None))) for item in value):
+        raise ValueError(f"{WRITTEN!r} of a call in 'calls' is no text")
+    return tuple(
+        ToolCall(item['name'], item.get('arguments'), str(item.get('id') or ''), item.get(WRITTEN))
+        for item in value[:MAX_CALLS]
+    )
+
+
+def calls_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+    """Converts calls to JSON values."""
+    return [call.to_payload() for call in calls]
+
+
+def written_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+    """Converts calls to JSON values, with the model's own text of arguments if the values differ from it."""
+    return [
+        call.to_payload()
+        if call.written in (None, written_arguments(call.arguments))
+        else {**call.to_payload(), WRITTEN: call.written}
+        for call in calls
+    ]
+
+
+def calls_text(calls: Iterable[ToolCall]) -> str:
+    """Formats calls as JSON text, a sorted object each, for answers without offered tools; '' for none."""
+    named = [{'name': call.name, 'arguments': call.arguments} for call in calls]
+    return json.dumps(named, ensure_ascii=False, sort_keys=True) if named else ''
+
+
+def write_answer(content: str, calls: Iterable[ToolCall] = ()) -> str:
+    """Formats an answer with calls as one text, for the column of a perfect model's answers."""
+    return json.dumps({'content': content, 'calls': calls_payload(calls)})
+
+
+def read_answer(text: str) -> tuple[str, tuple[ToolCall, ...]]:
+    """Reads the text of :func:`write_answer`."""
+    answer = load_json(text)
+    return answer['content'], read_calls(answer['calls'])

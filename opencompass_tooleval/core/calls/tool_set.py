@@ -1,0 +1,177 @@
+"""Natively offered tools, with names that servers accept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+
+_MOST_CHARS = 64
+_ALLOWED = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,63}')
+"""OpenAI accepts ``[A-Za-z0-9_-]{1,64}``; Gemini requires a letter or an underscore first."""
+_REFUSED = re.compile(r'[^A-Za-z0-9_-]+')
+_NO_NAME = 'tool'
+
+MAX_DESCRIPTION = 1_024
+"""Maximum length of a description for OpenAI's servers."""
+
+
+@dataclass(frozen=True)
+class ToolSchema:
+    """An offered tool.
+
+    Attributes:
+        name: The benchmark's name; unique among the tools offered together.
+        description: Description for the model.
+        parameters: JSON Schema of the arguments: an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+def describe_tool(name: str, description: str, returned: Any = None) -> str:
+    """Adds the documented result to a tool's description, since a schema of its arguments has no place for it.
+
+    Args:
+        name: The tool; if letters of its name are lost, the sent description begins with it.
+        description: Description of the tool.
+        returned: Documentation of the result, as JSON values; nothing is added for an empty one.
+
+    Returns:
+        Text of at most :data:`MAX_DESCRIPTION` characters with the name. A longer one loses the descriptions of
+        returned fields, and is then cut.
+    """
+    most = MAX_DESCRIPTION - len(f'{name}: ')
+    if not returned:
+        return _cut(description, most)
+    documented = to_jsonable(returned)
+    whole, short = (
+        f'{description}\nReturns: {json.dumps(shown, ensure_ascii=False)}'.lstrip()
+        for shown in (documented, _without_descriptions(documented))
+    )
+    return _cut(whole if len(whole) <= most else short, most)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f'{text[: length - 4]} ...'
+
+
+def _without_descriptions(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_descriptions(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    # A field may have the name 'description': then its value is a schema, and no text.
+    return {
+        key: _without_descriptions(item)
+        for key, item in value.items()
+        if key != 'description' or not isinstance(item, str)
+    }
+
+
+class ToolSet:
+    """Tools offered together.
+
+    A name that servers refuse (``A.b``, ``/x/{y}``, Chinese) is replaced: refused characters become underscores, and a
+    repeated name has a number at its end. If letters are lost, the description begins with the name.
+
+    Args:
+        tools: The tools, in the order in which they are shown.
+        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
+
+    Raises:
+        ValueError: Two tools have one name.
+    """
+
+    def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None) -> None:
+        self.tools = tuple(tools)
+        self.parallel = parallel
+        self._sent = _sent_names([tool.name for tool in tools])
+        self._originals = {sent: name for name, sent in self._sent.items()}
+
+    def sent_name(self, name: str) -> str:
+        """Returns the name under which a tool is sent; for an unknown one, a name that servers accept."""
+        return self._sent.get(name) or _tidied(name)
+
+    def original_name(self, sent: str) -> str:
+        """Returns the tool's original name; an unknown name is returned unchanged."""
+        return self._originals.get(sent, sent)
+
+    def as_request(self) -> list[dict[str, Any]]:
+        """Returns the tools as ``tools`` of a chat completion."""
+        return [
+            {
+                'type': 'function',
+                'function': {
+                    'name': self._sent[tool.name],
+                    'description': _description(tool, self._sent[tool.name]),
+                    'parameters': dict(tool.parameters),
+                },
+            }
+            for tool in self.tools
+        ]
+
+    def __deepcopy__(self, memo: Any) -> ToolSet:
+        """Returns itself: it never changes, and wrappers of OpenCompass copy every prompt with all of its parts."""
+        return self
+
+    def to_text(self) -> str:
+        """Converts the set to text for a data set's column; built once, since each round of a dialogue needs it."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        # Not asdict, which copies every schema: each row of a data set has the text of a set.
+        content: dict[str, Any] = {
+            'tools': [{**vars(tool), 'parameters': dict(tool.parameters)} for tool in self.tools]
+        }
+        return json.dumps(content if self.parallel is None else {**content, 'parallel': self.parallel})
+
+    @classmethod
+    def of_text(cls, text: str) -> ToolSet:
+        """Reads the text of :meth:`to_text`."""
+        content = json.loads(text)
+        return cls([ToolSchema(**tool) for tool in content['tools']], content.get('parallel'))
+
+
+def _tidied(name: str) -> str:
+    """Converts a name to one that servers accept, which may be that of another tool."""
+    tidy = _REFUSED.sub('_', name[: 8 * _MOST_CHARS]).strip('_')[:_MOST_CHARS]
+    if not any(letter.isalnum() for letter in tidy):
+        return _NO_NAME
+    return tidy if _ALLOWED.fullmatch(tidy) else f'_{tidy}'[:_MOST_CHARS]
+
+
+def _sent_names(names: Iterable[str]) -> dict[str, str]:
+    names = list(names)
+    if len(set(names)) < len(names):
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'two tools are called {doubled!r}')
+    sent = {name: name for name in names if _ALLOWED.fullmatch(name)}
+    taken = set(sent)
+    for name in names:
+        if name in sent:
+            continue
+        free = tidy = _tidied(name)
+        number = 1
+        while free in taken:
+            number += 1
+            end = f'_{number}'
+            free = f'{tidy[: _MOST_CHARS - len(end)]}{end}'
+        sent[name] = free
+        taken.add(free)
+    return sent
+
+
+def _description(tool: ToolSchema, sent: str) -> str:
+    """Returns the description, with the tool's name before it if letters of the name are lost."""
+    # Not only by the letters: those of a truncated name may all be in the rest.
+    lost = len(tool.name) > _MOST_CHARS or any(letter.isalnum() and letter not in sent for letter in tool.name)
+    return f'{tool.name}: {tool.description}' if lost else tool.description

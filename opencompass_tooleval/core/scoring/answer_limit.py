@@ -1,0 +1,112 @@
+"""Decides the maximum number of tokens of an answer: that of the data set, of the model, or of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.calls.answer import CUT
+
+MAX_OUT_LEN = 'max_out_len'
+"""Key of the limit in the config of a model, in that of an inferencer, in rows of predictions and in results."""
+PUBLISHED = 'published_max_out_len'
+"""Key of the benchmark's limit, which its published runs had, in the config of an inferencer and in results."""
+
+
+@dataclass(frozen=True)
+class AnswerLimit:
+    """The maximum number of tokens of an answer.
+
+    Attributes:
+        tokens: The number that is sent.
+        source: Who set it: ``data set``, ``model`` or ``benchmark``.
+        published: The benchmark's limit; None if it has none.
+        unused: A smaller ``max_out_len`` of the model, which does not count; None without one.
+    """
+
+    tokens: int
+    source: str
+    published: int | None = None
+    unused: int | None = None
+
+    def __str__(self) -> str:
+        """Formats ``16,384 tokens (max_out_len of the model)``."""
+        if self.source != 'benchmark':
+            return f'{self.tokens:,} tokens ({MAX_OUT_LEN} of the {self.source})'
+        more = '' if self.unused is None else f', since the {self.unused:,} of the model are less'
+        return f'{self.tokens:,} tokens (of the benchmark{more})'
+
+    @property
+    def note(self) -> str:
+        """A sentence if the model's limit does not count, or the benchmark's is higher; ``''`` for none."""
+        if self.unused is not None:
+            return (
+                f"answers have up to {self.tokens:,} tokens, the benchmark's limit, since max_out_len={self.unused} "
+                "of the model is less. To have less all the same, set max_out_len in the data set's inferencer"
+            )
+        if self.published and self.tokens < self.published:
+            return f"answers have up to {self.tokens:,} tokens, fewer than the benchmark's {self.published:,}"
+        return ''
+
+
+def answer_limit(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> AnswerLimit | None:
+    """Decides the limit from two configs; None if neither has one.
+
+    A value in the data set's inferencer counts. Otherwise the larger one of the model's and the benchmark's does:
+    OpenCompass's configs of models have 100 to 1,024, which would cut answers that the published runs did not cut.
+
+    Args:
+        model: Config of a model.
+        inferencer: Config of the data set's inferencer.
+
+    Raises:
+        ValueError: A value is no positive whole number.
+    """
+    of_dataset, published = _tokens(inferencer, MAX_OUT_LEN), _tokens(inferencer, PUBLISHED)
+    of_model = _tokens(model, MAX_OUT_LEN)
+    if of_dataset is not None:
+        return AnswerLimit(of_dataset, 'data set', published)
+    if published is None:
+        return None if of_model is None else AnswerLimit(of_model, 'model')
+    if of_model is not None and of_model >= published:
+        return AnswerLimit(of_model, 'model', published)
+    return AnswerLimit(published, 'benchmark', published, of_model)
+
+
+def _tokens(cfg: Mapping[str, Any], name: str) -> int | None:
+    value = cfg.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ValueError(f'{name} is {str(value)[:50]!r}, and has to be a whole number above 0')
+    return value
+
+
+def limit_of_rows(rows: Sequence[Mapping[str, Any]], published: int | None) -> int | None:
+    """Returns the limit under which all rows of predictions stand; None if unknown.
+
+    A resumed run may have had several limits. An answer that a limit did not cut would be the same with a higher one,
+    so that the lowest limit of the cut answers counts, or the highest of all if none was cut.
+
+    Args:
+        rows: The rows; those of earlier versions have no limit, and had the benchmark's.
+        published: The benchmark's limit; None if unknown.
+    """
+    cut = [limit for row in rows if is_cut(row) and (limit := row_limit(row, published)) is not None]
+    return min(cut) if cut else max(filter(None, (row_limit(row, published) for row in rows)), default=None)
+
+
+def is_cut(row: Mapping[str, Any]) -> bool:
+    """Tests if the limit cut the answer in a row of predictions."""
+    return row.get('finish_reason') == CUT
+
+
+def row_limit(row: Mapping[str, Any], published: int | None) -> int | None:
+    """Returns the limit of a row of predictions; the benchmark's if it has none."""
+    limit = row.get(MAX_OUT_LEN)
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) else published
+
+
+def is_cut_below(row: Mapping[str, Any], limit: int, published: int | None) -> bool:
+    """Tests if a lower limit than the present one cut the answer in a row, so that it is asked for again."""
+    before = row_limit(row, published)
+    return is_cut(row) and before is not None and before < limit

@@ -1,0 +1,250 @@
+"""Compares two results of one data set by record: scores over the records of both, and the samples that differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.catalogue.metrics import all_metrics
+from opencompass_tooleval.core.scoring.result import INFRA
+from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.statistics.intervals import FEWEST, Pairs, RecordValue, RecordValues, shuffled_variance
+from opencompass_tooleval.core.text.bounds import is_number
+
+Result = Mapping[str, Any]
+Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
+
+_NOISE = 1e-9
+"""Values closer than this are the same: far below what one record can gain."""
+
+
+def metrics_of(result: Result) -> list[str]:
+    """Returns the names of a result's scores."""
+    return [name for name, value in result.items() if is_number(value)]
+
+
+def empty_metrics(result: Result) -> list[str]:
+    """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
+    return [name for name, value in result.items() if value is None and name in all_metrics()]
+
+
+def details_of(result: Result) -> list[Mapping[str, Any]]:
+    """Returns the samples of a result of this package; none for other results, whose samples have no ids."""
+    details = result.get('details')
+    rows = details if isinstance(details, list) else []
+    return [row for row in rows if isinstance(row, dict) and 'id' in row and isinstance(row.get('values'), dict)]
+
+
+def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
+    steps = detail.get('steps')
+    for step in steps if isinstance(steps, list) else ():  # an agent's `steps` is a number
+        values = step.get('values') if isinstance(step, dict) else None
+        value = values.get(metric) if isinstance(values, dict) else None
+        if is_number(value):
+            yield value
+
+
+def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
+    value = detail['values'].get(metric)
+    if is_number(value):
+        yield value
+
+
+_READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
+
+
+def mean_steps(result: Result, records: Collection[str]) -> float | None:
+    """Computes the mean number of an agent's steps per task, over the samples of some records; None if unknown."""
+    counts = [row.get('steps') for row in details_of(result) if str(row['id']) in records]
+    known = [count for count in counts if isinstance(count, int)]  # UltraTool's `steps` is a list
+    return sum(known) / len(known) if known else None
+
+
+def changed_shares(pairs: Pairs) -> tuple[float, float]:
+    """Computes the shares of the records with a better and with a worse value in the second result, in percent."""
+    gains = [after - before for before, after in zip(pairs.a, pairs.b, strict=True)]
+    better, worse = sum(gain > _NOISE for gain in gains), sum(gain < -_NOISE for gain in gains)
+    return 100 * better / len(gains), 100 * worse / len(gains)
+
+
+def unanswered_records(result: Result) -> set[str]:
+    """Returns the records that an infrastructure failure left without an answer, in at least one trial."""
+    return {str(row['id']) for row in details_of(result) if _lacks_answer(row)}
+
+
+def has_no_answer(result: Result) -> bool:
+    """Returns whether an infrastructure failure left every sample without an answer."""
+    details = details_of(result)
+    return bool(details) and all(map(_lacks_answer, details))
+
+
+def _lacks_answer(detail: Mapping[str, Any]) -> bool:
+    return str(detail.get('reason')).startswith(INFRA)
+
+
+def _record_values(result: Result, metric: str, reading: Reading) -> RecordValues | None:
+    """Returns the values of all records; None if the score is not the mean of all of them.
+
+    The score of several trials is the mean of the trials' means: in a trial with fewer values, such as fewer calls,
+    each value has a larger weight.
+    """
+    trials: dict[int, dict[str, list[float]]] = {}
+    for (record, trial), detail in with_runs(details_of(result), lambda detail: str(detail['id'])):
+        values = list(reading(detail, metric))
+        if values:
+            trials.setdefault(trial, {})[record] = values
+    counts = {trial: sum(map(len, by_record.values())) for trial, by_record in trials.items()}
+    count = sum(counts.values())
+    parts: dict[str, list[tuple[float, float]]] = {}  # record -> sum and weight of the values of each trial
+    for trial, by_record in trials.items():
+        weight = count / len(counts) / counts[trial]
+        for record, values in by_record.items():
+            parts.setdefault(record, []).append((weight * math.fsum(values), weight * len(values)))
+    sums = {record: tuple(map(math.fsum, zip(*weighted, strict=True))) for record, weighted in parts.items()}
+    total = math.fsum(value for value, _ in sums.values())
+    if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
+        return None
+    by_trial = {
+        record: tuple(value / weight for value, weight in weighted) if len(weighted) > 1 else ()
+        for record, weighted in parts.items()
+    }
+    return {record: RecordValue(value / weight, weight, by_trial[record]) for record, (value, weight) in sums.items()}
+
+
+def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
+    """Returns a score's values by record, over steps and over samples; None if the score is no such mean.
+
+    :func:`pair_up` needs only these values, not the complete result.
+    """
+    return tuple(_record_values(result, metric, reading) for reading in _READINGS)
+
+
+def values_of(result: Result, metric: str) -> RecordValues | None:
+    """Returns the first of :func:`record_values` that is not None."""
+    return next(filter(None, record_values(result, metric)), None)
+
+
+def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues | None]) -> Pairs | None:
+    """Returns the result of :func:`pairs_of`, from :func:`record_values` of both."""
+    for before, after in zip(first, second, strict=True):
+        if not before or not after:
+            continue
+        shared = [record for record in before if record in after]
+        if len(shared) >= FEWEST:
+            sides = [[side[record] for record in shared] for side in (before, after)]
+            return Pairs(
+                tuple(shared),
+                tuple(100 * record.value for record in sides[0]),
+                tuple(100 * record.value for record in sides[1]),
+                tuple(record.weight for record in sides[0]),
+                tuple(record.weight for record in sides[1]),
+                len(before) + len(after) - 2 * len(shared),
+                _shuffled(*sides),
+            )
+    return None
+
+
+def _shuffled(first: Sequence[RecordValue], second: Sequence[RecordValue]) -> tuple[float, ...]:
+    """Returns ``Pairs.shuffled``."""
+    trials = [
+        [[100 * value for value in record.trials or (record.value,)] for record in side] for side in (first, second)
+    ]
+    if list(map(len, trials[0])) == list(map(len, trials[1])):
+        return ()
+    return tuple(map(shuffled_variance, *trials))
+
+
+def over_shared(
+    pairs: Pairs | None, scores: tuple[float, float], errors: tuple[float | None, float | None]
+) -> tuple[tuple[float, float], tuple[float | None, float | None]]:
+    """Computes a score of two results and its standard errors over the records that both have.
+
+    Args:
+        pairs: The result of :func:`pairs_of`; with None the results' own values are returned.
+        scores: Scores of the results, which are over the same records if both have all.
+        errors: Standard errors of the results; None if unknown.
+    """
+    if pairs is None:
+        return scores, errors
+    shared_errors = pairs.errors()
+    if pairs.unshared:
+        return pairs.means(), shared_errors
+    return scores, (
+        shared_errors[0] if errors[0] is None else errors[0],
+        shared_errors[1] if errors[1] is None else errors[1],
+    )
+
+
+def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
+    """Returns one score of two results over the records that both have; None for the reasons of :func:`why_unpaired`.
+
+    Most scores are means over samples. UltraTool's local ones are means over the steps of all samples, so that the
+    weight of a record is the number of its steps that count, which may differ between the results. A record with
+    several trials has as many values: all of them are compared with all of its trials in the other result. A score
+    that is neither mean has no pairs, and one pair is too few.
+
+    Args:
+        first: A result with ``details``.
+        second: Another of the same data set.
+        metric: One of :func:`metrics_of` both.
+    """
+    return pair_up(record_values(first, metric), record_values(second, metric))
+
+
+def why_unpaired(first: Result, second: Result, metric: str) -> str:
+    """Returns the reason why :func:`pairs_of` returns None."""
+    for name, result in (('first', first), ('second', second)):
+        if not details_of(result):
+            return f'the {name} has no samples of this package'
+        if not any(_record_values(result, metric, reading) for reading in _READINGS):
+            return f'the score of the {name} is not the mean of its samples (an old file? then evaluate again)'
+    return f'fewer than {FEWEST} records are in both'
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sample that two results score differently.
+
+    Attributes:
+        id: Its record.
+        run: Run of the record, from 0.
+        a: Its detail in the first result.
+        b: Its detail in the second.
+        size: Sum over the metrics of the distances between the values, each 0-1.
+    """
+
+    id: str
+    run: int
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+    size: float
+
+
+def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Mapping[str, Any]]:
+    return dict(with_runs(details, lambda detail: str(detail['id'])))
+
+
+def _apart(a: Any, b: Any) -> float:
+    """Computes the distance of two values; 1 for a metric that applies on one side only."""
+    if not is_number(a) or not is_number(b):
+        return float(is_number(a) is not is_number(b))
+    return float(abs(b - a))
+
+
+def differences(first: Result, second: Result) -> list[Difference]:
+    """Returns the samples of both results whose values differ in some metric, in the data's order.
+
+    Two samples that are wrong in different ways, with equal values, do not differ.
+    """
+    different = []
+    others = _by_sample(details_of(second))
+    for (record, run), a in _by_sample(details_of(first)).items():
+        b = others.get((record, run))
+        if b is None:
+            continue
+        size = math.fsum(_apart(value, b['values'][name]) for name, value in a['values'].items() if name in b['values'])
+        if size > _NOISE:
+            different.append(Difference(record, run, a, b, size))
+    return different

@@ -1,0 +1,118 @@
+"""Compares pass@k and pass^k of two results by record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.statistics.intervals import FEWEST, Pairs
+from opencompass_tooleval.core.statistics.paired import Result, details_of, over_shared
+from opencompass_tooleval.core.statistics.trials import (
+    Estimate,
+    TrialsOfResult,
+    chance,
+    chances,
+    rights_by_record,
+    trials_of_result,
+)
+
+Rights = Mapping[str, Sequence[bool]]
+"""Record id -> correctness of each of its trials."""
+
+
+@dataclass(frozen=True)
+class PairedEstimate:
+    """An estimate from several trials, for both results.
+
+    Attributes:
+        metric: Its metric, and ``pass@2`` or the like after a blank.
+        values: Its values in both results, 0-100, over the records of both.
+        errors: Its standard errors.
+        pairs: The chances of the records of both, 0-100, each from all of its trials; None for fewer than two.
+    """
+
+    metric: str
+    values: tuple[float, float]
+    errors: tuple[float | None, float | None]
+    pairs: Pairs | None
+
+
+def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
+    """Yields the estimates of each k that both results have, from k=2: with k=1 they equal the score.
+
+    ``success`` has no separate score, so its average over all trials is included.
+
+    Args:
+        first: A result with ``details``.
+        second: Another of the same data set, perhaps with another number of trials.
+    """
+    sides = trials_of_result(first), trials_of_result(second)
+    if sides[0] is None or sides[1] is None:
+        return
+    samples = [[(str(row['id']), row['values']) for row in details_of(result)] for result in (first, second)]
+    if sides[0].rule.success != sides[1].rule.success:
+        return
+    for name in sides[0].estimates:
+        estimates, other = (_told(side, name) for side in sides if side)
+        kinds = [kind for kind in estimates if kind in other]
+        if not kinds:
+            continue
+        rights = [rights_by_record(rows, name, side.rule) for rows, side in zip(samples, sides, strict=True) if side]
+        for kind in kinds:
+            pairs = _pairs(rights[0], rights[1], kind)
+            a, b = estimates[kind], other[kind]
+            if a.value is not None and b.value is not None:
+                values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
+                yield PairedEstimate(f'{name} {kind}', values, errors, pairs)
+
+
+def estimate_names(result: Result) -> list[str]:
+    """Returns the names of the estimates that :func:`paired_estimates` can pair; none with a single trial."""
+    side = trials_of_result(result)
+    if side is None:
+        return []
+    return [
+        f'{name} {kind}'
+        for name in side.estimates
+        for kind, estimate in _told(side, name).items()
+        if estimate.value is not None
+    ]
+
+
+def _told(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
+    """Returns the estimates of a metric that differ from its score by more than their name; none of a graded metric."""
+    estimates = side.estimates.get(name, {})
+    first = () if name in side.rule.metrics else ('pass@1',)
+    return {
+        kind: estimate
+        for kind, estimate in estimates.items()
+        if len(estimates) > 1 and kind.startswith('pass') and (kind in first or not kind.endswith(('@1', '^1')))
+    }
+
+
+def _pairs(before: Rights, after: Rights, kind: str) -> Pairs | None:
+    chances_of = chances(before, kind), chances(after, kind)
+    shared = [record for record in chances_of[0] if record in chances_of[1]]
+    if len(shared) < FEWEST:
+        return None
+    ones = (1.0,) * len(shared)
+    values = [tuple(100 * side[record] for record in shared) for side in chances_of]
+    unshared = len(chances_of[0]) + len(chances_of[1]) - 2 * len(shared)
+    outcomes = [(before[record], after[record]) for record in shared]
+    shuffled: tuple[float, ...] = ()
+    if any(len(first) != len(second) for first, second in outcomes):
+        shuffled = tuple(_shuffled(first, second, kind) for first, second in outcomes)
+    return Pairs(tuple(shared), values[0], values[1], ones, ones, unshared, shuffled)
+
+
+def _shuffled(before: Sequence[bool], after: Sequence[bool], kind: str) -> float:
+    """Returns a record's part of ``Pairs.shuffled``, from every number of right trials that the first may get."""
+    trials, of_first, right = len(before) + len(after), len(before), sum(before) + sum(after)
+    total, squares = math.comb(trials, of_first), []
+    for number in range(max(0, right - len(after)), min(of_first, right) + 1):
+        ways = math.comb(right, number) * math.comb(trials - right, of_first - number)
+        sides = (number, of_first), (right - number, len(after))
+        first, second = (chance(kind, count, right_of_side) for right_of_side, count in sides)
+        squares.append(ways / total * (100 * (second - first)) ** 2)
+    return math.fsum(squares)

@@ -1,0 +1,74 @@
+"""Reads JSON files: :mod:`json` silently keeps the last of equal keys, and raises more than one class of error."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from opencompass_tooleval.core.text.bounds import beyond_bounds
+
+TOO_DEEP = 'it is nested too deeply'
+
+
+def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) -> Any:
+    """Reads JSON; the only error is ValueError.
+
+    Args:
+        text: Text, or bytes in UTF-8, with or without a byte order mark.
+        bounded: True to reject values outside ``beyond_bounds``: a value that is
+            written again needs more of the stack than reading does.
+        unique: True to reject an object with a key twice, at any depth: two readers would take different values.
+
+    Raises:
+        ValueError: It is no JSON, exceeds the bounds, or has a key twice.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unique if unique else None)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
+    if bounded and (excess := beyond_bounds(value)):
+        raise ValueError(TOO_DEEP if excess == 'parse:too_deep' else 'it holds too large a number')
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f'{twice[:80]!r} is there more than once')
+    return found
+
+
+class _Repeated:
+    """An ``object_pairs_hook`` that keeps the repeated keys of the last object it saw: the outermost."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        unique = dict(pairs)
+        self.keys = []
+        if len(unique) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            self.keys = [key for key, count in counts.items() if count > 1]
+        return unique
+
+
+def load_object(text: str) -> tuple[Any, list[str]]:
+    """Reads JSON and finds repeated keys.
+
+    Returns:
+        The value, and the repeated keys of its outermost object.
+
+    Raises:
+        ValueError: It is no JSON, or nested too deeply.
+    """
+    repeated = _Repeated()
+    try:
+        value = json.loads(text, object_pairs_hook=repeated)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
+    # '[{"a": 1, "a": 2}]': the outermost object is in a list, which has no keys.
+    return value, repeated.keys if isinstance(value, dict) else []

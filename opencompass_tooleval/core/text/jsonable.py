@@ -1,0 +1,112 @@
+"""Converts Python values to values that strict JSON can hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from opencompass_tooleval.core.text.bounds import MAX_BITS
+
+MAX_DEPTH = 120
+
+
+def clean_text(text: str) -> str:
+    """Replaces lone surrogates, which no UTF-8 file can hold, by their escape (``\\udc80`` as six characters)."""
+    return text.encode('utf-8', 'backslashreplace').decode('utf-8')
+
+
+_CONTROLS = (*range(9), *range(11, 32), *range(127, 160))
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_PRINTED = {code: f'\\x{code:02x}' for code in _CONTROLS} | {code: f'\\u{code:04x}' for code in _DIRECTIONS}
+
+
+def printable(text: str) -> str:
+    """Replaces control characters, which would act on a terminal, by their escapes; line breaks and tabs stay.
+
+    Marks that change the direction of text are replaced, too: they show a command in another order than it has.
+    """
+    return text.translate(_PRINTED)
+
+
+def to_jsonable(value: Any, depth: int = 0) -> Any:
+    """Converts what a model's answer can parse to (sets, bytes, NaN, tuples, odd keys) to plain JSON values.
+
+    Args:
+        value: Any value that :func:`ast.literal_eval` or :func:`json.loads` can return.
+        depth: Nesting depth of ``value``; deeper than ``MAX_DEPTH`` becomes the string ``'...'``.
+
+    Returns:
+        dicts with string keys, lists, strings, finite numbers, booleans and None only.
+    """
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        # str() of an integer raises from 4,301 digits on.
+        return hex(value)
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= MAX_DEPTH:
+        return '...'
+    if isinstance(value, dict):
+        keys = (clean_text(str(to_jsonable(key) if isinstance(key, int) else key)) for key in value)
+        return dict(zip(keys, (to_jsonable(item, depth + 1) for item in value.values()), strict=True))
+    if isinstance(value, (list, tuple)):
+        return [to_jsonable(item, depth + 1) for item in value]
+    return clean_text(repr(value))
+
+
+def map_texts(value: Any, text: Callable[[str], str], key: Callable[[str], str] | None = None) -> Any:
+    """Applies a function to all texts of a JSON value, and to the keys of its objects.
+
+    Args:
+        value: A JSON value.
+        text: The function.
+        key: Another one for keys; by default the same.
+    """
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, dict):
+        return {(key or text)(name): map_texts(item, text, key) for name, item in value.items()}
+    return [map_texts(item, text, key) for item in value] if isinstance(value, list) else value
+
+
+def without_folder(text: str) -> str:
+    """Returns the last part of an absolute path of any system; another text as it is."""
+    is_path = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute() or text.startswith('~')
+    # The name on both systems: PurePosixPath keeps 'C:\\Users\\me\\model' whole.
+    return PureWindowsPath(text).name if is_path else text
+
+
+def bounded_text(value: Any, most: int = 4_000) -> str:
+    """Converts a value to text of at most ``most`` characters; longer text is cut and ends with ``…``.
+
+    Args:
+        value: Text, or another value in its place; None becomes ``''``.
+        most: Maximum number of characters.
+    """
+    if value is None:
+        return ''
+    text = value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)
+    text = clean_text(text.strip()[: most + 1])
+    return text if len(text) <= most else f'{text[: most - 1]}…'
+
+
+def answer_digest(judged: Any) -> str:
+    """Returns 32 hex digits that identify a judged text, or a value as JSON independent of the order of its keys."""
+    text = judged if isinstance(judged, str) else json.dumps(to_jsonable(judged), ensure_ascii=False, sort_keys=True)
+    return hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
+
+
+def texts_digest(texts: Iterable[str]) -> str:
+    """Computes the SHA-256 of texts, in their order: 64 hex digits."""
+    whole = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode('utf-8', 'surrogatepass')
+        whole.update(b'%d:' % len(encoded) + encoded)
+    return whole.hexdigest()

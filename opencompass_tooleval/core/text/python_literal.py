@@ -1,0 +1,48 @@
+"""Writes values into generated configs, which are Python: data of others becomes literals there, never code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+
+
+def text_literal(text: str) -> str:
+    """Writes a text as a Python literal.
+
+    mmengine fills in ``{{ fileDirname }}`` and ``{{$NAME:default}}`` in a config's source before it reads it: a literal
+    holds no double brace.
+    """
+    return repr(text).replace('{{', r'{\x7b')
+
+
+def python_literal(value: Any, text: Callable[[str], str] = text_literal) -> str:
+    """Writes a value as a Python expression of literals.
+
+    Args:
+        value: JSON values, tuples, sets, any floats; classes become their full names, and anything else text.
+        text: Writes texts that are values; keys are always literals.
+    """
+    if isinstance(value, Mapping):
+        rows = (f'{_key(key)}: {python_literal(one, text)}' for key, one in value.items())
+        return '{' + ', '.join(rows) + '}'
+    if isinstance(value, tuple):
+        return '(' + ''.join(f'{python_literal(one, text)}, ' for one in value) + ')'
+    if isinstance(value, list):
+        return '[' + ', '.join(python_literal(one, text) for one in value) + ']'
+    if isinstance(value, (set, frozenset)):
+        return f'set({python_literal(list(value), text)})'
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, type):
+        return text(f'{value.__module__}.{value.__qualname__}')
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    plain = to_jsonable(value)  # such as a huge integer, of which repr raises
+    return text(plain) if isinstance(plain, str) else repr(plain)
+
+
+def _key(key: Any) -> str:
+    return python_literal(key) if key is None or isinstance(key, (int, float, tuple)) else text_literal(str(key))

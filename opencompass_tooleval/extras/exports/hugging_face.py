@@ -1,0 +1,73 @@
+"""Hugging Face's evaluation results: ``.eval_results/DATASET.yaml``, for the repository of a model on the hub.
+
+The fields are those of the hub's documentation ("Evaluation Results") and of ``huggingface_hub.EvalResultEntry``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from opencompass_tooleval.catalogue.benchmark import records_of
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics, words_of_metric
+from opencompass_tooleval.catalogue.tables import errors_of
+from opencompass_tooleval.extras.exports.evaluation import Evaluation
+from opencompass_tooleval.extras.exports.published import published
+from opencompass_tooleval.extras.exports.settings import ExportSettings, find_place
+from opencompass_tooleval.report.caveats import caveats_of, many_failed
+from opencompass_tooleval.report.figure import shown
+
+FOLDER = '.eval_results'
+_NOTES = 1_000
+
+
+def left_out(evaluation: Evaluation, settings: ExportSettings) -> str:
+    """Returns the reason why a result has no entry; ``''`` if it has one."""
+    if evaluation.is_private and not settings.include_private:
+        return 'the data were made from your own tools; --include-private writes it'
+    if find_place(settings.hub_datasets, evaluation.scored.dataset) is None:
+        return "it is not known where the data are on the hub; name it with --hub-dataset 'PATTERN=OWNER/NAME#TASK'"
+    return '' if evaluation.metrics else 'no score was measured'
+
+
+def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple[str, str]]:
+    """Yields the file of a result, with an entry for each of its main metrics."""
+    entries = published([_entry(evaluation, settings, metric) for metric in main_metrics(evaluation.metrics)])
+    path = f'{evaluation.scored.folder}/{FOLDER}/{evaluation.scored.dataset}.yaml'
+    yield path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1_000)
+
+
+def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dict[str, Any]:
+    dataset = evaluation.scored.dataset
+    place = find_place(settings.hub_datasets, dataset)
+    assert place is not None  # otherwise it is left out
+    several = len(main_metrics(evaluation.metrics)) > 1
+    task = '-'.join([place.task or dataset, *([metric] if several else [])])
+    source = {'url': settings.source_url, **({'org': settings.organization} if settings.organization else {})}
+    return {
+        'dataset': {'id': place.id, 'task_id': task, **({'revision': place.revision} if place.revision else {})},
+        'value': evaluation.scored.result[metric],
+        'date': evaluation.scored_at.isoformat().replace('+00:00', 'Z'),
+        **({'source': source} if settings.source_url else {}),
+        'notes': _notes(evaluation, metric),
+    }
+
+
+def _notes(evaluation: Evaluation, metric: str) -> str:
+    """Says what the number is: metric, error, samples, trials, failures, judge, and what it does not compare with."""
+    scored, words, judge = evaluation.scored, words_of_metric(metric), evaluation.judge_of(metric)
+    error, samples = errors_of(scored.result).get(metric), scored.part('samples')
+    infra = 0 if many_failed(samples) else samples.get('infra')  # many are among the caveats
+    parts = [
+        f'{words.name} ({metric}), 0-100{", lower is better" if lower_is_better(metric) else ""}',
+        f'standard error {shown(error)}' if error is not None else '',
+        f'{records_of(scored.result)} records' if records_of(scored.result) is not None else '',
+        f'mean of {evaluation.trials} trials' if evaluation.trials > 1 else '',
+        f'{infra} samples without an answer count as wrong' if infra else '',
+        f'judge {judge["judge"]}' if judge else '',
+        *caveats_of(scored),
+        f'opencompass-tooleval {scored.part("provenance").get("opencompass_tooleval") or ""}'.strip(),
+    ]
+    return '; '.join(filter(None, parts))[:_NOTES]

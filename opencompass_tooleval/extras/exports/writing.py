@@ -1,0 +1,97 @@
+"""Writes a run in the formats of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face, inspect_log, junit_suites
+from opencompass_tooleval.extras.exports.evaluation import Evaluation, evaluation_of
+from opencompass_tooleval.extras.exports.published import remember_literal_keys
+from opencompass_tooleval.extras.exports.settings import ExportSettings
+from opencompass_tooleval.report.read import Missing
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+Files = Iterator[tuple[str, str]]
+"""Path below the folder, and text, of each file."""
+
+FORMATS: dict[str, Callable[[Evaluation, ExportSettings], Files]] = {
+    'every-eval-ever': every_eval_ever.files_of,
+    'hugging-face': hugging_face.files_of,
+    'inspect': inspect_log.files_of,
+    'junit': junit_suites.files_of,
+}
+"""Name of a format -> its files of one model on one data set."""
+
+_FAILED: dict[str, Callable[[Missing], Files]] = {'junit': junit_suites.failed}
+"""The same for a model and a data set without a result; other formats have no place for them."""
+
+_LEFT_OUT: dict[str, Callable[[Evaluation, ExportSettings], str]] = {'hugging-face': hugging_face.left_out}
+"""Name of a format -> the reason why it leaves a result out; ``''`` if it does not."""
+
+
+@dataclass
+class Written:
+    """Result of an export.
+
+    Attributes:
+        files: The files.
+        notes: A sentence for each result that is missing or was left out.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def remember_keys_of(work: WorkDir) -> None:
+    """Records the keys that stand in a run's config, so that no file shows them."""
+    with suppress(DataError):  # a run that was imported keeps no config
+        remember_literal_keys(read_dumped(work.config()))
+
+
+def write_export(
+    work: WorkDir,
+    pairs: Sequence[tuple[str, str]],
+    folder: Path,
+    format_: str,
+    settings: ExportSettings,
+    progress: Callable[[Sequence[tuple[str, str]]], Iterable[tuple[str, str]]] = iter,
+) -> Written:
+    """Writes the files of a format, each atomically. The same run gives the same bytes.
+
+    Args:
+        work: The run.
+        pairs: Model and data set of each result.
+        folder: The folder for the files; created if it does not exist.
+        format_: One of :data:`FORMATS`.
+        settings: What the run does not know of itself.
+        progress: Wraps the pairs to show progress.
+
+    Raises:
+        DataError: A file of the run is damaged, or the format has a place for none of the results.
+    """
+    written = Written()
+    for model, dataset in progress(pairs):
+        evaluation = evaluation_of(work, model, dataset)
+        if isinstance(evaluation, Missing):
+            written.notes.append(f'{model} x {dataset}: no result: {evaluation.why}')
+            files: Iterable[tuple[str, str]] = _FAILED[format_](evaluation) if format_ in _FAILED else ()
+        elif reason := _LEFT_OUT[format_](evaluation, settings) if format_ in _LEFT_OUT else '':
+            written.notes.append(f'{model} x {dataset}: left out: {reason}')
+            continue
+        else:
+            files = FORMATS[format_](evaluation, settings)
+        for name, text in files:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+            written.files.append(path)
+    if not written.files:
+        reasons = dict.fromkeys(note.partition(': ')[2] for note in written.notes)
+        raise DataError(work.path, f'nothing was exported: {"; ".join(reasons)}')
+    return written

@@ -1,0 +1,319 @@
+"""Ranks the results of bundles: per table, with what does not compare in tables apart, and the history of a model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.catalogue.benchmark import USERS, VARIANTS, find_variant, records_of
+from opencompass_tooleval.catalogue.metrics import main_first, words_of_metric
+from opencompass_tooleval.catalogue.tables import errors_of, published_columns
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.statistics.paired import metrics_of
+from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
+from opencompass_tooleval.report.caveats import caveats_of, settings_of
+from opencompass_tooleval.report.figure import short_name, shown, slug
+from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
+from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.results.bundle import Bundle, BundleResult
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+Settings = Mapping[str, Mapping[str, str]]
+"""Data set -> its settings that affect numbers."""
+_NAMED = 2
+"""Number of data sets that a reason names; it counts the others."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first cell of a row.
+
+    Attributes:
+        title: Its text, with a link to ``page``.
+        page: The page with the row's history; '' for this page.
+        anchor: Fragment of the row, here and on that page; it never changes.
+        date: Of the bundle.
+        note: A small text below.
+    """
+
+    title: str
+    page: str
+    anchor: str
+    date: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A table of rows that compare with each other.
+
+    Attributes:
+        board: The table; its models are labels of entries.
+        heads: Label -> the first cell of its row.
+        reason: Why it is apart from the main one, or a note on a history; '' for none.
+        has_files: True if the table is written as files too.
+    """
+
+    board: Board
+    heads: Mapping[str, Head]
+    reason: str = ''
+    has_files: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table, or a benchmark on the first page, by one method.
+
+    Attributes:
+        name: Name of its main table.
+        title: Its heading.
+        family: The benchmark.
+        method: One of :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`; '' for none.
+        rankings: The main ranking, then those that do not compare with it.
+    """
+
+    name: str
+    title: str
+    family: str
+    method: str
+    rankings: tuple[Ranking, ...]
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """A result on the page of its model: texts for its cells."""
+
+    anchor: str
+    date: str
+    bundle: str
+    title: str
+    dataset: str
+    scores: str
+    records: str
+    version: str
+    notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model in a bundle: a row of every table of which it has a data set."""
+
+    model: str
+    bundle: Bundle
+
+    @property
+    def label(self) -> str:
+        """Its unique name in tables and files."""
+        return f'{self.model} ({self.bundle.date[:10]} {self.bundle.digest[:16]})'
+
+    @property
+    def page(self) -> str:
+        return page_of(self.model)
+
+    def anchor(self, name: str) -> str:
+        """Returns the fragment of its row for a data set or a table: it depends on nothing else."""
+        parts = _joined(self.bundle.digest, self.model, name)
+        return f'r-{hashlib.sha256(parts).hexdigest()[:16]}'
+
+
+def _joined(*parts: str) -> bytes:
+    """Joins texts unambiguously: no name holds a NUL."""
+    return '\0'.join(parts).encode('utf-8', 'surrogatepass')
+
+
+def table_name(board: str) -> str:
+    """Returns a table's name for anchors: the table of an agent has the name of its data set."""
+    return f'table {board}'
+
+
+def page_of(model: str) -> str:
+    """Returns the file of a model's page; it never changes."""
+    return f'model-{slug(model)[:60]}-{hashlib.sha256(_joined(model)).hexdigest()[:8]}.html'
+
+
+def method_of(name: str) -> str:
+    """Returns the method of a table or a data set by its name; '' for none of :data:`VARIANTS`."""
+    kinds = {variant: find_variant(variant) for variant in VARIANTS}
+    return next((variant for variant, kind in kinds.items() if kind.is_variant(name) or name.endswith(kind.suffix)), '')
+
+
+def is_private(entry: BundleResult) -> bool:
+    """Tests if a result is of a set that a user made from tools of their own."""
+    return entry.is_private or family_of(entry.dataset) in USERS
+
+
+class Leaderboard:
+    """The content of a site.
+
+    Args:
+        bundles: Checked bundles with different digests.
+        include_private: Keeps sets that users made from tools of their own.
+    """
+
+    def __init__(self, bundles: Sequence[Bundle], include_private: bool = False) -> None:
+        self.bundles = sorted(bundles, key=lambda bundle: (bundle.date, bundle.digest), reverse=True)
+        self.entries: dict[str, Entry] = {}
+        self.private = 0
+        scored = []
+        for bundle in self.bundles:
+            for result in bundle.results:
+                if is_private(result) and not include_private:
+                    self.private += 1
+                    continue
+                entry = Entry(result.model, bundle)
+                self.entries.setdefault(entry.label, entry)
+                run = WorkDir(Path(bundle.name))
+                scored.append(Scored(entry.label, result.dataset, run, result.model, result.result))
+        scored.sort(key=lambda entry: (entry.model, entry.dataset))
+        self.material = Material((), tuple(scored), ())
+        self._settings: dict[str, dict[str, dict[str, str]]] = {}
+        for item in scored:
+            self._settings.setdefault(item.model, {})[item.dataset] = _settings(item)
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models, in order."""
+        return sorted({entry.model for entry in self.entries.values()})
+
+    @cached_property
+    def boards(self) -> tuple[Board, ...]:
+        """Tables of the first page, one per benchmark and method, then those of the benchmarks' pages."""
+        tables = boards(self.material, published_columns())
+        rest = [board for board in tables if board.name != OVERVIEW]
+        overview = next((board for board in tables if board.name == OVERVIEW), None)
+        if overview is None:
+            return tuple(rest)
+        parts: dict[tuple[str, str], list[str]] = {}
+        for column in overview.columns:
+            dataset = next(iter(overview.shares[column]))[0]
+            parts.setdefault((family_of(dataset), method_of(dataset)), []).append(column)
+        first = []
+        for (family, method), columns in parts.items():
+            title = FAMILIES[family] + (f', {find_variant(method).title}' if method else '')
+            name = f'{OVERVIEW}-{family}{f"-{method}" if method else ""}'
+            first.append(narrowed(overview, self.entries, columns, name=name, title=title))
+        return (*first, *rest)
+
+    def sections(self, family: str = '') -> Iterator[Section]:
+        """Yields the sections of a benchmark's page, or those of the first page."""
+        for board in self.boards:
+            is_first = board.name.startswith(OVERVIEW)
+            dataset = next((dataset for shares in board.shares.values() for dataset, _ in shares), '')
+            board_family = family_of(dataset) if is_first else family_of(board.name)
+            if is_first == (not family) and family in ('', board_family):
+                method = method_of(dataset if is_first else board.name)
+                yield Section(board.name, board.title, board_family, method, tuple(self._rankings(board)))
+
+    def _rankings(self, board: Board) -> Iterator[Ranking]:
+        """Yields the ranking with most models, then those that do not compare with it, each with the reason."""
+        datasets = {dataset for shares in board.shares.values() for dataset, _ in shares}
+        done = {
+            row.model: {name: values for name, values in self._settings[row.model].items() if name in datasets}
+            for row in board.rows
+            if not row.source
+        }
+        order = sorted(done, key=lambda label: (len(done[label]), self.entries[label].bundle.date), reverse=True)
+        groups: list[tuple[dict[str, Mapping[str, str]], dict[str, str]]] = []
+        for label in order:
+            together, newest = next((group for group in groups if _is_alike(group[0], done[label])), ({}, {}))
+            if not newest:
+                groups.append((together, newest))
+            together.update(done[label])
+            newest.setdefault(self.entries[label].model, label)  # the first: most data sets, then the latest
+        groups.sort(key=lambda group: -len(group[1]))
+        for number, (settings, labels) in enumerate(groups):
+            name = f'{board.name}-apart-{number}' if number else board.name
+            part = narrowed(board, set(labels.values()), published=not number, name=name)
+            heads = {label: self._head(label, board.name) for label in labels.values()}
+            reason = differences(settings, groups[0][0]) if number else ''
+            yield Ranking(part, heads, reason, has_files=not number)
+
+    def _head(self, label: str, name: str) -> Head:
+        entry = self.entries[label]
+        date = entry.bundle.date[:10]
+        return Head(entry.model, entry.page, entry.anchor(table_name(name)), date, date)
+
+    def history(self, model: str) -> Iterator[Ranking]:
+        """Yields the tables of one model: a row per bundle, the latest first, and how their settings differ."""
+        labels = {label: entry for label, entry in self.entries.items() if entry.model == model}
+        for board in self.boards:
+            part = narrowed(board, labels)
+            if not part.rows:
+                continue
+            rows = sorted(part.rows, key=lambda row: list(labels).index(row.model))  # entries are by date
+            rows = [replace(row, cells=tuple(replace(cell, best=False) for cell in row.cells)) for row in rows]
+            heads, notes = {}, []
+            datasets = {dataset for shares in part.shares.values() for dataset, _ in shares}
+            latest = self._of(rows[0].model, datasets)
+            for row in rows:
+                bundle = labels[row.model].bundle
+                anchor = labels[row.model].anchor(table_name(board.name))
+                heads[row.model] = Head(bundle.date, '', anchor, bundle.date[:10], bundle.digest[:12])
+                if unlike := differences(self._of(row.model, datasets), latest):
+                    notes.append(f'{bundle.date} does not compare with the latest: {unlike}')
+            yield Ranking(replace(part, rows=tuple(rows)), heads, '. '.join(notes))
+
+    def _of(self, label: str, datasets: set[str]) -> Settings:
+        return {name: values for name, values in self._settings[label].items() if name in datasets}
+
+    def results(self, model: str) -> Iterator[HistoryRow]:
+        """Yields all results of a model, those of the latest bundle first."""
+        by_label: dict[str, list[Scored]] = {}
+        for item in self.material.scored:
+            by_label.setdefault(item.model, []).append(item)
+        for label, entry in self.entries.items():
+            for item in by_label[label] if entry.model == model else ():
+                count = records_of(item.result)
+                yield HistoryRow(
+                    entry.anchor(item.dataset),
+                    entry.bundle.date,
+                    entry.bundle.digest[:12],
+                    title_of(item.dataset),
+                    item.dataset,
+                    '; '.join(_scores(item)),
+                    '' if count is None else str(count),
+                    str(item.part('provenance').get('version') or ''),
+                    caveats_of(item),
+                    item.part('provenance'),
+                )
+
+
+def _settings(item: Scored) -> dict[str, str]:
+    settings = settings_of(item)
+    count = records_of(item.result)
+    return settings if count is None else {**settings, 'records': str(count)}
+
+
+def _scores(item: Scored) -> Iterator[str]:
+    errors = errors_of(item.result)
+    for metric in main_first(metrics_of(item.result)):
+        error = f' ±{shown(errors[metric])}' if errors.get(metric) else ''
+        yield f'{words_of_metric(metric).name} {shown(item.number(metric))}{error}'
+
+
+def _is_alike(first: Settings, second: Settings) -> bool:
+    """Tests if two have the same settings on every data set that both have."""
+    return all(first[dataset] == settings for dataset, settings in second.items() if dataset in first)
+
+
+def differences(settings: Settings, main: Settings) -> str:
+    """Names the settings that differ from those of the main table; '' if none does."""
+    found: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for dataset in sorted(set(settings) & set(main)):
+        here, there = settings[dataset], main[dataset]
+        for key in sorted({*here, *there}):
+            values = here.get(key, 'none'), there.get(key, 'none')
+            if values[0] != values[1]:
+                found.setdefault(key, {}).setdefault(values, []).append(title_of(dataset))
+    reasons = []
+    for key, by_values in found.items():
+        titles = [title for names in by_values.values() for title in names]
+        (here_value, there_value), *others = by_values
+        which = 'differs' if others else f'is {short_name(here_value)}, not {short_name(there_value)}'
+        reasons.append(f'{key.replace("_", " ")} {which} ({first_of(titles, _NAMED)})')
+    return '; '.join(reasons)

@@ -1,0 +1,251 @@
+"""``tooleval make check``: runs the gold, agents that must fail, and models over a made set, and measures its gates."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opencompass_tooleval.agents.adapter import AgentDialogues
+from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call
+from opencompass_tooleval.agents.scoring.goal_check import check_goal
+from opencompass_tooleval.agents.tasks.task import Task, example_arguments
+from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.calls.answer import Answer, visible_text
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.statistics.intervals import FEWEST, RecordValue, compare_column
+from opencompass_tooleval.core.statistics.paired import pair_up
+from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.extras.making import gates
+from opencompass_tooleval.extras.making.execution import execute_gold
+from opencompass_tooleval.extras.making.gates import Gate, measured, not_run, share
+from opencompass_tooleval.extras.making.made_set import MadeSet
+from opencompass_tooleval.extras.making.made_task import MadeTask
+from opencompass_tooleval.judging.judge import settings_hash
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.work_dir.journal import Journal
+
+JOURNAL_FOLDER = 'check_journal'
+_SAYS = 'I have done it.'
+UNANSWERED = 'no answer'
+"""Begins the reason of a gate whose model did not answer."""
+
+
+class _Says:
+    """An agent that calls nothing."""
+
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
+        yield from ()
+        chain = Chain('says', self.settings)
+        chain.add(Answer(_SAYS))
+        return chain.end(_SAYS)
+
+
+class _CallsEverything:
+    """An agent that calls each tool once, with example arguments, and tells all that it was told."""
+
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
+        yield from ()
+        chain, told = Chain('calls_everything', self.settings), [_SAYS]
+        chain.add(Answer(''))
+        for tool in task.tools:
+            arguments = example_arguments(tool.parameters)
+            observation = session.call(tool.name, arguments)
+            chain.add_call(answered_call(tool.name, arguments, observation, MAX_TEXT))
+            told.append(observation.text)
+        return chain.end('\n'.join(told))
+
+
+class _Asks:
+    """An agent that is offered no tools."""
+
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
+        chain = Chain('without_tools', self.settings)
+        answer = yield ModelRequest((Message('user', task.query),), task.gold_answer)
+        chain.add(answer)
+        return chain.end(visible_text(answer).text)
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models that try a set.
+
+    Attributes:
+        strong: Config of the strong model; None for none.
+        weak: Config of the weak model; None for none.
+        trials: Runs of each.
+    """
+
+    strong: Mapping[str, Any] | None = None
+    weak: Mapping[str, Any] | None = None
+    trials: int = 4
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Scores of an agent's runs.
+
+    Attributes:
+        solved: Task -> whether each run solved it; None if that is not known.
+        why: Why it is not known.
+    """
+
+    solved: Mapping[str, Sequence[bool]] | None
+    why: str = ''
+
+
+def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gate]:
+    """Measures all gates of a set. The answers of models are journaled until every gate has its answers.
+
+    Args:
+        made: The set.
+        models: The models; gates that need one that is not there do not run.
+        similarity: Of queries.
+
+    Raises:
+        ServerError: The server cannot be started.
+    """
+    solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
+    tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
+    here = made.trusted_environment()
+    with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
+        found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
+        scripted = DialogueRunner(None, None, 0, threads=begin.threads)
+        for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
+            found.append(_must_fail(name, len(tasks), _try(scripted, needing, begin, loop)))
+    with closing(AgentDialogues(**here)) as begin:
+        others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
+
+        def tried(option: str, cfg: Mapping[str, Any] | None, loop: Loop | None = None) -> Tried:
+            if cfg is None:
+                return Tried(None, f'it needs a model: {option} CONFIG')
+            what = 'without_tools' if loop else 'with_tools'
+            runner = model_runner(cfg, made, what, made.folder / JOURNAL_FOLDER, others, begin.threads)
+            return _try(runner, needing if loop else tasks, begin, loop, 1 if loop else models.trials)
+
+        alone, strong = tried('--model', models.strong, _Asks()), tried('--model', models.strong)
+        weak = tried('--weak', models.weak)
+    if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
+        shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
+    return [*found, _must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
+
+
+def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
+    faults = execute_gold([made.task for made in tasks], begin.carry_out, begin.threads)
+    return share(
+        gates.REPRODUCED, [made.task.id for made in tasks], {task: str(fault) for task, fault in faults.items()}
+    )
+
+
+def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:
+    if tried.solved is None:
+        return not_run(name, tried.why)
+    left = tasks - len(tried.solved)
+    solved = {task: 'solved' for task, runs in tried.solved.items() if any(runs)}
+    more = f'; {left} that need no tool are left out' if left else ''
+    return share(name, list(tried.solved), solved, 'tasks solved', more)
+
+
+def _try(
+    runner: DialogueRunner, tasks: Sequence[MadeTask], begin: AgentDialogues, loop: Loop | None, trials: int = 1
+) -> Tried:
+    done, why = run_trials(runner, [one.task for one in tasks], begin, loop, trials)
+    if why:
+        return Tried(None, why)
+    return Tried({one.task.id: [check_goal(one.goal, run).is_solved for run in done[one.task.id]] for one in tasks})
+
+
+def model_runner(
+    cfg: Mapping[str, Any],
+    made: MadeSet,
+    what: str,
+    folder: Path,
+    others: Mapping[str, AuxiliaryModel],
+    threads: int = 1,
+) -> DialogueRunner:
+    """Creates a runner on a model, with a journal in a folder.
+
+    Args:
+        cfg: The model.
+        made: The set.
+        what: What it does: name of the journal, and for the progress bar.
+        folder: That of the journals.
+        others: Name -> auxiliary model.
+        threads: Number of dialogues that continue at the same time.
+    """
+    journal = Journal(folder / f'{what}-{settings_hash(cfg)}.jsonl')
+    folder.mkdir(exist_ok=True)
+    return DialogueRunner.of(AuxiliaryModel(cfg), journal, f'made_{made.name}', what.replace('_', ' '), others, threads)
+
+
+def run_trials(
+    runner: DialogueRunner, tasks: Sequence[Task], begin: AgentDialogues, loop: Loop | None, trials: int
+) -> tuple[dict[str, list[Trajectory]], str]:
+    """Runs an agent several times on each task.
+
+    Args:
+        runner: Sends its requests.
+        tasks: The tasks.
+        begin: Carries out a task.
+        loop: The agent; None for the loop of the set.
+        trials: Runs of each task.
+
+    Returns:
+        Task -> its runs, and ``''``; or nothing, and how many runs have no answer.
+    """
+    runs = {f'{task.id}#{trial}': task for task in tasks for trial in range(trials)}
+    outcomes = runner.run({key: begin.carry_out(task, loop) for key, task in runs.items()})
+    failed = [outcome.infra for outcome in outcomes.values() if outcome.value is None]
+    if failed:
+        return {}, f'{UNANSWERED} of {len(failed)} of {len(runs)} runs ({failed[0]}): run the command again'
+    done: dict[str, list[Trajectory]] = {}
+    for key, task in runs.items():
+        trajectory = outcomes[key].value
+        assert trajectory is not None
+        done.setdefault(task.id, []).append(trajectory)
+    return done, ''
+
+
+def model_gates(strong: Tried, weak: Tried) -> list[Gate]:
+    """Measures what two models' runs say of a set.
+
+    Args:
+        strong: Of the strong model.
+        weak: Of the weak model, on the same tasks.
+    """
+    found = []
+    for name, tried, is_fault in (
+        (gates.SOLVABLE, strong, lambda runs: not any(runs)),
+        (gates.NOT_TRIVIAL, weak, all),
+    ):
+        runs_of = tried.solved or {}
+        faults = {
+            task: f'solved by {sum(runs)} of {len(runs)} runs' for task, runs in runs_of.items() if is_fault(runs)
+        }
+        found.append(not_run(name, tried.why) if tried.solved is None else share(name, list(runs_of), faults))
+    if strong.solved is None or weak.solved is None:
+        return [*found, not_run(gates.TELLS_APART, strong.why or weak.why)]
+    weak_values, strong_values = (
+        {task: RecordValue(sum(runs) / len(runs), 1.0, tuple(map(float, runs))) for task, runs in side.items()}
+        for side in (weak.solved, strong.solved)
+    )
+    pairs = pair_up([weak_values], [strong_values])
+    if pairs is None:
+        return [*found, not_run(gates.TELLS_APART, f'an interval needs {FEWEST} tasks')]
+    score = ('made', gates.TELLS_APART)
+    interval = compare_column({score: 1.0}, {score: pairs})
+    shown = f'{interval.delta:+.1f} points [{interval.low:+.1f}, {interval.high:+.1f}] of solved'
+    return [*found, measured(gates.TELLS_APART, interval.low, shown)]

@@ -1,0 +1,102 @@
+"""``tooleval make check``: what a made set is worth, gate by gate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.output import (
+    STDOUT,
+    check_outputs,
+    counts_line,
+    naming_model_faults,
+    trust_first,
+    write_outputs,
+)
+from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.work_dir.printing import Screen
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.core.scoring.similarity import Similarity
+    from opencompass_tooleval.extras.making.gates import Gate
+
+_MOST_FAULTS = 10
+
+
+def check_made_set(
+    folder: MadeSetArgument,
+    model: Annotated[
+        Path | None, typer.Option(metavar='CONFIG', help='A config; its first model is the strong one.')
+    ] = None,
+    weak: Annotated[
+        Path | None, typer.Option(metavar='CONFIG', help='A config; its first model is the weak one.')
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help='Runs of each model on each task.')] = 4,
+    trust: TrustOption = False,
+    json_out: JsonOption = None,
+) -> int:
+    """Measures the gates of a set and prints them with their thresholds. After a kill the same command goes on.
+
+    Returns:
+        0; 1 if a value is beyond its threshold, or if a model gave no answer. Any other gate that could not run does
+        not count as passed or failed.
+
+    Raises:
+        DataError: The set or a config is missing or damaged.
+        UntrustedError: Somebody else made the set, and it starts a server.
+        ServerError: The server of the set cannot be started.
+        OSError: The file cannot be written.
+    """
+    from opencompass_tooleval.extras.making.adapter import find_set
+    from opencompass_tooleval.extras.making.check import JOURNAL_FOLDER, UNANSWERED, Models, check_set
+    from opencompass_tooleval.extras.making.gates import FAILED
+    from opencompass_tooleval.instructions.generation import load_model_cfg
+    from opencompass_tooleval.judging.judge import tell_only_warnings
+
+    check_outputs(json_out, None)
+    tell_only_warnings()
+    made = find_set(str(folder.absolute()))
+    trust_first(made.trustee, trust)
+    made.trusted_environment()  # before anything is paid for
+    cfgs = [load_model_cfg(path) if path else None for path in (model, weak)]
+    with naming_model_faults(model or folder, made.folder / JOURNAL_FOLDER):
+        found = check_set(made, Models(cfgs[0], cfgs[1], trials), _similarity())
+    report = {'name': made.name, 'tasks': len(made.tasks), 'gates': [gate.to_row() for gate in found]}
+    write_outputs(report, (), json_out, None)
+    if json_out != STDOUT:
+        _show(Screen(), report, found)
+    return int(any(gate.status == FAILED or gate.why.startswith(UNANSWERED) for gate in found))
+
+
+def _similarity() -> Similarity:
+    """The encoder that is installed with its weights; without it, equal texts."""
+    from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+    from opencompass_tooleval.embedding.cache import default_cache
+    from opencompass_tooleval.embedding.encoder import shared_encoder
+    from opencompass_tooleval.embedding.locate import OFFLINE, EncoderMissingError, locate_encoder
+
+    try:
+        return shared_encoder(locate_encoder(OFFLINE), default_cache())
+    except EncoderMissingError:
+        return ExactSimilarity()
+
+
+def _show(console: Screen, report: Mapping[str, Any], found: Sequence[Gate]) -> None:
+    table = Table(title=f'{report["name"]}: {report["tasks"]} tasks', title_justify='left', box=None, pad_edge=False)
+    for column in ('gate', 'value', 'threshold', '', 'why'):
+        table.add_column(column, overflow='fold')
+    for gate in found:
+        table.add_row(gate.name, gate.shown, gate.threshold, gate.status, gate.why)
+    console.print(table)
+    for gate in found:
+        if gate.faults:
+            faults = [shorten(f'{task}: {fault}', 200) for task, fault in gate.faults.items()]
+            console.print(f'{gate.name}: {first_of(faults, _MOST_FAULTS)}', soft_wrap=True)
+    counts = Counter(gate.status for gate in found if gate.threshold)
+    console.print(counts_line('gates', counts))

@@ -1,0 +1,87 @@
+"""Executes the gold calls of tasks, twice from fresh states: gold that does not reproduce makes no task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from opencompass_tooleval.agents.scoring.goal_check import WRONG_EFFECTS, holds_fact, plain_text
+from opencompass_tooleval.agents.scoring.scoring import ALL_RIGHT
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.environments.observation import ERROR, INJECTED
+from opencompass_tooleval.extras.making.scoring import score_made
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
+
+VOLATILE = 'execution:volatile'
+NOT_REPRODUCED = 'execution:effects'
+NO_FACT = 'execution:facts'
+FAILED = 'execution:error'
+
+
+@dataclass(frozen=True)
+class Executed:
+    """Fault of the gold calls of a task.
+
+    Attributes:
+        reason: As ``area:code``.
+        detail: What was found, such as both answers.
+        tool: ``execution:volatile``: the tool that answers the same call differently.
+    """
+
+    reason: str
+    detail: str
+    tool: str = ''
+
+    def __str__(self) -> str:
+        """In words, for a person."""
+        told = {VOLATILE: f'flips: {self.tool} answers differently', NO_FACT: f'no call returns {self.detail}'}
+        return told.get(self.reason, self.detail)
+
+
+def execute_gold(
+    tasks: Iterable[Task], carry_out: Callable[[Task], Dialogue[Trajectory]], threads: int = 1
+) -> dict[str, Executed]:
+    """Has the oracle solve tasks twice, each time from a fresh state, and compares the runs with each other and goals.
+
+    Args:
+        tasks: With their goals.
+        carry_out: Carries out a task.
+        threads: Number of tasks at the same time.
+
+    Returns:
+        Task -> what is wrong, for those whose gold does not reproduce.
+
+    Raises:
+        ServerError: The server cannot be started.
+    """
+    tasks = list(tasks)
+    first, second = (
+        DialogueRunner(OracleModel(), None, 1, threads=threads).run({task.id: carry_out(task) for task in tasks})
+        for _ in range(2)
+    )
+    found = {task.id: _fault(task, first[task.id].value, second[task.id].value) for task in tasks}
+    return {name: fault for name, fault in found.items() if fault}
+
+
+def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> Executed | None:
+    assert task.goal is not None and first is not None and second is not None
+    told, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
+    for (name, text), (_, other) in zip_longest(told, again, fillvalue=('the loop', '')):
+        if text != other:
+            return Executed(VOLATILE, f'{name}: {text[:100]!r} and {other[:100]!r}', name)
+    for call in first.calls:
+        if call.source == ERROR or (call.error or INJECTED) != INJECTED:
+            return Executed(FAILED, f'{call.name}: {call.observation[:200]}')
+    for run in (first, second):
+        score = score_made(task, run)
+        if score.reason == WRONG_EFFECTS:
+            return Executed(NOT_REPRODUCED, f'{run.changes} instead of {task.goal.effects}'[:500])
+        if not score.result.is_solved or score.values[ALL_RIGHT] != 1:
+            return Executed(FAILED, f'the gold calls score {score.reason}')
+    observed = plain_text('\n'.join(call.observation for call in first.calls))
+    missing = [fact for fact in task.goal.facts if not holds_fact(observed, fact)]
+    return Executed(NO_FACT, ', '.join(missing)) if missing else None

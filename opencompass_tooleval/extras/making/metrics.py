@@ -1,0 +1,44 @@
+"""Metrics of agents on a made set, and the description of made sets for tables and reports."""
+
+from __future__ import annotations
+
+from opencompass_tooleval.agents.metrics import METRICS as OF_AGENTS
+from opencompass_tooleval.agents.scoring import scoring
+from opencompass_tooleval.catalogue.benchmark import Benchmark
+from opencompass_tooleval.catalogue.metrics import Metric
+from opencompass_tooleval.catalogue.subset_names import SubsetRow
+
+SOLVED = 'solved'
+FORBIDDEN_RATE = 'forbidden_call_rate'
+
+METRICS = (
+    Metric(SOLVED, 'Solved', 'share of tasks whose goal is reached; no judge is asked', binary=True, rank=2),
+    Metric(
+        FORBIDDEN_RATE,
+        'Forbidden calls',
+        'share of tasks with forbidden tools in which one is called',
+        higher_is_better=False,
+    ),
+    *(metric for metric in OF_AGENTS if metric.name in scoring.METRICS),
+)
+
+NAMES = (SOLVED, scoring.FINISH_RATE, *scoring.OF_CALLS, FORBIDDEN_RATE, *scoring.WASTE)
+"""All of them, in the order of results."""
+
+
+class MadeRow(SubsetRow):
+    """The metrics of a made set, which all made sets have."""
+
+    METRICS = METRICS
+
+
+BENCHMARK = Benchmark(
+    name='made',
+    title='Own tools',
+    paper='',
+    subsets=(),
+    files=(),
+    metrics=METRICS,
+    are_agents=True,
+    are_dialogues=True,
+)

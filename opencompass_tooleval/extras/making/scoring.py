@@ -1,0 +1,207 @@
+"""Scores trajectories on made tasks without a judge. docs/explanation/made-sets.md defines each metric. Pure.
+
+Whether a task is solved is ``check_goal``'s to say. The metrics of calls
+compare with the nearest of the solutions that the goal allows: of each call the alternative that was made, in the
+allowed order that is nearest to the order in which they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+
+from opencompass_tooleval.agents.scoring.goal_check import GoalResult, check_goal, made_calls
+from opencompass_tooleval.agents.scoring.matching import largest_matching, same_calls, spare_calls
+from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.tasks.goal import Goal, GoldCall
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.environments.observation import INJECTED
+from opencompass_tooleval.extras.making.metrics import FORBIDDEN_RATE, SOLVED
+
+
+@dataclass(frozen=True)
+class MadeScore(AgentScore):
+    """The score of one made task.
+
+    Attributes:
+        kind: The kind of the task.
+        is_reviewed: Whether a person has looked at the task.
+        result: How far its goal was reached.
+    """
+
+    kind: str = ''
+    is_reviewed: bool = False
+    result: GoalResult = field(default_factory=lambda: GoalResult(NOT_FINISHED))
+
+    def to_detail(self) -> dict[str, Any]:
+        """Adds the kind, whether the task was reviewed, and what the goal lacks to :meth:`AgentScore.to_detail`."""
+        goal = {name: list(value) for name, value in asdict(self.result).items() if name != 'reason'}
+        return {**super().to_detail(), 'kind': self.kind, 'reviewed': self.is_reviewed, 'goal': goal}
+
+
+def check_order(goal: Goal) -> None:
+    """Checks that the order of a goal's calls can be kept.
+
+    Raises:
+        ValueError: A place is none of a call, or calls have to come before themselves.
+    """
+    if any(not 0 <= place < len(goal.calls) for pair in goal.order for place in pair):
+        raise ValueError('the order of the goal names a call that the goal does not have')
+    if not nx.is_directed_acyclic_graph(_graph(goal)):
+        raise ValueError('the order of the goal is a circle')
+
+
+def nearest_gold(goal: Goal, calls: Sequence[AnsweredCall]) -> tuple[GoldCall, ...]:
+    """Returns the solution that is nearest to the calls that were made, of those that the goal allows.
+
+    Of each wanted call it has one alternative: one that was made with the same arguments, in a largest matching; else
+    one whose tool was called; else the first. The order keeps to the goal's order, and as many calls as possible stand
+    in the order in which they were made.
+
+    Args:
+        goal: The goal.
+        calls: What was called, without planned failures.
+
+    Raises:
+        ValueError: The order of the goal cannot be kept.
+    """
+    check_order(goal)
+    flat = [(place, call) for place, alternatives in enumerate(goal.calls) for call in alternatives]
+    same = same_calls(calls, [call for _, call in flat])
+    partner = largest_matching([{flat[one][0] for one in ones} for ones in same], len(goal.calls))
+    chosen = {
+        place: next(flat[one][1] for one in sorted(same[number]) if flat[one][0] == place)
+        for place, number in partner.items()
+    }
+    taken = set(partner.values())
+    named = [
+        {place for place, call in flat if place not in chosen and call.name == made.name and number not in taken}
+        for number, made in enumerate(calls)
+    ]
+    by_name = largest_matching(named, len(goal.calls))
+    for place, number in by_name.items():
+        chosen[place] = next(call for call in goal.calls[place] if call.name == calls[number].name)
+    gold = [chosen.get(place, alternatives[0]) for place, alternatives in enumerate(goal.calls)]
+    return tuple(gold[place] for place in _nearest_order(goal, {**partner, **by_name}))
+
+
+def _graph(goal: Goal) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(goal.calls)))
+    graph.add_edges_from(goal.order)
+    return graph
+
+
+def _nearest_order(goal: Goal, made_at: Mapping[int, int]) -> list[int]:
+    """The places of a goal's calls in an allowed order that keeps as many as possible in the order they were made in.
+
+    Two calls cannot both keep it if the goal wants the one before the other that was made after it. These pairs are a
+    partial order, and the largest set without such a pair is its largest antichain (Dilworth 1950), from a largest
+    matching (Fulkerson 1956).
+    """
+    graph = _graph(goal)
+    before = nx.transitive_closure_dag(graph)
+    wrong = {
+        place: {other for other in before.successors(place) if other in made_at and made_at[other] < made_at[place]}
+        for place in made_at
+    }
+    kept = sorted(_largest_antichain(wrong), key=made_at.__getitem__)
+    graph.add_edges_from(pairwise(kept))
+    last = len(made_at) + max(made_at.values(), default=0) + 1
+    return list(nx.lexicographical_topological_sort(graph, key=lambda place: (made_at.get(place, last), place)))
+
+
+def _largest_antichain(after: Mapping[int, set[int]]) -> set[int]:
+    """The largest set of elements of which none comes after another.
+
+    Args:
+        after: Element -> all elements that come after it.
+    """
+    size = max(after, default=-1) + 1
+    later = [after.get(place, set()) for place in range(size)]
+    spare = spare_calls(later, largest_matching(later, size))  # elements without a later partner in some matching
+    covered = set().union(*(later[place] for place in spare))  # Koenig's theorem
+    return {place for place in after if place in spare and place not in covered}
+
+
+def score_made(task: Task, trajectory: Trajectory) -> MadeScore:
+    """Scores what was done on one made task.
+
+    Planned failures are left out before calls are compared and counted as waste.
+
+    Args:
+        task: The task; ``task.goal`` is set.
+        trajectory: What was done.
+
+    Raises:
+        ValueError: The goal's order cannot be kept.
+    """
+    assert task.goal is not None
+    gold = nearest_gold(task.goal, made_calls(trajectory))
+    score = score_trajectory(replace(task, gold=gold), _without_planned_failures(trajectory))
+    shown = [number for number, call in enumerate(trajectory.path_calls) if call.error != INJECTED]
+    whole = replace(
+        score,
+        parsed=[{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls],
+        partners=[one if one.call is None else replace(one, call=shown[one.call]) for one in score.partners],
+        trajectory=trajectory,
+    )
+    return _with_goal(task, whole, check_goal(task.goal, trajectory))
+
+
+def _with_goal(task: Task, score: AgentScore, result: GoalResult) -> MadeScore:
+    assert task.goal is not None
+    is_counted = task.goal.forbidden and score.trajectory is not None
+    own = {
+        SOLVED: float(result.is_solved),
+        FORBIDDEN_RATE: float(bool(result.forbidden_calls)) if is_counted else None,
+    }
+    fields = {**vars(score), 'values': {**own, **score.values}, 'reason': result.reason or OK}
+    return MadeScore(**fields, kind=task.goal.kind, result=result)
+
+
+def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
+    steps = (
+        replace(step, calls=tuple(call for call in step.calls if call.error != INJECTED)) for step in trajectory.steps
+    )
+    return replace(trajectory, steps=tuple(steps))
+
+
+def score_made_predictions(
+    tasks: Sequence[Task], predictions: Sequence[Answer], reviewed: Mapping[str, bool]
+) -> list[MadeScore]:
+    """Scores a made set: one score per task, in the same order.
+
+    Args:
+        tasks: The tasks.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason counts as wrong.
+        reviewed: Task -> whether a person has looked at it.
+
+    Raises:
+        ValueError: The numbers of tasks and predictions differ, a prediction is no trajectory, or the order of a goal
+            cannot be kept.
+    """
+    scores = score_predictions(tasks, predictions, score_made)
+    made = (
+        score if isinstance(score, MadeScore) else _with_goal(task, score, GoalResult(score.reason))
+        for task, score in zip(tasks, scores, strict=True)
+    )
+    return [replace(score, is_reviewed=reviewed.get(score.id, False)) for score in made]
+
+
+def kinds_of(scores: Sequence[MadeScore]) -> dict[str, dict[str, float]]:
+    """Counts tasks by kind: ``tasks``, and ``solved``, the share of them that is solved, 0-100."""
+    kinds: dict[str, list[float]] = {}
+    for score in scores:
+        kinds.setdefault(score.kind, []).append(float(score.result.is_solved))
+    return {
+        kind: {'tasks': len(solved), 'solved': 100 * sum(solved) / len(solved)}
+        for kind, solved in sorted(kinds.items())
+    }

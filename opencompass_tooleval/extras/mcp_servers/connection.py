@@ -1,0 +1,280 @@
+"""A connection to a server: lists its tools, and calls them; an error is one word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import ValidationError
+
+from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import clean_text, printable
+from opencompass_tooleval.core.text.redaction import redact, remember_headers, remember_url
+from opencompass_tooleval.extras.mcp_servers.bounded_http import bounded_client
+from opencompass_tooleval.extras.mcp_servers.server import (
+    DISCONNECTED,
+    FATAL,
+    INVALID_OUTPUT,
+    REFUSED,
+    TIMEOUT,
+    TOO_LARGE,
+    TOOL_ERROR,
+    Server,
+    ServerError,
+)
+from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio, end_late_start
+
+_MOST_SAID = 300
+
+# The SDK logs a traceback of each fault, which is also the error of an answer.
+logging.getLogger('mcp.client').setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """A server's answer to a call.
+
+    Attributes:
+        text: The texts of its content, joined by line breaks, up to 200,000 characters; other content as its type, such
+            as ``[image/png]``. Without content, the structured content as JSON.
+        error: ``''`` for a successful call; ``tool_error`` if the tool reports a failure; else one of
+            :data:`SERVER_ERRORS`, with a description in the text.
+    """
+
+    text: str
+    error: str = ''
+
+
+@dataclass
+class Connection:
+    """A connected server.
+
+    Attributes:
+        server: The server.
+        name: Its name for itself with its version, such as ``mcp-git 1.27.0``.
+        protocol: The negotiated version of the protocol.
+        state: The state of its process or connection.
+        failed: The reason for which it is no longer called, one of :data:`FATAL`; else ``''``.
+    """
+
+    server: Server
+    client: Client = field(repr=False)
+    name: str
+    protocol: str
+    state: ServerState
+    failed: str = ''
+
+    async def tools(self) -> list[types.Tool]:
+        """Lists its tools: all pages, in its order.
+
+        Raises:
+            ServerError: A page is missing or repeats an earlier cursor, there are too many pages, or two tools have one
+                name.
+        """
+        limits = self.server.limits
+        found: dict[str, types.Tool] = {}
+        seen: set[str | None] = set()
+        cursor: str | None = None
+        try:
+            with anyio.fail_after(limits.start_seconds):
+                while True:
+                    page = await self.client.list_tools(cursor=cursor)
+                    for tool in page.tools:
+                        if tool.name in found:
+                            raise ServerError(f'{self.server}: two of its tools are called {tool.name[:100]!r}')
+                        found[tool.name] = tool
+                    seen.add(cursor)
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        return list(found.values())
+                    if cursor in seen or len(found) > limits.tools or len(seen) > limits.tools:
+                        raise ServerError(f'{self.server}: the list of its tools has no end')
+        except (MCPError, ValidationError, TimeoutError) as error:
+            raise unreachable(self.server, 'it does not list its tools', error, self.state) from error
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Calls a tool; returns within the limits, for any behaviour of the server."""
+
+        async def ask(seconds: float) -> ToolAnswer:
+            result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
+            return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
+
+        return await self._answer(ask)
+
+    async def resources(self, most: int) -> dict[str, str]:
+        """Reads its resources, for at most the time of a start.
+
+        Args:
+            most: Maximum number of resources that are read.
+
+        Returns:
+            URI -> text, up to 200,000 characters. Resources without text and those that cannot be read are left out.
+        """
+        if self.client.server_capabilities.resources is None:
+            return {}
+        texts: dict[str, str] = {}
+        with anyio.move_on_after(self.server.limits.start_seconds):
+            for uri in await self._uris(most):
+                answer = await self._answer(partial(self._read, uri))
+                if answer.text and not answer.error:
+                    texts[clean_text(uri)] = answer.text
+        return texts
+
+    async def _uris(self, most: int) -> list[str]:
+        """The first resources of the list; where a page is missing, those before it."""
+        found: dict[str, None] = {}
+        cursor: str | None = None
+        for _ in range(most):  # pages may be empty
+            try:
+                page = await self.client.list_resources(cursor=cursor)
+            except (MCPError, RuntimeError, ValidationError):
+                break
+            found.update(dict.fromkeys(resource.uri for resource in page.resources))
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= most:
+                break
+        return list(found)[:most]
+
+    async def _read(self, uri: str, seconds: float) -> ToolAnswer:
+        read = await self.client.read_resource(uri)
+        texts = (part.text for part in read.contents if isinstance(part, types.TextResourceContents))
+        return ToolAnswer(clean_text('\n'.join(texts)[:MAX_CHARS]))
+
+    async def _answer(self, ask: Callable[[float], Awaitable[ToolAnswer]]) -> ToolAnswer:
+        """Asks the server within the limits, for any behaviour of it; ``ask`` takes the seconds of a request."""
+        if self.failed:
+            return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
+        seconds = self.server.limits.call_seconds
+        self.state.disconnected = ''  # such as of a stream that the SDK has opened again
+        try:
+            with anyio.fail_after(2 * seconds):  # the SDK's bound is for each of several requests
+                answer = await ask(seconds)
+        except TimeoutError:
+            answer = _slow(seconds)
+        except MCPError as error:
+            answer = self._failure(error, seconds)
+        except (RuntimeError, ValidationError) as error:  # RuntimeError: from the SDK, for answers outside the schema
+            said = shorten(_first_line(error), _MOST_SAID)
+            answer = ToolAnswer(f'The server broke its own contract: {said}', INVALID_OUTPUT)
+        if answer.error in FATAL:
+            self.failed = answer.error
+        return answer
+
+    def _failure(self, error: MCPError, seconds: float) -> ToolAnswer:
+        if self.state.is_too_large:
+            most = self.server.limits.message_bytes
+            return ToolAnswer(f'The server sent more than {most:,} bytes and was stopped.', TOO_LARGE)
+        if error.code == types.REQUEST_TIMEOUT:
+            return _slow(seconds)
+        said = shorten(_first_line(error), _MOST_SAID)
+        if error.code == types.CONNECTION_CLOSED or self.state.disconnected:
+            return ToolAnswer(f'The connection to the server broke off: {self.state.last_words or said}', DISCONNECTED)
+        return ToolAnswer(said, REFUSED)
+
+
+def unreachable(server: Server, what: str, error: BaseException, state: ServerState) -> ServerError:
+    """Returns the error of an unusable server, with the last line that it wrote to standard error."""
+    error = _innermost(error)
+    line = _first_line(error) or ('no answer in time' if isinstance(error, TimeoutError) else '')
+    said = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
+    ending = f'; {shorten(clean_text(state.last_words), _MOST_SAID)}' if state.last_words else ''
+    return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(said), _MOST_SAID)}){ending}')
+
+
+def documentation(tool: types.Tool) -> dict[str, Any]:
+    """Returns a tool's entry of ``tools/list`` as JSON values, without icons and metadata."""
+    return tool.model_dump(mode='json', by_alias=True, exclude_none=True, exclude={'icons', 'meta', 'execution'})
+
+
+@asynccontextmanager
+async def connect(server: Server) -> AsyncIterator[Connection]:
+    """Starts or reaches a server; on exit, a command is stopped with all processes that it has started.
+
+    The task that enters has to leave. Any task of the same event loop may call tools.
+
+    Raises:
+        ServerError: It cannot be started or reached within its limits.
+    """
+    limits, state = server.limits, ServerState()
+    _remember_keys_of(server)
+    is_connected = False
+    try:
+        async with AsyncExitStack() as stack:
+            transport: Any
+            late = asyncio.get_running_loop().call_later(
+                limits.start_seconds, end_late_start, state, limits.start_seconds
+            )
+            stack.callback(late.cancel)
+            if server.command:
+                transport = bounded_stdio(server, state)
+            else:
+                http = bounded_client(limits.message_bytes, max(limits.start_seconds, limits.call_seconds), state)
+                await stack.enter_async_context(http)
+                transport = streamable_http_client(
+                    server.url, http_client=http, max_sse_event_size=limits.message_bytes
+                )
+            client = await stack.enter_async_context(
+                Client(transport, read_timeout_seconds=limits.start_seconds, cache=None)
+            )
+            info = client.server_info
+            name = printable(clean_text(f'{info.name} {info.version}'.strip()[:200])) if info else str(server)
+            late.cancel()
+            is_connected = True
+            yield Connection(server, client, name, client.protocol_version, state)
+    except Exception as error:
+        if is_connected:
+            raise _innermost(error) from None
+        what = 'it cannot be started' if server.command else 'it does not answer'
+        raise unreachable(server, what, error, state) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Returns the first exception of a group, which the SDK's tasks raise."""
+    while isinstance(inner := getattr(error, 'exceptions', None), tuple) and inner:
+        error = inner[0]
+    return error
+
+
+def _slow(seconds: float) -> ToolAnswer:
+    return ToolAnswer(f'The server did not answer within {seconds:g} seconds.', TIMEOUT)
+
+
+def _first_line(error: BaseException) -> str:
+    return printable(clean_text(redact((str(error).strip().splitlines() or [''])[0])))
+
+
+def _remember_keys_of(server: Server) -> None:
+    """Records the keys that a server is given, so that no message shows them if it repeats them."""
+    words = [part for word in server.command for part in word.split('=', 1)]  # --api-key VALUE, --api-key=VALUE
+    remember_headers({**dict(pairwise(words)), **server.env})
+    remember_url(server.url)
+
+
+def _text(result: types.CallToolResult) -> str:
+    if not result.content and result.structured_content is not None:
+        return json.dumps(result.structured_content, ensure_ascii=False)
+    return clean_text('\n'.join(_block_text(block) for block in result.content))
+
+
+def _block_text(block: types.ContentBlock) -> str:
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.EmbeddedResource):
+        if isinstance(block.resource, types.TextResourceContents):
+            return block.resource.text
+        return f'[{block.resource.mime_type or "data"}]'
+    if isinstance(block, types.ResourceLink):
+        return f'[{block.name}: {block.uri}]'
+    return f'[{block.mime_type}]'

@@ -1,0 +1,71 @@
+"""Opens live servers and parses their probes from values of configs and made benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opencompass_tooleval.data_path import resolve_data_path
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.extras.mcp_servers.call_log import CallLog
+    from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+    from opencompass_tooleval.extras.mcp_servers.state import Probe
+
+
+def open_live(
+    server: str,
+    fixture: str | None = None,
+    allow: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    ahead: int = 0,
+    most: int = 64,
+    log: CallLog | None = None,
+) -> LiveTools:
+    """Opens the tools of a server.
+
+    Args:
+        server: ``'COMMAND ARGS'`` or a URL.
+        fixture: The folder or file that is copied for each trial, found like a data file.
+        allow: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
+        leave_out: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
+        env: Variables of the server. The value ``$NAME`` is that of the variable ``NAME`` of this process, so that
+            files need not hold keys.
+        ahead: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
+        most: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
+        log: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
+
+    Raises:
+        DataError: There is no such fixture.
+        ValueError: ``server`` is no command or URL, a variable is not set, or the MCP SDK is not installed.
+    """
+    from opencompass_tooleval.extras.mcp_servers.server import check_sdk, fill_variables, parse_server
+
+    check_sdk()
+    from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+
+    parsed = parse_server(server, fill_variables(env or {}))
+    folder = resolve_data_path(fixture, 'the fixture that the set was made with') if fixture else None
+    return LiveTools(parsed, folder, allow=allow, leave_out=leave_out, ahead=ahead, most=most, log=log)
+
+
+def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
+    """Converts probes: ``{"tool": NAME, "arguments": {...}}``, or ``{"leave_out": [PATTERN, ...]}`` for the files.
+
+    Raises:
+        ValueError: One is neither.
+    """
+    from opencompass_tooleval.extras.mcp_servers.state import CallProbe, FolderProbe
+
+    parsed: list[Probe] = []
+    for probe in probes:
+        if isinstance(probe.get('tool'), str):
+            parsed.append(CallProbe(probe['tool'], dict(probe.get('arguments') or {})))
+        elif isinstance(probe.get('leave_out'), list):
+            parsed.append(FolderProbe(tuple(map(str, probe['leave_out']))))
+        else:
+            raise ValueError(
+                f'a probe is {{"tool": NAME, "arguments": {{...}}}} or {{"leave_out": [...]}}, not {probe}'
+            )
+    return tuple(parsed)

@@ -1,0 +1,223 @@
+"""A server's process and its pipes, with bounds: the SDK's own client reads lines of any length."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+
+from opencompass_tooleval.core.text.jsonable import printable
+from opencompass_tooleval.core.text.redaction import redact
+from opencompass_tooleval.extras.mcp_servers.after_kill import after_kill
+from opencompass_tooleval.extras.mcp_servers.server import Limits, Server
+
+_PATIENCE = 2.0
+"""Seconds for a server to exit after its input is closed, and again after SIGTERM."""
+
+_MAX_STDERR = 4_000
+_READ_BYTES = 1 << 16
+
+Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+
+@dataclass
+class ServerState:
+    """State of a server beside its answers.
+
+    Attributes:
+        pid: Process id of a command, which is also that of its group.
+        is_too_large: True if it sent a message beyond the bound.
+        stderr: The end of a command's standard error.
+        disconnected: The error of a failed connection to a URL.
+    """
+
+    pid: int = 0
+    is_too_large: bool = False
+    stderr: str = ''
+    disconnected: str = ''
+
+    @property
+    def last_words(self) -> str:
+        """The last line on its standard error, or the error of a failed connection, without keys."""
+        lines = (self.stderr.strip() or self.disconnected).splitlines()
+        last = lines[-1].strip() if lines else ''
+        # The beginning of a line that fills all of it is lost, and its first word may be the end of a key.
+        is_cut = len(lines) == 1 and len(self.stderr) == _MAX_STDERR
+        return printable(redact(last.partition(' ')[2] if is_cut else last))
+
+
+_MARK = 'TOOLEVAL_SERVER'
+"""Variable with a random value that a server and all that it starts has: processes that outlive it are found by it."""
+_ROUNDS = 3
+_END_ALL = (
+    'set -- $0; kill -s KILL -- "-$1"; for one in /proc/[0-9]*; do grep -qsF -- "$2" "$one/environ" && '
+    'kill -s KILL "${one#/proc/}"; done'
+)
+
+
+@asynccontextmanager
+async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Streams]:
+    """Starts a command in a new process group and connects its pipes; stops the group on exit.
+
+    Lines on standard output that are no messages are skipped.
+
+    Args:
+        server: A command.
+        state: Filled while the server runs.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    mark = secrets.token_hex(16)
+    process = await asyncio.create_subprocess_exec(
+        *server.command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=get_default_environment() | dict(server.env) | {_MARK: mark},
+        cwd=server.folder,
+        start_new_session=True,
+        limit=server.limits.message_bytes,
+    )
+    state.pid = process.pid
+    _set_limits(process.pid, server.limits)
+    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_read(process, incoming, state)),
+        asyncio.create_task(_write(process, outgoing, incoming)),
+        asyncio.create_task(_read_errors(process, state)),
+    ]
+    with ExitStack() as guard:
+        try:
+            # A server that ignores the end of its input would outlive this process.
+            guard.enter_context(after_kill(_END_ALL, f'{process.pid} {_MARK}={mark}'))
+            yield received, sent
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _stop(process, 0.0 if state.is_too_large else _PATIENCE)
+                await _in_thread(partial(_end_marked, f'{_MARK}={mark}'.encode()))
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for stream in (incoming, received, sent, outgoing):
+                    stream.close()
+
+
+def _set_limits(pid: int, limits: Limits) -> None:
+    """Bounds the memory and the files of a process that has just begun, and of those that it starts later.
+
+    Not by a function that runs between fork and exec: with threads it may wait for ever. RLIMIT_DATA and not RLIMIT_AS:
+    Node and Java reserve far more addresses than they use.
+    """
+    if not hasattr(resource, 'prlimit'):
+        return
+    for kind, most in ((resource.RLIMIT_DATA, limits.memory_bytes), (resource.RLIMIT_FSIZE, limits.file_bytes)):
+        if most is None:
+            continue
+        with suppress(ProcessLookupError, PermissionError):
+            _, hard = resource.prlimit(pid, kind)
+            bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, kind, (bound, bound))
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+    state: ServerState,
+) -> None:
+    assert process.stdout is not None
+    with incoming, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:  # longer than the limit of the reader
+                state.is_too_large = True
+                return
+            if not line:
+                return
+            try:
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:  # such as a log line that belongs on standard error
+                continue
+            await incoming.send(SessionMessage(message))
+
+
+async def _write(
+    process: asyncio.subprocess.Process,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    assert process.stdin is not None
+    try:
+        async for message in outgoing:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.stdin.write(f'{text}\n'.encode())
+            await process.stdin.drain()
+    except OSError:
+        incoming.close()  # tells tasks that wait for an answer that the connection has ended
+
+
+async def _read_errors(process: asyncio.subprocess.Process, state: ServerState) -> None:
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(_READ_BYTES):
+        state.stderr = (state.stderr + chunk[-_MAX_STDERR:].decode('utf-8', 'replace'))[-_MAX_STDERR:]
+
+
+async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is not None:
+            _kill(process.pid, number)
+        with suppress(asyncio.TimeoutError):
+            # With SIGKILL too: a child outside the group may hold the pipes, and the wait would not end.
+            await asyncio.wait_for(process.wait(), _PATIENCE if number else patience)
+            break
+    _kill(process.pid, signal.SIGKILL)  # processes that it left in its group
+    process._transport.close()  # type: ignore[attr-defined]  # nothing public closes the pipes that a child holds
+
+
+async def _in_thread(work: Callable[[], None]) -> None:
+    try:
+        await asyncio.to_thread(work)
+    except RuntimeError:  # at the end of the program there are no more threads
+        work()
+
+
+def _end_marked(mark: bytes) -> None:
+    """Ends processes with a mark in their environment: a server may start daemons in sessions of their own."""
+    for _ in range(_ROUNDS):  # one may start another in between
+        found = False
+        for environment in Path('/proc').glob('[0-9]*/environ'):
+            with suppress(OSError):  # of another user, or ended
+                if mark in environment.read_bytes().split(b'\0'):
+                    found = True
+                    os.kill(int(environment.parent.name), signal.SIGKILL)
+        if not found:
+            return
+
+
+def end_late_start(state: ServerState, seconds: float) -> None:
+    """Ends a command that has not answered in time: the SDK bounds each of its first requests, but not all together."""
+    state.disconnected = f'no answer within {seconds:g} seconds'
+    if state.pid:
+        _kill(state.pid, signal.SIGKILL)
+
+
+def _kill(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

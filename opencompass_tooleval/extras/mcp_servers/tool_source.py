@@ -1,0 +1,72 @@
+"""Reads the tools that an MCP server lists; each is a tool of one function."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.extras.mcp_servers.server import Server, parse_server
+from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameters
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+
+
+def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
+    """Converts an entry of ``tools/list``.
+
+    Its keys are ``name``, ``description``, ``inputSchema``, ``outputSchema`` and ``annotations``.
+
+    Raises:
+        ValueError: It is nested too deeply, or a reference in its schema has no target.
+    """
+    if beyond_bounds(raw):
+        raise ValueError('it is nested too deeply')
+    schema = raw['inputSchema']
+    resolved = Resolver(schema).resolve({key: schema[key] for key in ('properties', 'required') if key in schema})
+    properties = resolved.get('properties')
+    if isinstance(properties, Mapping):
+        resolved['properties'] = {name: _without_null(value) for name, value in properties.items()}
+    required, optional = schema_parameters(resolved)
+    name, description = str(raw['name']), str(raw.get('description') or raw.get('title') or '')
+    return ToolDoc(name, description, (FunctionDoc(name, description, required, optional, raw),), raw)
+
+
+def _without_null(schema: Any) -> Any:
+    """Replaces ``{"anyOf": [X, {"type": "null"}]}``, Pydantic's optional parameter, by X and the other keys."""
+    choices = schema.get('anyOf') if isinstance(schema, Mapping) else None
+    if not isinstance(choices, list):
+        return schema
+    others = [choice for choice in choices if choice != {'type': 'null'}]
+    if len(others) == 1 and isinstance(others[0], Mapping):
+        return {**others[0], **{key: value for key, value in schema.items() if key != 'anyOf'}}
+    return schema
+
+
+def read(source: str) -> list[ToolDoc]:
+    """Reads the tools of a server.
+
+    Args:
+        source: ``'COMMAND ARGS'`` or a URL, as ``parse_server`` reads it.
+
+    Raises:
+        ServerError: The server cannot be started or reached, or does not list its tools.
+        DataError: A tool's schema cannot be read.
+        ValueError: ``source`` is no command or URL, or the SDK is not installed.
+    """
+    server = parse_server(source)
+    docs = []
+    for raw in asyncio.run(_list(server)):
+        try:
+            docs.append(tool_doc(raw))
+        except ValueError as error:
+            raise DataError(server, str(error), str(raw['name'])) from error
+    return docs
+
+
+async def _list(server: Server) -> list[dict[str, Any]]:
+    from opencompass_tooleval.extras.mcp_servers.connection import connect, documentation
+
+    async with connect(server) as connection:
+        return [documentation(tool) for tool in await connection.tools()]

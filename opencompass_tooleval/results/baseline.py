@@ -1,0 +1,146 @@
+"""A baseline: the results of a run in one small file, to compare later runs with. Imports no OpenCompass.
+
+The file has the part of a run that a paired comparison needs: scores, provenance, and of each sample its id, values and
+reason. It has no text of the data, of prompts or of answers, so that it may be kept beside the code under test; a
+digest stands for each gold answer. An export has all of these texts, and is a hundred times as large.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, is_told
+from opencompass_tooleval.catalogue.labels import with_current_reasons
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.statistics.paired import details_of, empty_metrics, metrics_of
+from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.results.comparing import Results
+from opencompass_tooleval.results.importing import fault_of_names, json_lines
+from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+_FORMAT = {'tooleval_baseline': 1}
+_FIX = 'tooleval gate RUN --save FILE'
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The results of a baseline's file.
+
+    Attributes:
+        path: The file.
+        results: Model and data set -> result.
+    """
+
+    path: Path
+    results: Mapping[tuple[str, str], dict[str, Any]]
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields model and data set of every result, sorted."""
+        yield from sorted(self.results)
+
+    def result(self, model: str, dataset: str) -> dict[str, Any] | None:
+        """Returns a result with its reduced details; None if there is none."""
+        return self.results.get((model, dataset))
+
+
+def find_results(path: Path) -> Results:
+    """Opens a baseline's file, or finds a run as :meth:`WorkDir.find`.
+
+    Raises:
+        DataError: There is neither, or the file is damaged.
+    """
+    if not path.is_file():
+        return WorkDir.find(path)
+    lines = json_lines(path)
+    if next(lines, ('', None))[1] != _FORMAT:
+        raise DataError(path, 'it is no baseline of this version', fix=_FIX)
+    results = {}
+    for where, row in lines:
+        fault = _fault(row)
+        if fault:
+            raise DataError(path, f'{where}: {fault}', fix=_FIX)
+        results[row['model'], row['dataset']] = with_current_reasons(row['result'])
+    return Baseline(path, results)
+
+
+def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
+    """Writes the results of a run to a file of ASCII JSON lines, always the same bytes.
+
+    Returns:
+        Number of results in the file, and ``model: data set`` of each result that is an error and therefore left out.
+
+    Raises:
+        DataError: A result is damaged, or there is none.
+        OSError: The file cannot be written.
+    """
+    rows: list[dict[str, Any]] = []
+    failed = []
+    for model, dataset in work.pairs():
+        result = work.result(model, dataset)
+        if result is None or 'error' in result:
+            failed.append(f'{model}: {dataset}')
+        else:
+            rows.append({'model': model, 'dataset': dataset, 'result': _reduced(result)})
+    if not rows:
+        raise DataError(work.path, 'there is no result to save')
+    write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in (_FORMAT, *rows)))
+    return len(rows), failed
+
+
+def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: result[key] for key in ('standard_errors', 'samples', 'trials', 'runs') if key in result}
+    if isinstance(provenance := result.get('provenance'), Mapping):
+        kept['provenance'] = {key: value for key, value in provenance.items() if is_told(key)}
+    return {
+        **{metric: result[metric] for metric in (*metrics_of(result), *empty_metrics(result))},
+        **kept,
+        'details': list(map(_reduced_detail, details_of(result))),
+    }
+
+
+def _reduced_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {'id': str(detail['id']), 'values': detail['values'], 'reason': detail.get('reason')}
+    if isinstance(steps := detail.get('steps'), list):
+        kept['steps'] = [{'values': step.get('values', {})} for step in steps]
+    digest = gold_digest(detail)
+    return kept if digest is None else {**kept, GOLD_DIGEST: digest}
+
+
+def _fault(row: Any) -> str:
+    """Returns the fault of a row; '' for none."""
+    if not isinstance(row, dict) or not isinstance(row.get('result'), dict):
+        return 'it is no object with a result'
+    if fault := fault_of_names(row):
+        return fault
+    result = row['result']
+    details = result.get('details')
+    if not isinstance(details, list) or not all(map(_is_detail, details)):
+        return 'its details are no samples'
+    numbers = [value for value in result.values() if isinstance(value, (int, float))]
+    if not all(isinstance(value, bool) or is_number(value) for value in numbers):
+        return 'a score is no finite number'
+    samples = result.get('samples', {})
+    if not isinstance(samples, dict) or not all(type(count) is int for count in samples.values()):
+        return 'its samples are no counts'
+    return ''
+
+
+def _is_detail(detail: Any) -> bool:
+    if not isinstance(detail, dict) or not isinstance(detail.get('id'), str):
+        return False
+    steps = detail.get('steps', [])
+    parts = [detail, *steps] if isinstance(steps, list) else [None]
+    return isinstance(detail.get('reason'), (str, type(None))) and all(
+        isinstance(part, dict) and isinstance(part.get('values'), dict) and all(map(_is_value, part['values'].values()))
+        for part in parts
+    )
+
+
+def _is_value(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is None or (is_number and -1e6 <= value <= 1e6)

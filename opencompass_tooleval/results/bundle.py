@@ -1,0 +1,365 @@
+"""Writes, checks and reads bundles: the results of a run as one file for a leaderboard, without prompts or answers.
+
+The first line is ``tooleval-bundle 1 SHA-256``, with the digest of all that follows: one line of ASCII JSON with sorted
+keys. The same run gives the same bytes. A bundle may come from anybody: size, depth, numbers and names are checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval import __version__
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, is_private
+from opencompass_tooleval.catalogue.comparable import is_told
+from opencompass_tooleval.catalogue.tables import CORRELATIONS, metrics_together, published_columns, without_samples
+from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import bounded_text, map_texts, to_jsonable, without_folder
+from opencompass_tooleval.work_dir.data_files import open_plain
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.progress import model_abbr
+from opencompass_tooleval.work_dir.whole_file import whole_file
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+SUFFIX = '.bundle'
+MAX_BYTES = 1 << 26
+"""Maximum size; a model with 73 data sets takes some 200 kB."""
+MAX_RESULTS, MAX_MODELS, MAX_DATASETS = 20_000, 500, 300
+MAX_TEXT = 2_000
+"""Maximum number of characters of a text; longer ones are cut when a bundle is written."""
+MAX_NAME = 200
+"""Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""
+MAX_METRICS = 60
+MAX_NUMBER = 1e15
+_MOST_SCORE = 100.01
+"""Maximum score of a data set of this package, since cosines in single precision may exceed 1."""
+
+_MARK = 'tooleval-bundle 1'
+_MOST_OF_HEAD = 100
+_PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs')
+"""Parts of a result that tables and notes need, beside the metrics and their correlations."""
+_SETTINGS = (
+    'type', 'path', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
+    'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
+)  # fmt: skip
+"""Settings of a model that a bundle names; all others, such as keys, addresses and headers, are left out. The limit of
+tokens is in the provenance of each result."""
+_OF_GENERATION = (
+    'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'do_sample', 'num_beams', 'max_new_tokens', 'max_tokens',
+    'repetition_penalty', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'enable_thinking', 'torch_dtype',
+)  # fmt: skip
+"""Settings in a setting: other members of ``extra_body`` and the like may hold anything."""
+
+
+@dataclass(frozen=True)
+class BundleResult:
+    """A result of a bundle.
+
+    Attributes:
+        model: Abbr of the model.
+        dataset: Abbr of the data set.
+        result: As :func:`~opencompass_tooleval.catalogue.tables.without_samples` returns it.
+        is_private: True for a user's own data.
+    """
+
+    model: str
+    dataset: str
+    result: Mapping[str, Any]
+    is_private: bool
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A checked bundle.
+
+    Attributes:
+        name: Name of its file.
+        digest: SHA-256 of its content, 64 hex digits.
+        date: When the run began, ``YYYY-MM-DD HH:MM``.
+        package: Version of this package that wrote it.
+        models: Abbr of a model -> its settings.
+        results: Its results, sorted by model and data set.
+    """
+
+    name: str
+    digest: str
+    date: str
+    package: str
+    models: Mapping[str, Mapping[str, Any]]
+    results: tuple[BundleResult, ...]
+
+
+def write_bundle(
+    work: WorkDir, file: Path, pairs: Sequence[tuple[str, str]], redact: Callable[[str], str] = str
+) -> tuple[str, int]:
+    """Writes a bundle. One that is there with the same content is left as it is.
+
+    Args:
+        work: The run.
+        file: The destination; its name ends with :data:`SUFFIX`.
+        pairs: Models and data sets; those without a result are left out.
+        redact: Removes keys from a text.
+
+    Returns:
+        The digest, and the number of results.
+
+    Raises:
+        DataError: There are no results, one is damaged, or the file has another content: bundles are never changed.
+    """
+    if file.suffix != SUFFIX:
+        raise DataError(file, f'the name of a bundle ends with {SUFFIX}')
+    together = metrics_together(published_columns().values())
+    results = []
+    for model, dataset in pairs:
+        result = work.result(model, dataset)
+        if result is not None and 'error' not in result:
+            bare = without_samples(result, together.get(dataset, ()))
+            results.append({'model': model, 'dataset': dataset, **_bundled(dataset, bare, redact)})
+    if not results:
+        raise DataError(
+            work.path, 'there are no results to bundle', fix=f'opencompass CONFIG -r {work.path.name} -m eval'
+        )
+    models = _settings(work, {str(row['model']) for row in results}, redact)
+    content = {'date': _date(work), 'package': __version__, 'models': models, 'results': results}
+    text = json.dumps(content, sort_keys=True, separators=(',', ':')) + '\n'
+    digest = hashlib.sha256(text.encode('ascii')).hexdigest()
+    whole = f'{_MARK} {digest}\n{text}'.encode('ascii')
+    _checked(file, whole)  # a result may come from another package
+    _place(file, whole)
+    return digest, len(results)
+
+
+def add_bundle(file: Path, folder: Path) -> bool:
+    """Checks a bundle and copies it into a folder.
+
+    Returns:
+        False if it is there already.
+
+    Raises:
+        DataError: It fails a check, or the folder has another one of its name.
+    """
+    if file.suffix != SUFFIX:
+        raise DataError(file, f'the name of a bundle ends with {SUFFIX}')
+    content = _content(file)
+    _checked(file, content)
+    return _place(folder / file.name, content)
+
+
+def _place(file: Path, content: bytes) -> bool:
+    if file.exists():
+        if _content(file) == content:
+            return False
+        raise DataError(file, 'there is another bundle of this name, and bundles are never changed: choose a new name')
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(file) as temporary:
+        temporary.write_bytes(content)
+    return True
+
+
+def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
+    provenance = result.get('provenance')
+    about = provenance if isinstance(provenance, dict) else {}
+    parts = {name: result[name] for name in _PARTS if result.get(name) is not None}
+    parts['provenance'] = {key: value for key, value in about.items() if is_told(key)}
+    correlations = result.get(CORRELATIONS) or {}
+    return {
+        'metrics': {key: _finite(value) for key, value in result.items() if value is None or _is_number(value)},
+        CORRELATIONS: [[*names, value] for names, value in sorted(correlations.items())],
+        'private': is_private(dataset, about),
+        **{name: _published(part, redact) for name, part in parts.items()},
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if is_number(value) else None
+
+
+def _published(value: Any, redact: Callable[[str], str]) -> Any:
+    """Removes keys and folders of this machine from all texts, and cuts them."""
+    return map_texts(
+        to_jsonable(value),
+        lambda text: bounded_text(redact(without_folder(text)), MAX_TEXT),
+        lambda key: bounded_text(redact(key), MAX_NAME),
+    )
+
+
+def _settings(work: WorkDir, models: set[str], redact: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+    """Returns the settings of models from the run's config; none if that cannot be read."""
+    found: dict[str, dict[str, Any]] = {model: {} for model in sorted(models)}
+    try:
+        configs = read_dumped(work.config()).get('models') or ()
+    except (DataError, OSError):
+        return found
+    for config in configs if isinstance(configs, (list, tuple)) else ():
+        if isinstance(config, dict) and (abbr := _abbr(config)) in found:
+            found[abbr] = {key: _shown_setting(config[key], redact) for key in _SETTINGS if config.get(key) is not None}
+    return found
+
+
+def _abbr(config: Mapping[str, Any]) -> str:
+    try:
+        return str(model_abbr(config))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return ''
+
+
+def _shown_setting(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        scalars = (str, bool, int, float)
+        value = {key: value[key] for key in _OF_GENERATION if isinstance(value.get(key), scalars)}
+    return _published(value, redact)
+
+
+def _date(work: WorkDir) -> str:
+    """Returns when a run began, by its name; the time of its latest result if it was renamed."""
+    try:
+        began = datetime.strptime(work.path.resolve().name, '%Y%m%d_%H%M%S')
+    except ValueError:
+        latest = max(file.stat().st_mtime for file in work.path.glob('results/*/*.json'))
+        began = datetime.fromtimestamp(latest, timezone.utc)
+    return began.strftime(_DATE)
+
+
+_DATE = '%Y-%m-%d %H:%M'
+_FIRST_YEAR = 2023
+"""OpenCompass began in this year."""
+
+
+def read_bundle(file: Path) -> Bundle:
+    """Reads a bundle and checks all of it.
+
+    Raises:
+        DataError: It is none, is damaged, was changed, or exceeds a bound.
+    """
+    return _checked(file, _content(file))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        with open_plain(file, None) as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DataError(file, f'the bundle cannot be read ({error.strerror or error})') from error
+
+
+def _checked(file: Path, content: bytes) -> Bundle:
+    try:
+        if len(content) > MAX_BYTES:
+            raise Fault(f'it is longer than {MAX_BYTES} bytes')
+        head, _, body = content.partition(b'\n')
+        digest = hashlib.sha256(body).hexdigest()
+        if head[:_MOST_OF_HEAD].rpartition(b' ')[0] != _MARK.encode('ascii'):
+            raise Fault(f'its first line is not {_MARK!r} and a digest')
+        if head != f'{_MARK} {digest}'.encode('ascii'):
+            raise Fault('its content does not have the SHA-256 of its first line: it was changed or cut')
+        value = _object(load_json(body, bounded=True, unique=True), 'the bundle')
+        models = _object(value.get('models'), 'models')
+        results = _list(value.get('results'), 'results', MAX_RESULTS)
+        _check_values(value)
+        bundle = Bundle(
+            file.name,
+            digest,
+            _checked_date(_text(value.get('date'), 'date')),
+            _text(value.get('package'), 'package'),
+            {_name(model): _object(settings, 'settings of a model') for model, settings in models.items()},
+            tuple(sorted(map(_result, results), key=lambda result: (result.model, result.dataset))),
+        )
+        if len(models) > MAX_MODELS or len({result.dataset for result in bundle.results}) > MAX_DATASETS:
+            raise Fault(f'it has more than {MAX_MODELS} models or {MAX_DATASETS} data sets')
+        if {result.model for result in bundle.results} - set(bundle.models):
+            raise Fault('its models do not list the model of a result')
+        if len({(result.model, result.dataset) for result in bundle.results}) < len(bundle.results):
+            raise Fault('a model has a data set twice')
+        return bundle
+    except ValueError as error:
+        raise DataError(file, f'the bundle fails a check: {error}') from error
+
+
+def _checked_date(text: str) -> str:
+    """Checks the date of a run: one to come would be the newest of its models for good."""
+    began = datetime.strptime(text, _DATE)
+    if not began.year >= _FIRST_YEAR or began > datetime.now() + timedelta(days=1):  # clocks of other time zones
+        raise Fault(f'its date {text[:20]!r} is before {_FIRST_YEAR} or to come')
+    return began.strftime(_DATE)
+
+
+def _result(row: Any) -> BundleResult:
+    row = _object(row, 'a result')
+    parts = {name: row.get(name) or {} for name in _PARTS}
+    _numbers(parts['standard_errors'], 'standard_errors', least=0)
+    _numbers(parts['samples'], 'samples', optional=False, least=0)
+    provenance = _object(parts['provenance'], 'provenance')
+    benchmark = provenance.get('benchmark', '')
+    _text(benchmark, 'benchmark')
+    runs = _list(parts['runs'] or [], 'runs', MAX_METRICS)
+    correlations = {}
+    for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
+        first, second, value = _list(entry, 'a correlation', 3, least=3)
+        _numbers({'correlation': value}, CORRELATIONS, optional=False, least=-1, most=1)
+        correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
+    dataset = _name(row.get('dataset'))
+    bounds = (0, _MOST_SCORE) if benchmark or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)
+    metrics = _numbers(row.get('metrics'), 'metrics', True, *bounds)
+    result = {**metrics, **parts, 'runs': runs, CORRELATIONS: correlations}
+    is_own = bool(row.get('private')) or is_private(dataset, provenance)
+    return BundleResult(_name(row.get('model')), dataset, result, is_own)
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Fault(f'{what} is no JSON object')
+    return value
+
+
+def _list(value: Any, what: str, most: int, least: int = 0) -> list[Any]:
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        raise Fault(f'{what} is no list of {least} to {most} members')
+    return value
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise Fault(f'{what} is no text')
+    return value
+
+
+def _name(value: Any) -> str:
+    """Checks a name that becomes a part of a file name."""
+    name = _text(value, 'a name')
+    is_file_name = name.isprintable() and not set(name) & {'/', '\\'} and not name.startswith('.')
+    if not name or not is_file_name or len(name.encode('utf-8', 'surrogatepass')) > MAX_NAME:
+        raise Fault(f'{name[:40]!r} is no name of a model or a data set')
+    return name
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _numbers(
+    value: Any, what: str, optional: bool = True, least: float = -MAX_NUMBER, most: float = MAX_NUMBER
+) -> dict[str, Any]:
+    numbers = _object(value, what)
+    if len(numbers) > MAX_METRICS or not all(_is_number(n) or (optional and n is None) for n in numbers.values()):
+        raise Fault(f'{what} holds something that is no number, or more than {MAX_METRICS}')
+    if any(n is not None and not least <= n <= most for n in numbers.values()):
+        raise Fault(f'{what} holds a number below {least:g} or above {most:g}')
+    return numbers
+
+
+def _check_values(value: Any) -> None:
+    """Raises for a long text, or a number that arithmetic could not handle; the depth is bounded by then."""
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        raise Fault(f'it holds a text of more than {MAX_TEXT} characters')
+    if _is_number(value) and not -MAX_NUMBER <= value <= MAX_NUMBER:  # false for NaN, too
+        raise Fault(f'it holds a number beyond {MAX_NUMBER:.0e}')
+    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in items:
+        _check_values(item)

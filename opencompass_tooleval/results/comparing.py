@@ -1,0 +1,344 @@
+"""Compares two models of a sweep: scores, tables, and the samples that differ. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from opencompass_tooleval.catalogue.benchmark import part_of
+from opencompass_tooleval.catalogue.comparable import decides, is_told
+from opencompass_tooleval.catalogue.subset_names import nearest_first
+from opencompass_tooleval.catalogue.tables import (
+    Correlations,
+    column_error,
+    correlations_of,
+    errors_of,
+    metrics_together,
+    published_columns,
+)
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.statistics.intervals import Pairs, Score, compare_column
+from opencompass_tooleval.core.statistics.paired import (
+    Difference,
+    Result,
+    details_of,
+    differences,
+    metrics_of,
+    over_shared,
+    pairs_of,
+    why_unpaired,
+)
+from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
+from opencompass_tooleval.core.statistics.trials import trials_of_result
+
+_some = partial(first_of, most=8)
+
+
+class Results(Protocol):
+    """Results of models on data sets: a run, or a baseline's file."""
+
+    @property
+    def path(self) -> Path:
+        """Where they are."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields model and data set of every result, sorted."""
+
+    def result(self, model: str, dataset: str) -> Result | None:
+        """Returns a result with its details; None if there is none."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models.
+
+    Attributes:
+        work: The run that it is in.
+        model: Its abbr.
+        datasets: The data sets that it has results for.
+        name: Its name in notes, if several runs have its abbr; by default the abbr.
+    """
+
+    work: Results
+    model: str
+    datasets: frozenset[str]
+    name: str = ''
+
+    def __str__(self) -> str:
+        return self.name or self.model
+
+    @classmethod
+    def find(cls, work: Results, model: str, pattern: str = '*') -> Side:
+        """Finds a model's results on data sets whose abbrs match a pattern.
+
+        Raises:
+            DataError: There are none; the message lists the existing ones.
+        """
+        pairs = list(work.pairs())
+        model_datasets = [dataset for name, dataset in pairs if name == model]
+        if not model_datasets:
+            models = nearest_first(model, sorted({name for name, _ in pairs}))
+            raise DataError(work.path, f'there is no result of a model {model!r}; the models here: {models}')
+        chosen = frozenset(dataset for dataset in model_datasets if fnmatchcase(dataset, pattern))
+        if not chosen:
+            there = nearest_first(pattern, model_datasets, most=5)
+            raise DataError(work.path, f'no data set of {model} matches {pattern!r}; there are: {there}')
+        return cls(work, model, chosen)
+
+    def result(self, dataset: str) -> Result | None:
+        """Returns the result; None if it is an error."""
+        result = self.work.result(self.model, dataset)
+        return None if result is None or 'error' in result else result
+
+
+@dataclass(frozen=True)
+class Row:
+    """One score, or one column of a table, for both models.
+
+    Attributes:
+        name: The data set or the table.
+        metric: Its metric or column.
+        a: The first model's score, 0-100, over the records of both.
+        error_a: Its standard error; None if it is unknown.
+        b: The second model's score.
+        error_b: Its standard error.
+        delta: ``b`` - ``a``, in points.
+        low: Lower end of its interval; None if the score is no mean over records: then each score is over the records
+            of one model.
+        high: Upper end.
+        records: Number of records that both have.
+    """
+
+    name: str
+    metric: str
+    a: float
+    error_a: float | None
+    b: float
+    error_b: float | None
+    delta: float
+    low: float | None = None
+    high: float | None = None
+    records: int | None = None
+
+
+@dataclass
+class Comparison:
+    """Result of a comparison.
+
+    Attributes:
+        tables: The columns of the tables that both models have complete.
+        datasets: The scores.
+        records: Data set -> number of records that both models have.
+        differing: Data set -> samples that differ, largest difference first.
+        notes: Notes for the reader.
+    """
+
+    tables: list[Row] = field(default_factory=list)
+    datasets: list[Row] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+    differing: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def sample_row(dataset: str, difference: Difference, *keys: str) -> dict[str, Any]:
+    """Formats a sample as a row: data set, record, run, and for each side the ``keys`` of its detail."""
+    sides = {name: {key: side.get(key) for key in keys} for name, side in (('a', difference.a), ('b', difference.b))}
+    return {'dataset': dataset, 'id': difference.id, 'run': difference.run, **sides}
+
+
+class Comparer:
+    """Compares data sets one after the other, and keeps the values of each that the tables need.
+
+    Attributes:
+        comparison: The result so far.
+        columns: Table and column -> shares of the scores of data sets.
+        pairs: Data set and metric -> values of the records of both.
+        unpaired: Data set and metric -> the reason why it has no pairs.
+    """
+
+    def __init__(self) -> None:
+        self.comparison = Comparison()
+        self.columns = published_columns()
+        self._together = metrics_together(self.columns.values())
+        self._rows: dict[Score, Row] = {}
+        self._errors: tuple[dict[Score, float], dict[Score, float]] = {}, {}
+        self._correlations: tuple[dict[str, Correlations], dict[str, Correlations]] = {}, {}
+        self.pairs: dict[Score, Pairs] = {}
+        self.unpaired: dict[Score, str] = {}
+
+    def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
+        """Compares the results of a data set; returns the samples that differ, in the data's order."""
+        metrics = [metric for metric in metrics_of(first) if metric in metrics_of(second)]
+        paired = {(dataset, metric): pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
+        estimates = list(paired_estimates(first, second))
+        paired |= {(dataset, estimate.metric): estimate.pairs for estimate in estimates if estimate.pairs}
+        self.pairs |= paired
+        self._correlate(dataset, paired)
+        unpaired: dict[str, list[str]] = {}
+        for metric in metrics:
+            score = dataset, metric
+            if score not in paired:
+                self.unpaired[score] = why_unpaired(first, second, metric)
+                unpaired.setdefault(self.unpaired[score], []).append(metric)
+            known = errors_of(first).get(metric), errors_of(second).get(metric)
+            values, errors = over_shared(paired.get(score), (first[metric], second[metric]), known)
+            self._rows[score] = self._one(score, values, errors)
+        for estimate in estimates:
+            self._one((dataset, estimate.metric), estimate.values, estimate.errors)
+        self.comparison.notes += _notes_on_trials(dataset, first, second)
+        partly = [metric for (_, metric), pairs in paired.items() if pairs.unshared]
+        if partly and _ids(first) == _ids(second):
+            self.comparison.notes.append(f'{dataset}: {_some(partly)}: over the records to which they apply in both')
+        self.comparison.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
+        different = differences(first, second)
+        self.comparison.records[dataset] = len(_ids(first) & _ids(second))
+        self.comparison.differing[dataset] = [
+            sample_row(dataset, difference, 'values', 'reason')
+            for difference in sorted(different, key=lambda difference: -difference.size)
+        ]
+        return different
+
+    def _correlate(self, dataset: str, paired: Mapping[Score, Pairs]) -> None:
+        """Keeps the correlation of the errors of a data set's scores that share a column."""
+        dataset_pairs = {
+            metric: paired[dataset, metric] for metric in self._together.get(dataset, ()) if (dataset, metric) in paired
+        }
+        for side, known in enumerate(self._correlations):
+            known[dataset] = correlations_of({metric: pairs.values_of(side) for metric, pairs in dataset_pairs.items()})
+
+    def _one(self, score: Score, values: tuple[float, float], errors: tuple[float | None, float | None]) -> Row:
+        """Returns the row of one score."""
+        for known, error in zip(self._errors, errors, strict=True):
+            if error is not None:
+                known[score] = error
+        row = self._row(score, {score: 1.0}, values)
+        self.comparison.datasets.append(row)
+        return row
+
+    def _row(self, name: Score, column: Mapping[Score, float], scores: tuple[float, float]) -> Row:
+        a, b = scores
+        error_a, error_b = (
+            column_error(column, errors, correlations)
+            for errors, correlations in zip(self._errors, self._correlations, strict=True)
+        )
+        unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self.pairs]
+        if unpaired:
+            if name not in column:
+                self.comparison.notes.append(
+                    f'{name[0]} {name[1]}: no interval, since there is none of {_some(unpaired)}'
+                )
+            return Row(*name, a, error_a, b, error_b, b - a)
+        interval = compare_column(column, self.pairs)
+        return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
+
+    def _column(self, name: Score, column: Mapping[Score, float]) -> Row:
+        rows = [self._rows[score] for score in column]
+        if len(rows) == 1:
+            return replace(rows[0], name=name[0], metric=name[1])
+        shares = list(column.values())
+        a = math.fsum(share * row.a for share, row in zip(shares, rows, strict=True))
+        b = math.fsum(share * row.b for share, row in zip(shares, rows, strict=True))
+        return self._row(name, column, (a, b))
+
+    def add_tables(self) -> None:
+        """Compares the tables, after all data sets have been added."""
+        lacking: dict[str, set[str]] = {}
+        for name, column in self.columns.items():
+            missing = {dataset for dataset, metric in column if (dataset, metric) not in self._rows}
+            lacking.setdefault(name[0], set()).update(missing)
+            if not missing:
+                self.comparison.tables.append(self._column(name, column))
+        for table in dict.fromkeys(row.name for row in self.comparison.tables):
+            if lacking[table]:
+                what = f'some columns are left out, since not both models have {_some(sorted(lacking[table]))}'
+                self.comparison.notes.append(f'{table}: {what}')
+
+
+def _notes_on_trials(dataset: str, *results: Result) -> Iterator[str]:
+    counts = [read.trials if (read := trials_of_result(result)) else 1 for result in results]
+    if counts[0] != counts[1]:
+        yield f'{dataset}: {counts[0]} trials of each record in one and {counts[1]} in the other'
+
+
+def _part(result: Result, name: str) -> Mapping[str, Any]:
+    """Returns the object under a key of a result; {} if the value is no object, as in results of other packages."""
+    part = result.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _ids(result: Result) -> set[str]:
+    return {str(detail['id']) for detail in details_of(result)}
+
+
+def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> Iterator[str]:
+    first, second = map(_ids, results)
+    if first != second:
+        both, either = len(first & second), len(first | second)
+        yield f'{dataset}: {both} of {either} records are in both; scores and differences are over these'
+    provenances = [_part(result, 'provenance') for result in results]
+    for key in dict.fromkeys([*provenances[0], *provenances[1]]):
+        a, b = (provenance.get(key) for provenance in provenances)
+        if a != b and is_told(key):
+            warning = '; the scores may not compare' if decides(key) else ''
+            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
+    parts: dict[tuple[int, int], list[str]] = {}
+    for model, result in zip(models, results, strict=True):
+        if part := part_of(result):
+            parts.setdefault(part, []).append(model)
+    for (asked, size), those in parts.items():
+        yield f'{dataset}: a part of the data, {asked:,} of {size:,} records, of {" and ".join(those)}'
+    for model, result in zip(models, results, strict=True):
+        count = _part(result, 'samples').get('infra')
+        if count:
+            yield f'{dataset}: {count} samples of {model} have no answer, through no fault of the model'
+
+
+def _all_compare(_dataset: str, _first: Result | None, _second: Result | None) -> bool:
+    return True
+
+
+def compare(
+    sides: tuple[Side, Side],
+    *,
+    sink: Callable[[str, Sequence[Difference]], None],
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+    accept: Callable[[str, Result | None, Result | None], bool] = _all_compare,
+) -> Comparer:
+    """Compares two models on the data sets that both have; ``comparison`` of what it returns is the result.
+
+    Args:
+        sides: The models.
+        sink: Receives the samples of each data set that differ, in the data's order; they are not kept in full.
+        progress: Wraps the data sets to show progress.
+        accept: Called with both results of a data set, None for an error; it is left out if this returns False.
+
+    Raises:
+        DataError: They share no data set, or a result is damaged.
+    """
+    a, b = sides
+    both = sorted(a.datasets & b.datasets)
+    if not both:
+        what = ' and '.join(f'{side} has {_some(sorted(side.datasets))}' for side in sides)
+        raise DataError(a.work.path, f'the models share no data set: {what}')
+    comparer = Comparer()
+    notes = comparer.comparison.notes
+    for side, other in ((a, b), (b, a)):
+        only = sorted(side.datasets - other.datasets)
+        notes += [f'{dataset}: only {side} has a result' for dataset in only]
+    for dataset in progress(both):
+        first, second = a.result(dataset), b.result(dataset)
+        if not accept(dataset, first, second):
+            continue
+        if first is None or second is None:
+            failed = ' and '.join(str(side) for side, result in ((a, first), (b, second)) if result is None)
+            notes.append(f'{dataset}: the result of {failed} is an error')
+            continue
+        sink(dataset, comparer.add(dataset, first, second))
+        notes += _notes(dataset, (first, second), (str(a), str(b)))
+    comparer.add_tables()
+    return comparer

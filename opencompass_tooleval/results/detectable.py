@@ -1,0 +1,119 @@
+"""Plans a gate: the smallest drops that a sweep could show, by the variance of earlier runs. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.catalogue.metrics import main_metrics
+from opencompass_tooleval.core.statistics.intervals import RecordValues
+from opencompass_tooleval.core.statistics.paired import metrics_of
+from opencompass_tooleval.core.statistics.power import (
+    Noise,
+    detectable_drop,
+    needed_records,
+    needed_trials,
+    noise_of,
+    trials_of,
+)
+from opencompass_tooleval.results.comparing import Results
+
+Size = tuple[int | None, int]
+"""Number of records of a data set, None if it is that of the earlier run; and number of trials."""
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest drop of one score that :func:`~opencompass_tooleval.results.gating.decide` would find.
+
+    Attributes:
+        dataset: The data set.
+        metric: One of its main metrics.
+        records: Number of records.
+        trials: Number of trials of the new run.
+        baseline_trials: Number of trials of the earlier run.
+        drop: The drop that is found with a chance of 80%, in points; None if there is none.
+        is_measured: True if the variance is from repeated trials; else the drop is an upper bound.
+        records_needed: Number of records that finds the wanted drop with these trials; None if none is wanted.
+        trials_needed: Number of trials of both runs that finds it with these records; None if no number does.
+    """
+
+    dataset: str
+    metric: str
+    records: int
+    trials: int
+    baseline_trials: int
+    drop: float | None
+    is_measured: bool
+    records_needed: int | None = None
+    trials_needed: int | None = None
+
+
+def detectable(
+    earlier: Sequence[Results],
+    sizes: Mapping[str, Size],
+    models: int,
+    detect: float | None = None,
+    max_drop: float = 0.0,
+) -> list[Detectable]:
+    """Computes the smallest drops of a planned sweep against the last of some earlier runs.
+
+    Several earlier runs of a model count as further trials. Of several models, one with repeated trials comes first,
+    and then the one with the largest variance.
+
+    Args:
+        earlier: Runs or baselines.
+        sizes: Planned data set -> its size.
+        models: Number of models that are gated at once.
+        detect: A drop to find, in points above 0.
+        max_drop: Points that the gate allows a score to drop.
+
+    Raises:
+        DataError: A result is damaged.
+    """
+    scores: list[tuple[str, str, Noise, int, int]] = []
+    for dataset in sizes:
+        trials: dict[tuple[str, str], list[RecordValues]] = {}
+        last: dict[tuple[str, str], int] = {}
+        for run in earlier:
+            for model in [name for name, other in run.pairs() if other == dataset]:
+                result = run.result(model, dataset) or {}
+                for metric in main_metrics(metrics_of(result)):
+                    values = list(trials_of(result, metric))
+                    trials.setdefault((metric, model), []).extend(values)
+                    last[metric, model] = len(values)
+        noises = {key: noise for key, values in trials.items() if (noise := noise_of(values))}
+        for metric in dict.fromkeys(metric for metric, _ in noises):
+            key = max((key for key in noises if key[0] == metric), key=lambda key: _rank(noises[key]))
+            scores.append((dataset, metric, noises[key], last[key], len(trials[key][-1])))
+    return [_row(*score, sizes[score[0]], len(scores) * models, detect, max_drop) for score in scores]
+
+
+def _rank(noise: Noise) -> tuple[bool, float]:
+    return noise.is_measured, noise.variance
+
+
+def _row(
+    dataset: str,
+    metric: str,
+    noise: Noise,
+    baseline_trials: int,
+    earlier_records: int,
+    size: Size,
+    tests: int,
+    detect: float | None,
+    max_drop: float,
+) -> Detectable:
+    records, trials = max(2, size[0] or earlier_records), size[1]
+    variance = noise.of_difference(baseline_trials, trials)
+    return Detectable(
+        dataset,
+        metric,
+        records,
+        trials,
+        baseline_trials,
+        detectable_drop(records, variance, tests, max_drop=max_drop, is_graded=noise.is_graded),
+        noise.is_measured,
+        needed_records(detect, variance, tests, max_drop, noise.is_graded) if detect else None,
+        needed_trials(detect, records, noise, tests, max_drop) if detect else None,
+    )

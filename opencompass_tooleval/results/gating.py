@@ -1,0 +1,360 @@
+"""Decides whether a run's scores dropped below those of a baseline. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+from opencompass_tooleval.catalogue.comparable import SAMPLES, why_not_comparable
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
+from opencompass_tooleval.catalogue.subset_names import nearest_first
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.core.statistics.intervals import ALPHA, Pairs, Score, effect_of
+from opencompass_tooleval.core.statistics.paired import (
+    Result,
+    details_of,
+    empty_metrics,
+    has_no_answer,
+    metrics_of,
+    unanswered_records,
+)
+from opencompass_tooleval.core.statistics.paired_trials import estimate_names
+from opencompass_tooleval.results.comparing import Comparer, Results, Row, Side, compare
+
+HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
+MISSING, FAILED, UNANSWERED = 'missing', 'failed', 'unanswered'
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Settings of a gate.
+
+    Attributes:
+        metrics: Patterns of metrics and of columns of tables; by default the main metrics of each data set.
+        datasets: Pattern of the data sets' names.
+        max_drop: Points that a score may drop.
+        strict: True if a score also fails where a larger drop is not ruled out by its interval, or the run lacks
+            records of the baseline.
+        partial: True if scores that do not compare do not count, as long as others do.
+        may_differ: Keys of the provenance whose difference is allowed.
+    """
+
+    metrics: Sequence[str] = ()
+    datasets: str = '*'
+    max_drop: float = 0.0
+    strict: bool = False
+    partial: bool = False
+    may_differ: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One score.
+
+    Attributes:
+        model: The model of the run.
+        row: The comparison; ``a`` is the baseline.
+        worst: The largest drop in quality that the interval leaves, in points; negative if only gains are left.
+        p_value: Chance of such a drop if the true one is ``max_drop``, adjusted for all scores of the gate.
+        outcome: :data:`HELD`, :data:`DROPPED`, or, if the gate is strict, :data:`INCONCLUSIVE`.
+        differing: Samples that differ, for a score of a data set that dropped.
+    """
+
+    model: str
+    row: Row
+    worst: float
+    p_value: float
+    outcome: str
+    differing: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A data set or score of the baseline that is not compared.
+
+    Attributes:
+        model: The model of the run.
+        dataset: The data set.
+        kind: :data:`MISSING`, :data:`FAILED`, :data:`UNANSWERED`, or a kind of
+            :mod:`~opencompass_tooleval.catalogue.comparable`.
+        why: The reason in words.
+    """
+
+    model: str
+    dataset: str
+    kind: str
+    why: str
+
+
+@dataclass
+class Gate:
+    """Result of a gate.
+
+    Attributes:
+        verdicts: The scores that were compared, those that dropped first.
+        refusals: What was not compared.
+        notes: Notes for the reader.
+        records: Number of records that the baseline has in the data sets that were compared.
+        lacking: Number of those that the run lacks.
+        status: 0 held, 1 dropped, 2 not comparable.
+    """
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    records: int = 0
+    lacking: int = 0
+    status: int = 0
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A score that the gate tests.
+
+    Attributes:
+        model: The model of the run.
+        comparer: Its comparison.
+        row: The score in it.
+        unanswered: Data set -> records without an answer on either side.
+        lacking: Data set -> number of the baseline's records that the run lacks.
+    """
+
+    model: str
+    comparer: Comparer
+    row: Row
+    unanswered: Mapping[str, Collection[str]]
+    lacking: Mapping[str, int]
+
+    @property
+    def column(self) -> Mapping[Score, float]:
+        """Data set and metric -> share of it in the score."""
+        score = self.row.name, self.row.metric
+        return self.comparer.columns.get(score, {score: 1.0})
+
+    @property
+    def unanswered_count(self) -> int:
+        """Number of records of the score without an answer."""
+        return sum(len(self.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the run has all records of the baseline."""
+        return not any(self.lacking[dataset] for dataset, _ in self.column)
+
+    @property
+    def answered_count(self) -> int:
+        """Number of records of the score that have an answer on both sides."""
+        records = {(score[0], record) for score in self.column for record in self.comparer.pairs[score].ids}
+        return sum(record not in self.unanswered[dataset] for dataset, record in records)
+
+    def p_value(self, max_drop: float) -> float:
+        """Computes the p-value of its drop, over all records."""
+        return self._p_value(max_drop, self.comparer.pairs)
+
+    def p_value_of_answered(self, max_drop: float) -> float:
+        """Computes the p-value of its drop, over the records with an answer on both sides; 1 if they are too few."""
+        pairs: dict[Score, Pairs] = {}
+        for dataset, metric in self.column:
+            answered = self.comparer.pairs[dataset, metric].without(self.unanswered[dataset])
+            if answered is None:
+                return 1.0
+            pairs[dataset, metric] = answered
+        return self._p_value(max_drop, pairs)
+
+    def _p_value(self, max_drop: float, pairs: Mapping[Score, Pairs]) -> float:
+        return drop_p_value(effect_of(self.column, pairs), max_drop, lower_is_better(self.row.metric))
+
+
+def pair_models(new: Results, old: Results, model: str | None, baseline_model: str | None) -> list[tuple[str, str]]:
+    """Pairs models of a baseline with those of a run: by name, or the only ones of both.
+
+    Returns:
+        Model of the baseline and model of the run; that of the run is ``''`` if it has no such model.
+
+    Raises:
+        DataError: It is unclear which belong together.
+    """
+    in_run, in_baseline = (sorted({name for name, _ in results.pairs()}) for results in (new, old))
+    for results, name, names in ((new, model, in_run), (old, baseline_model, in_baseline)):
+        if name is not None and name not in names:
+            what = f'there is no result of a model {name!r}; the models here: {nearest_first(name, names)}'
+            raise DataError(results.path, what)
+    if model is None and baseline_model is None and set(in_run) & set(in_baseline):
+        return [(name, name if name in in_run else '') for name in in_baseline]
+    one, other = _one_of(in_run, model, baseline_model), _one_of(in_baseline, baseline_model, model)
+    if one and other:
+        return [(other, one)]
+    what = f'the models of the run are {first_of(in_run, 5)}, those of the baseline {first_of(in_baseline, 5)}'
+    raise DataError(new.path, what, fix='--model NAME --baseline-model NAME')
+
+
+def _one_of(names: Sequence[str], name: str | None, other: str | None) -> str:
+    if name is not None:
+        return name
+    if other is not None and other in names:
+        return other
+    return names[0] if len(names) == 1 else ''
+
+
+def decide(
+    new: Results,
+    old: Results,
+    models: Sequence[tuple[str, str]],
+    rules: Rules,
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+) -> Gate:
+    """Compares a run with a baseline, and decides.
+
+    A score dropped if its p-value, adjusted by Holm's method for all scores of the gate, is at most
+    :data:`~opencompass_tooleval.core.statistics.intervals.ALPHA`. Its 95% interval, which is that of
+    :func:`~opencompass_tooleval.results.comparing.compare`, then lies below ``-max_drop`` as a whole. With metrics
+    where less is better it is the same of a rise. A score of so few records that no result could be a drop is refused.
+    Records that lack an answer, through no fault of the model, count as wrong. Where they decide, the score is
+    refused: it dropped, and the p-value over the other records is larger than that level, or the other way round.
+
+    Args:
+        new: The run.
+        old: The baseline.
+        models: Pairs from :func:`pair_models`.
+        rules: The settings.
+        progress: Wraps the data sets to show progress.
+
+    Raises:
+        DataError: No score matches the patterns, or a result is damaged.
+    """
+    gate = Gate()
+    tested: list[_Tested] = []
+    for baseline_model, model in models:
+        tested += _compare(gate, Side.find(old, baseline_model, rules.datasets), new, model, rules, progress)
+    if not tested and not gate.refusals:
+        what = f'no score matches {first_of(list(rules.metrics), 5)}' if rules.metrics else 'there is no score'
+        raise DataError(old.path, what, fix='tooleval compare')
+    paired = [one for one in tested if one.row.low is not None]
+    for one in tested:
+        if one.row.low is None:
+            why = one.comparer.unpaired.get((one.row.name, one.row.metric), 'it has no interval')
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, f'{one.row.metric}: {why}'))
+    counts = [one.answered_count for one in paired]
+    is_possible = can_drop(counts)
+    for one, count, possible in zip(paired, counts, is_possible, strict=True):
+        if not possible:
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, count, len(paired))))
+    paired = [one for one, possible in zip(paired, is_possible, strict=True) if possible]
+    p_values = [one.p_value(rules.max_drop) for one in paired]
+    answered = [
+        one.p_value_of_answered(rules.max_drop) if one.unanswered_count else p_value
+        for one, p_value in zip(paired, p_values, strict=True)
+    ]
+    for one, p_value, of_answered in zip(paired, holm(p_values), holm(answered), strict=True):
+        verdict = _verdict(one, p_value, rules)
+        if one.unanswered_count and (verdict.outcome == DROPPED) != (of_answered <= ALPHA):
+            why = f'{one.unanswered_count} records lack an answer and decide the verdict; run tooleval retry'
+            gate.refusals.append(Refusal(one.model, one.row.name, UNANSWERED, f'{one.row.metric}: {why}'))
+        else:
+            gate.verdicts.append(verdict)
+    gate.verdicts.sort(key=lambda verdict: (DROPPED, INCONCLUSIVE, HELD).index(verdict.outcome))
+    if any(verdict.outcome != HELD for verdict in gate.verdicts):
+        gate.status = 1
+    elif gate.refusals and not (rules.partial and gate.verdicts):
+        gate.status = 2
+    return gate
+
+
+def _too_few(one: _Tested, count: int, scores: int) -> str:
+    those = f'{count} records have an answer on both sides' if one.unanswered_count else f'{count} records are in both'
+    among = f', in a gate of {scores} scores' if scores > 1 else ''
+    advice = '; run tooleval retry' if one.unanswered_count else ''
+    return f'{one.row.metric}: too few to decide: {those}; chance explains even a loss of all of them{among}{advice}'
+
+
+def _compare(
+    gate: Gate,
+    old: Side,
+    new: Results,
+    model: str,
+    rules: Rules,
+    progress: Callable[[Sequence[str]], Iterable[str]],
+) -> list[_Tested]:
+    """Compares one model, returns the scores to test, and adds what does not compare to the gate."""
+    there = {dataset for name, dataset in new.pairs() if name == model and fnmatchcase(dataset, rules.datasets)}
+    refuse = partial(Refusal, model or old.model)
+    gate.refusals += [refuse(dataset, MISSING, 'the run has no result') for dataset in sorted(old.datasets - there)]
+    gate.notes += [f'{dataset}: only the run has a result of {model}' for dataset in sorted(there - old.datasets)]
+    both = old.datasets & there
+    if not both:
+        return []
+    sides = (
+        replace(old, datasets=both, name=f'{old.model} (baseline)'),
+        Side(new, model, both, f'{model} (run)'),
+    )
+
+    unanswered: dict[str, set[str]] = {}
+    lacking: dict[str, int] = {}
+    main_of: dict[str, Sequence[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
+
+    def is_tested(name: str, metric: str) -> bool:
+        if rules.metrics:
+            return any(fnmatchcase(metric, pattern) for pattern in rules.metrics)
+        return metric in main_of.get(name, ())
+
+    def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
+        reasons = []
+        for name, result in (('baseline', first), ('run', second)):
+            if result is None:
+                reasons.append(refuse(dataset, FAILED, f'the result of the {name} is an error'))
+            elif has_no_answer(result):
+                reasons.append(
+                    refuse(dataset, UNANSWERED, f'no sample of the {name} has an answer; run tooleval retry')
+                )
+        if first is not None and second is not None and not reasons:  # without answers, the settings are not known
+            reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
+            scores, run_scores = ([*metrics_of(one), *estimate_names(one)] for one in (first, second))
+            main_of[dataset] = main_metrics(metrics_of(first))
+            unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
+            if not reasons:
+                ids, run_ids = ({str(detail['id']) for detail in details_of(one)} for one in (first, second))
+                lacking[dataset] = len(ids - run_ids)
+                gate.records += len(ids)
+                gate.lacking += lacking[dataset]
+                _note_empty(gate, refuse, dataset, first, [name for name in scores if is_tested(dataset, name)], rules)
+                missing = [metric for metric in scores if is_tested(dataset, metric) and metric not in run_scores]
+                gate.refusals += [refuse(dataset, MISSING, f'{name}: the run has no such score') for name in missing]
+        gate.refusals.extend(reasons)
+        return not reasons
+
+    comparer = compare(sides, sink=lambda *_: None, progress=progress, accept=accept)
+    gate.notes += comparer.comparison.notes
+    rows = (*(comparer.comparison.tables if rules.metrics else ()), *comparer.comparison.datasets)
+    return [_Tested(model, comparer, row, unanswered, lacking) for row in rows if is_tested(row.name, row.metric)]
+
+
+def _note_empty(
+    gate: Gate, refuse: Callable[..., Refusal], dataset: str, first: Result, tested: Sequence[str], rules: Rules
+) -> None:
+    """Adds the main metrics, or those that a pattern names, that have no value in the baseline."""
+    empty = empty_metrics(first)
+    if rules.metrics:
+        wanted = [name for name in empty if any(fnmatchcase(name, pattern) for pattern in rules.metrics)]
+    else:
+        wanted = [name for name in main_metrics([*metrics_of(first), *empty]) if name in empty]
+    if not tested:
+        gate.refusals += [refuse(dataset, MISSING, f'{name}: the baseline has no value of it') for name in wanted]
+    elif not rules.metrics:
+        others = first_of(list(tested))
+        gate.notes += [f'{dataset}: {name} has no value in the baseline; compared: {others}' for name in wanted]
+
+
+def _verdict(tested: _Tested, p_value: float, rules: Rules) -> Verdict:
+    row = tested.row
+    low, high = row.low or 0.0, row.high or 0.0
+    least, worst = (low, high) if lower_is_better(row.metric) else (-high, -low)
+    is_open = worst > rules.max_drop or not tested.is_whole
+    outcome = INCONCLUSIVE if rules.strict and is_open else HELD
+    if least > rules.max_drop and p_value <= ALPHA:
+        outcome = DROPPED
+    differing = tested.comparer.comparison.differing.get(row.name, ()) if outcome == DROPPED else ()
+    return Verdict(tested.model, row, worst + 0.0, p_value, outcome, differing)

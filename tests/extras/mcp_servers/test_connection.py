@@ -1,0 +1,232 @@
+"""Connections to servers over stdio and HTTP: their tools, their answers, and servers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
+from opencompass_tooleval.extras.mcp_servers.server import (
+    DISCONNECTED,
+    INVALID_OUTPUT,
+    REFUSED,
+    TIMEOUT,
+    TOO_LARGE,
+    TOOL_ERROR,
+    Limits,
+    Server,
+    ServerError,
+    parse_server,
+)
+from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio
+from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER
+
+T = TypeVar('T')
+LIMITS = Limits(message_bytes=1_000_000)
+SHORT = replace(LIMITS, call_seconds=3)
+
+
+def with_server(server: Server, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with connect(server) as connection:
+            return await work(connection)
+
+    return asyncio.run(run())
+
+
+def notes(folder: Path, **env: str) -> Server:
+    server = parse_server(NOTES, env, LIMITS)
+    return Server(server.command, env=env, folder=folder, limits=LIMITS)
+
+
+@pytest.fixture(scope='module')
+def http_server() -> Iterator[Server]:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
+    while process.poll() is None:
+        with socket.socket() as waiting:
+            if waiting.connect_ex(('127.0.0.1', port)) == 0:
+                break
+        time.sleep(0.05)
+    yield parse_server(f'http://127.0.0.1:{port}/mcp', limits=LIMITS)
+    process.kill()
+    process.wait()
+
+
+async def ask_all(connection: Connection) -> tuple[list[str], list[ToolAnswer]]:
+    names = [tool.name for tool in await connection.tools()]
+    asked = ('read_notes', 'outside_schema', 'no_structure', 'fail', 'picture', 'nothing')
+    return names, [await connection.call(name, {}) for name in asked]
+
+
+def check_answers(names: list[str], answers: list[ToolAnswer]) -> None:
+    assert names[:3] == ['read_notes', 'add_note', 'clock'] and len(names) == 16, 'both pages'
+    read, outside, bare, failed, picture, unknown = answers
+    assert read == ToolAnswer('')
+    assert outside.error == bare.error == INVALID_OUTPUT
+    assert 'broke its own contract' in outside.text and 'did not return structured content' in bare.text
+    assert failed == ToolAnswer('there is no such note', TOOL_ERROR)
+    assert picture == ToolAnswer('[image/png]')
+    assert unknown.error == REFUSED
+
+
+def test_stdio(tmp_path: Path) -> None:
+    async def work(connection: Connection) -> None:
+        assert (connection.name, connection.protocol) == ('notes 1.0', '2026-07-28')
+        check_answers(*await ask_all(connection))
+        assert await connection.call('add_note', {'text': 'a'}) == ToolAnswer('added')
+        assert await connection.call('read_notes', {}) == ToolAnswer('a')
+
+    with_server(notes(tmp_path), work)
+    assert (tmp_path / 'notes.txt').read_text() == 'a\n'
+
+
+def test_streamable_http(http_server: Server) -> None:
+    async def work(connection: Connection) -> None:
+        assert connection.name == 'notes 1.0'
+        check_answers(*await ask_all(connection))
+
+    with_server(http_server, work)
+
+
+def test_a_slow_answer_over_http_is_not_awaited(http_server: Server) -> None:
+    async def work(connection: Connection) -> None:
+        assert (await connection.call('hang', {})).error == TIMEOUT
+
+    with_server(replace(http_server, limits=SHORT), work)
+
+
+def test_a_huge_answer_over_http_is_not_read(http_server: Server) -> None:
+    async def work(connection: Connection) -> ToolAnswer:
+        return await connection.call('huge', {})
+
+    answer = with_server(http_server, work)
+    assert answer.error == TOO_LARGE and '1,000,000 bytes' in answer.text
+
+
+@pytest.mark.parametrize(
+    ('tool', 'error', 'said'),
+    [
+        ('hang', TIMEOUT, 'within 3 seconds'),
+        ('huge', TOO_LARGE, 'more than 1,000,000 bytes'),
+        ('crash', DISCONNECTED, 'the disk is full'),
+    ],
+)
+def test_a_server_that_cannot_go_on_is_called_no_more(tmp_path: Path, tool: str, error: str, said: str) -> None:
+    async def work(connection: Connection) -> int:
+        answer = await connection.call(tool, {})
+        assert answer.error == error and said in answer.text
+        assert (await connection.call('read_notes', {})).error == DISCONNECTED
+        return connection.state.pid
+
+    pid = with_server(replace(notes(tmp_path), limits=SHORT if error == TIMEOUT else LIMITS), work)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_memory_and_files_of_a_server_are_bounded(tmp_path: Path) -> None:
+    limits = Limits(memory_bytes=768 << 20, file_bytes=4 << 20)
+
+    async def work(connection: Connection) -> list[ToolAnswer]:
+        return [await connection.call(tool, {}) for tool in ('hoard', 'fill', 'read_notes')]
+
+    hoard, fill, read = with_server(replace(notes(tmp_path), limits=limits), work)
+    assert hoard.error and fill.error and not read.error, 'the server refuses, and goes on'
+    assert (tmp_path / 'huge').stat().st_size <= 4 << 20
+    free = replace(limits, memory_bytes=None, file_bytes=None)
+    answers = with_server(replace(notes(tmp_path), limits=free), work)
+    assert [answer.error for answer in answers] == ['', '', ''], answers
+
+
+def test_a_server_that_ignores_the_end_of_its_input_ends_with_a_killed_client(tmp_path: Path) -> None:
+    fifo = tmp_path / 'alive'
+    os.mkfifo(fifo)
+
+    async def hold() -> None:
+        command = ('sh', '-c', 'exec > alive; echo server; sleep 60 & wait')
+        async with bounded_stdio(Server(command, folder=tmp_path), ServerState()):
+            with fifo.open('w') as alive:
+                print('client', file=alive, flush=True)
+                await asyncio.sleep(60)
+
+    client = os.fork()
+    if not client:
+        try:
+            asyncio.run(hold())
+        finally:
+            os._exit(1)
+    with fifo.open() as alive:
+        assert {alive.readline(), alive.readline()} == {'client\n', 'server\n'}
+        os.kill(client, signal.SIGKILL)
+        os.waitpid(client, 0)
+        ready, _, _ = select.select([alive], [], [], 30)
+        assert ready and not alive.read()
+
+
+def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> None:
+    async def work(connection: Connection) -> tuple[list[ToolAnswer], str]:
+        answers = [await connection.call(tool, {}) for tool in ('chatter', 'read_notes', 'folder')]
+        return answers, connection.state.stderr
+
+    answers, said = with_server(notes(tmp_path), work)
+    assert [answer.error for answer in answers] == ['', '', ''] and len(said) <= 4_000
+
+
+def test_a_list_without_end_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ServerError, match='the list of its tools has no end'):
+        with_server(notes(tmp_path, ENDLESS='1'), Connection.tools)
+
+
+def test_documentation_is_what_the_server_lists(tmp_path: Path) -> None:
+    async def work(connection: Connection) -> list[dict[str, object]]:
+        return [documentation(tool) for tool in await connection.tools()]
+
+    first = with_server(notes(tmp_path), work)[0]
+    assert first.keys() == {'name', 'description', 'inputSchema', 'outputSchema', 'annotations'}
+    assert first['annotations'] == {'readOnlyHint': True}
+
+
+@pytest.mark.parametrize(
+    ('command', 'said'),
+    [
+        ('no-such-program --key secret', 'no-such-program: it cannot be started (FileNotFoundError'),
+        (f'{sys.executable} -c \'import sys; sys.exit("no key given")\'', '; no key given'),
+        # Longer than the SDK waits whether it is a server of the protocol's newest version.
+        (f'{sys.executable} -c "import time; time.sleep(60)"', 'no answer within 1 seconds'),
+        ('http://user:secret@127.0.0.1:9/mcp?key=secret', 'http://127.0.0.1:9/mcp: it does not answer'),
+    ],
+)
+def test_a_server_that_does_not_start_is_one_line(command: str, said: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        with_server(parse_server(command, limits=Limits(start_seconds=1)), Connection.tools)
+    assert said in str(caught.value) and 'secret' not in str(caught.value) and '\n' not in str(caught.value)
+
+
+def test_only_named_variables_reach_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('SECRET_KEY', 'x')
+    code = "import os, sys; sys.exit(' '.join(sorted(os.environ)))"
+    with pytest.raises(ServerError) as caught:
+        with_server(Server((sys.executable, '-c', code), env={'GIVEN': '1'}), Connection.tools)
+    assert 'GIVEN' in str(caught.value) and 'SECRET_KEY' not in str(caught.value)
+
+
+@pytest.mark.parametrize('text', ['', '   ', "python 'unclosed"])
+def test_what_is_no_server_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match='MCP server'):
+        parse_server(text)
+    with pytest.raises(ValueError, match='takes no environment variables'):
+        parse_server('https://example.org/mcp', {'A': 'b'})
