@@ -307,14 +307,14 @@ def test_importing_us_changes_nothing_that_was_registered() -> None:
 from opencompass.datasets import TEvalDataset
 import opencompass.models, opencompass.openicl, opencompass.partitioners, opencompass.runners
 import opencompass.summarizers, opencompass.tasks
-from importlib import import_module
-from opencompass_tooleval.registry import MODULES, REGISTERED, snapshot
-before = snapshot()
+from opencompass_tooleval.cli.doctor import registered_objects
+from opencompass_tooleval.plugin import MODULES, REGISTERED, load
+before = registered_objects()
 for registry, names in REGISTERED.items():
     assert not set(names) & set(before[registry]), (registry, names)
 for module in MODULES:
-    import_module(f'opencompass_tooleval.{module}')
-after = snapshot()
+    load(module)
+after = registered_objects()
 for registry, names in REGISTERED.items():
     assert set(after[registry]) - set(before[registry]) == set(names), registry
     for name, value in before[registry].items():

@@ -55,7 +55,9 @@ NOT_RUN = {
     '(make test-long) does without the constraints',
     'tooleval prepare teval': 'needs the network',
     'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
-    'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': 'tests/extras/making/test_check.py',
+    'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': (
+        'tests/extras/making/test_check.py'
+    ),
     'tooleval make improve DIR --model MODEL.py --out BETTER': 'tests/extras/making/test_improve.py',
     'tooleval make improve DIR --apply BETTER/descriptions.json --out NEWSET': 'tests/extras/making/test_improve.py',
     'tooleval make --source openapi --input spotify.json --simulator simulator.py --model maker.py --tasks 50 '

@@ -137,7 +137,7 @@ def datasets_of(benchmark: Benchmark) -> str:
                     code(files.places),
                     ', '.join(f'{count} {what}' for what, count in files.published.items()) or '-',
                 )
-                for files in benchmark.files
+                for files in benchmark.data.files
             ),
         ),
         f'### Configs of {benchmark.title}\n',

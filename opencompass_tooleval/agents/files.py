@@ -7,11 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from opencompass_tooleval.agents.metrics import METRICS
 from opencompass_tooleval.agents.subsets import LOOPS
 from opencompass_tooleval.agents.tasks.errata import KINDS
 from opencompass_tooleval.agents.tasks.records import TABLE, Subset, data_file, find_subset, load_data
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
+from opencompass_tooleval.catalogue.benchmark import (
+    BenchmarkFiles,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    errata_in_words,
+)
 from opencompass_tooleval.environments.bank import Bank
 from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
 
@@ -105,11 +110,7 @@ def _hints(cache: Path) -> Iterator[str]:
                 yield f'  tooleval agents bank build --from {source} --out {cache / bank}'
 
 
-BENCHMARK = Benchmark(
-    name='agents',
-    title='Agents',
-    paper='arXiv 2312.14033, 2307.16789, 2401.17167',
-    subsets=tuple(subset.name for subset in TABLE),
+FILES = BenchmarkFiles(
     files=(
         *map(_files, TABLE),
         *(
@@ -118,9 +119,6 @@ BENCHMARK = Benchmark(
             if bank
         ),
     ),
-    metrics=METRICS,
-    score='opencompass_tooleval.agents.recorded:score',
-    configured='opencompass_tooleval.agents.files:configured',
     origin='\n  '.join(
         (
             "Agents' tasks are files of other benchmarks; banks are made of T-Eval's files, of stored runs or caches:",
@@ -129,8 +127,4 @@ BENCHMARK = Benchmark(
         )
     ),
     hints=_hints,
-    sizes={(subset.name, None): subset.tasks for subset in TABLE if subset.tasks},
-    are_agents=True,
-    are_dialogues=True,
-    words={'react': 'ReAct', 'dfsdt': 'DFSDT', 'fc': 'function calling', 'easytool': 'EasyTool'},
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.agents.toolbench.yes_no import YES_NO
-from opencompass_tooleval.catalogue.metrics import Metric
+from opencompass_tooleval.catalogue.metrics import SUCCESS_RATE, Metric
+
+YES_NO = {'success': SUCCESS_RATE}
+"""Name in ``judgement_kinds=[...]`` of a question of yes or no -> its metric. ``success`` is EasyTool's."""
 
 METRICS = (
     Metric(
@@ -20,7 +22,7 @@ METRICS = (
         rank=3,
         by_judge=True,
     ),
-    *(question.metric for question in YES_NO.values()),
+    *YES_NO.values(),
     Metric(
         'win_rate',
         'Wins, as published',

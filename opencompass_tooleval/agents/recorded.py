@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from opencompass_tooleval.agents import VERSION
-from opencompass_tooleval.agents.files import BENCHMARK
 from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import OF_REPAIRED, AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.tables import BENCHMARK
 from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import StoredAnswer, stored_answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.results.variants import VariantKind
+from opencompass_tooleval.catalogue.variants import VariantKind
 
 EASYTOOL = VariantKind(
     '-easytool',
@@ -11,10 +11,8 @@ EASYTOOL = VariantKind(
     'EasyTool instructions',
     'EasyTool',
     'what instructions gain',
-    ('opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups:tooleval_easytool_summary_groups',),
     methods_of=('funcqa',),
     methods=('-agent-easytool',),
-    figures='opencompass_tooleval.instructions.figures:figures',
     published=('easytool_tokens', 'easytool_toolbench', 'easytool_retrieval'),
 )
 

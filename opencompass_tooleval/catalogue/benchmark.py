@@ -1,7 +1,7 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-Each benchmark has its description in its ``files.py``; :data:`BENCHMARKS` has the places. An object that is slow to
-import, or lies in a higher layer, is named ``package.module:attribute``; the caller that needs it imports it.
+Each benchmark has its description in its ``tables.py``, which imports only what is light, and its data files in its
+``files.py``; :mod:`~opencompass_tooleval.plugin` names them.
 """
 
 from __future__ import annotations
@@ -9,28 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.subset_names import nearest_first
+from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.catalogue.metrics import Metric
+    from opencompass_tooleval.catalogue.variants import VariantKind
     from opencompass_tooleval.core.scoring.aggregate import Aggregate
     from opencompass_tooleval.core.scoring.result import SampleScore
-    from opencompass_tooleval.results.variants import VariantKind
-
-BENCHMARKS: dict[str, str] = {}
-"""Name on the command line and in results -> place of its description. The package fills it in its ``__init__``."""
-
-USERS: dict[str, str] = {}
-"""The same of benchmarks that users make: results have them, commands do not list them. The package fills it too."""
-
-VARIANTS: dict[str, str] = {}
-"""Name -> place of a kind of variants, with which benchmarks are compared. The package fills it too."""
-
 
 OUR_PREFIX = 'tooleval-'
 """Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
@@ -104,29 +94,35 @@ class ConfiguredDataset:
 
 
 @dataclass(frozen=True)
+class BenchmarkFiles:
+    """Data files of a benchmark, and where they come from.
+
+    Attributes:
+        files: All of them.
+        origin: A sentence on their source.
+        clone: The command that fetches them.
+        hints: Folder of the data cache -> lines that ``prepare`` adds.
+    """
+
+    files: tuple[DataFiles, ...]
+    origin: str = ''
+    clone: str = ''
+    hints: Callable[[Path], Iterable[str]] | None = None
+
+
+@dataclass(frozen=True)
 class Benchmark:
-    """Description of a benchmark for ``list``, ``prepare``, ``doctor``, ``score``, ``prompts``, sweeps and reports.
+    """Description of a benchmark for commands, sweeps and reports.
 
     Attributes:
         name: Name on the command line and in results.
         title: Title for people.
         paper: Its publication.
         subsets: Names of all subsets.
-        files: All data files.
         metrics: Metrics of its data sets, and columns of its tables.
-        score: Name of the function for ``tooleval score``: ``(subset, predictions, *, options) -> ScoredAnswers``. Its
-            keyword parameters are the options of this benchmark, as ``Annotated[type, 'help']``.
-        configured: Name of the function for ``tooleval prompts``: ``(subset, *, ...) -> ConfiguredDataset``. Of
-            ``language``, ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
-        origin: A sentence on the source of the files.
-        clone: The command that fetches the files.
-        fetch: Name of a function that fetches the files and returns their folder, called without ``--from``.
-        hints: Folder of the data cache -> lines that ``prepare`` adds.
         sizes: Subset and data version (None if there is one version) -> published number of records.
         protocols: Data version -> the protocol of its published scores.
-        groups: Name of its summary groups (tables), in the order of their use.
         also_scored: Further names that ``score`` accepts as a subset, which are no data sets.
-        figures: Name of the function for the report's charts: ``(boards, material) -> Iterator[Figure]``.
         are_agents: True if the model carries the tasks out itself; each data set is a table of its own.
         are_dialogues: True if a prediction is a whole dialogue, kept as JSON with its rounds and calls.
         words: Word in the abbrs of its data sets and tables -> the same for people, such as ``{'zh': 'Chinese'}``.
@@ -136,19 +132,10 @@ class Benchmark:
     title: str
     paper: str
     subsets: tuple[str, ...]
-    files: tuple[DataFiles, ...]
     metrics: tuple[Metric, ...] = ()
-    score: str = ''
-    configured: str = ''
-    origin: str = ''
-    clone: str = ''
-    fetch: str = ''
-    hints: Callable[[Path], Iterable[str]] | None = None
     sizes: Mapping[tuple[str, str | None], int] = field(default_factory=dict)
     protocols: Mapping[str, str] = field(default_factory=dict)
-    groups: tuple[str, ...] = ()
     also_scored: tuple[str, ...] = ()
-    figures: str = ''
     are_agents: bool = False
     are_dialogues: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
@@ -157,6 +144,12 @@ class Benchmark:
     def prepare(self) -> str:
         """The command that prepares its files, or prints how to get them."""
         return f'tooleval prepare {self.name}'
+
+    @property
+    def data(self) -> BenchmarkFiles:
+        """Its data files; the modules that read them are imported."""
+        found: BenchmarkFiles = plugin.load(plugin.FILES[self.name])
+        return found
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -167,17 +160,12 @@ def find_benchmark(name: str) -> Benchmark:
     """
     if name not in BENCHMARKS:
         raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
-    return _description(BENCHMARKS[name])
+    return find_description(name)
 
 
 def find_description(name: str) -> Benchmark:
     """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
-    return _description({**BENCHMARKS, **USERS}[name])
-
-
-@cache
-def _description(place: str) -> Benchmark:
-    benchmark: Benchmark = resolve_name(place)
+    benchmark: Benchmark = plugin.load({**BENCHMARKS, **USERS}[name])
     return benchmark
 
 
@@ -213,7 +201,7 @@ def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
 
 def find_variant(name: str) -> VariantKind:
     """Returns a kind of variants, one of :data:`VARIANTS`."""
-    kind: VariantKind = resolve_name(VARIANTS[name])
+    kind: VariantKind = plugin.load(VARIANTS[name])
     return kind
 
 

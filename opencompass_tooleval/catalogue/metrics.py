@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, USERS, find_description
+from opencompass_tooleval.catalogue.benchmark import find_description
 from opencompass_tooleval.catalogue.labels import Words
+from opencompass_tooleval.plugin import BENCHMARKS, USERS
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
-from pkgutil import resolve_name
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import VARIANTS, all_benchmarks, find_variant
+from opencompass_tooleval import plugin
 from opencompass_tooleval.core.statistics.intervals import RecordValues, Score, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of, values_of
 from opencompass_tooleval.core.text.bounds import is_number
@@ -136,6 +135,4 @@ def column_error(
 
 def published_columns() -> dict[Score, dict[Score, float]]:
     """Returns table and column -> data set and metric -> share, for every benchmark with tables and its variants."""
-    names = [name for benchmark in all_benchmarks() for name in benchmark.groups]
-    names += [name for variant in VARIANTS for name in find_variant(variant).groups]
-    return columns_of(group for name in names for group in resolve_name(name))
+    return columns_of(group for entry in plugin.TABLES.values() for group in plugin.load(entry))

@@ -18,6 +18,7 @@ import typer
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
 from opencompass_tooleval.cli.options import JsonOption
@@ -117,25 +118,30 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
             yield Finding(Level.OK, pin.package, version)
 
 
+def registered_objects() -> dict[str, dict[str, Any]]:
+    """Returns the content of OpenCompass's registries: registry -> name -> object."""
+    from opencompass import registry
+
+    return {name: dict(getattr(registry, name).module_dict) for name in plugin.REGISTERED}
+
+
 def check_registry() -> Iterator[Finding]:
     """Imports OpenCompass and this package's classes, and checks that they are registered."""
     try:
-        from opencompass_tooleval.registry import MODULES, REGISTERED, snapshot
-
-        for module in MODULES:
-            importlib.import_module(f'opencompass_tooleval.{module}')
-        held = snapshot()
+        for module in plugin.MODULES:
+            plugin.load(module)
+        held = registered_objects()
     except Exception as error:  # whatever breaks the import is the finding
         says = f'cannot be imported: {type(error).__name__}: {error}'
         if isinstance(error, ModuleNotFoundError) and error.name == 'pkg_resources':
             says += f'; mmengine 0.10 takes it from an older setuptools; fix it with: {OLD_SETUPTOOLS}'
         yield Finding(Level.FAULT, 'OpenCompass', says)
         return
-    absent = [name for registry, names in REGISTERED.items() for name in names if name not in held[registry]]
+    absent = [name for registry, names in plugin.REGISTERED.items() for name in names if name not in held[registry]]
     if absent:
         yield Finding(Level.FAULT, 'registry', f'not registered: {", ".join(absent)}')
     else:
-        yield Finding(Level.OK, 'registry', f'{sum(map(len, REGISTERED.values()))} names registered')
+        yield Finding(Level.OK, 'registry', f'{sum(map(len, plugin.REGISTERED.values()))} names registered')
 
 
 def check_running() -> Iterator[Finding]:
@@ -164,7 +170,7 @@ def check_data() -> Iterator[Finding]:
     """Reads every data file that exists, and names the folder if it is a wrong one."""
     missing: list[Benchmark] = []
     for benchmark in all_benchmarks():
-        states = list(map(read_files, benchmark.files))
+        states = list(map(read_files, benchmark.data.files))
         for state in states:
             yield from _check_files(f'{benchmark.title} {state.files.name}', state)
         absent = sum(state.absent for state in states)

@@ -11,8 +11,9 @@ from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOpti
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.cli.tokenizers import CL100K, default_counter, load_counter
 from opencompass_tooleval.instructions.tokens import TokenStats, token_stats
+from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
-from opencompass_tooleval.tool_docs.sources import MCP, load_docs, source_name
+from opencompass_tooleval.tool_docs.sources import load_docs, source_name
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -58,7 +59,7 @@ def easytool_stats(
     stats = token_stats(docs, loaded, counter)
     result = {
         'source': source,
-        'input': source_name(source, input_) if source == MCP else input_,
+        'input': source_name(source, input_) if source in TOOL_SERVERS else input_,
         'instructions': str(instructions),
         'tokenizer': name,
         'tools': len(stats.tools),

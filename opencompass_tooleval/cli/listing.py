@@ -60,7 +60,7 @@ def read_files(files: DataFiles) -> FilesOnDisk:
 
 def where_searched(benchmarks: Sequence[Benchmark]) -> str:
     """Returns the folders where files are searched, and, if none is there, a near folder that has some."""
-    places = [place for benchmark in benchmarks for files in benchmark.files for place in files.places]
+    places = [place for benchmark in benchmarks for files in benchmark.data.files for place in files.places]
     near = None if any(map(find_file, places)) else found_nearby(places)
     use = f'; there are files below {near}, used with: export {ENV}={shlex.quote(str(near))}' if near else ''
     return f'searched below {searched_folders()}{use}'
@@ -92,8 +92,8 @@ def _variables(config: Path) -> list[str]:
 def _show_all(console: Screen) -> None:
     table = _table('', 'name', 'benchmark', 'paper', 'subsets', 'files on disk')
     for benchmark in all_benchmarks():
-        there = sum(find_file(files.places[0]) is not None for files in benchmark.files)
-        subsets, files = str(len(benchmark.subsets)), f'{there} of {len(benchmark.files)}'
+        there = sum(find_file(files.places[0]) is not None for files in benchmark.data.files)
+        subsets, files = str(len(benchmark.subsets)), f'{there} of {len(benchmark.data.files)}'
         table.add_row(benchmark.name, benchmark.title, benchmark.paper, subsets, files)
     console.print(table)
     console.print(f'\n{where_searched(list(all_benchmarks()))}', soft_wrap=True)
@@ -103,7 +103,7 @@ def _show_all(console: Screen) -> None:
 def _show(benchmark: Benchmark, console: Screen) -> None:
     table, faults = _table(f'{benchmark.title} ({benchmark.paper})', 'files', 'published', 'on disk'), []
     errors = Screen(stderr=True)
-    for files in track(benchmark.files, benchmark.title, console=errors, transient=True):
+    for files in track(benchmark.data.files, benchmark.title, console=errors, transient=True):
         state = read_files(files)
         published = ', '.join(f'{count} {what}' for what, count in files.published.items())
         shown = 'damaged' if state.fault else '-' if state.absent else str(state.content)

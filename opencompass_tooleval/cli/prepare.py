@@ -6,12 +6,12 @@ import filecmp
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePath
-from pkgutil import resolve_name
 from typing import Annotated
 
 import typer
 from rich.progress import track
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError
@@ -99,27 +99,27 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
     def say(text: str) -> None:
         Screen().print(text, soft_wrap=True)
 
-    if source is None and benchmark.fetch:
-        source = resolve_name(benchmark.fetch)()
-    sources = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.files]
+    if source is None and benchmark.name in plugin.DOWNLOAD:
+        source = plugin.load(plugin.DOWNLOAD[benchmark.name])()
+    sources = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.data.files]
     if source is None or not any(places for _, places in sources):
         if source is not None:
-            example = PurePath(benchmark.files[0].places[0]).name
+            example = PurePath(benchmark.data.files[0].places[0]).name
             say(f'no {benchmark.title} file, such as {example}, in {source.resolve()}')
-        if benchmark.clone:
-            folder = PurePath(benchmark.clone).name
-            say(f'{benchmark.origin} Fetch and prepare them with:\n  {benchmark.clone}')
+        if benchmark.data.clone:
+            folder = PurePath(benchmark.data.clone).name
+            say(f'{benchmark.data.origin} Fetch and prepare them with:\n  {benchmark.data.clone}')
             say(f'  tooleval prepare {benchmark.name} --from {folder}')
-        elif benchmark.origin:
-            say(benchmark.origin)
+        elif benchmark.data.origin:
+            say(benchmark.data.origin)
         return 1
     prepared = [(files, places) for files, places in sources if files.needed or places]
     faults = 0
     for files, places in track(prepared, benchmark.title, console=Screen(stderr=True), transient=True):
-        for line in _bring(files, places, source, benchmark.clone or benchmark.prepare):
+        for line in _bring(files, places, source, benchmark.data.clone or benchmark.prepare):
             faults += line.startswith('DAMAGED')
             say(line)
-    for line in benchmark.hints(candidate_paths('')[0]) if benchmark.hints else ():
+    for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)
     return 1 if faults else 0
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 
 import opencompass_tooleval
-from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, Benchmark, ConfiguredDataset, find_benchmark
+from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, find_benchmark
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs
 from opencompass_tooleval.core.calls.tool_calls import calls_text
@@ -20,6 +20,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.data_path import PACKAGE_PREFIX
 from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.tasks.first_prompts import first_prompts, read_datasets
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -29,7 +30,7 @@ _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
 def _place(benchmark: Benchmark, subset: str, **options: str | None) -> ConfiguredDataset:
     """Returns the place of the data set in the package's configs; refuses options that the benchmark does not have."""
-    configured = resolve_name(benchmark.configured)
+    configured = plugin.load(plugin.CONFIGURED[benchmark.name])
     takes = signature(configured).parameters
     for name in ('language', 'version', 'method'):
         if options[name] and name not in takes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, get_args
 
 import typer
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.cli.commands import Command, command_group
@@ -76,7 +76,7 @@ def score_recorded(
         OSError: An output cannot be written.
     """
     check_outputs(json_out, details)
-    scored: ScoredAnswers = resolve_name(benchmark.score)(subset, predictions, **options)
+    scored: ScoredAnswers = plugin.load(plugin.SCORE[benchmark.name])(subset, predictions, **options)
     if predictions:
         warn_if_unread(scored.scores, predictions, subset)
     result = _result(benchmark, subset, scored)
@@ -108,7 +108,7 @@ def _shared(
 
 
 def _command(benchmark: Benchmark) -> Command:
-    function = resolve_name(benchmark.score)
+    function = plugin.load(plugin.SCORE[benchmark.name])
     is_optional = signature(function).parameters['predictions'].default is None
 
     def run(subset: str, file: Path | None, predictions: Path | None, **options: Any) -> None:

@@ -6,12 +6,13 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 
 from plotly.offline import get_plotlyjs
 
-from opencompass_tooleval.catalogue.benchmark import VARIANTS, Benchmark, all_benchmarks, find_variant
+from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
@@ -28,7 +29,6 @@ from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
-from opencompass_tooleval.results.variants import VariantKind
 
 MARKER = '.tooleval-report'
 
@@ -81,9 +81,9 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     tables = tuple(boards(material, published_columns()))
     compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
     figures = [
-        *(figure for one in all_benchmarks() for figure in _further_figures(one, tables, material)),
+        *(figure for name in BENCHMARKS for figure in _further_figures(name, tables, material)),
         *(figure for name, measured in compared.items() for figure in variant_figures(name, measured, tokens)),
-        *(figure for name in VARIANTS for figure in _further_figures(find_variant(name), tables, material)),
+        *(figure for name in VARIANTS for figure in _further_figures(name, tables, material)),
         *spending_figures(tables, spent),
         *agent_figures(material),
         *reason_figures(material),
@@ -107,10 +107,10 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     _write_pages(report, about_runs, out, formats)
 
 
-def _further_figures(about: Benchmark | VariantKind, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
+def _further_figures(name: str, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
     """Yields the charts that only this benchmark, or only this kind of variants, has."""
-    if about.figures:
-        yield from resolve_name(about.figures)(tables, material)
+    if name in plugin.FIGURES:
+        yield from plugin.load(plugin.FIGURES[name])(tables, material)
 
 
 def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, formats: Sequence[str]) -> None:

@@ -6,19 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import (
-    BENCHMARKS,
-    USERS,
-    all_benchmarks,
-    made_it,
-    part_of,
-    published_size,
-    records_of,
-)
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks, made_it, part_of, published_size, records_of
 from opencompass_tooleval.catalogue.comparable import decides
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.plugin import BENCHMARKS, USERS
 from opencompass_tooleval.report.figure import short_name
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored

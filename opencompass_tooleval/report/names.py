@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.catalogue.benchmark import (
-    BENCHMARKS,
-    OUR_PREFIX,
-    USERS,
-    VARIANTS,
-    are_agents,
-    find_description,
-    find_variant,
-)
-from opencompass_tooleval.results.variants import VariantKind
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, find_description, find_variant
+from opencompass_tooleval.catalogue.variants import VariantKind
+from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
 OTHERS = 'others'
 """Section of data sets outside this package's benchmarks: whether more of a metric is better is unknown."""

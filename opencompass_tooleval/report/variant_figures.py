@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric
+from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material
-from opencompass_tooleval.results.variants import NO_TOKENS, Comparison, VariantKind, compare
+from opencompass_tooleval.results.variants import NO_TOKENS, Gain, gains_of, row_of
 
 
-def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Comparison]]:
+def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Gain]]:
     """Yields model and score, of the original and of its variant of a kind. Reads the samples of both."""
     scored = material.by_pair()
     for model in material.models:
@@ -23,11 +24,11 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Co
                 scored[model, name].run.result(scored[model, name].folder, name) for name in (first, second)
             )
             if before is not None and after is not None:
-                yield from ((model, comparison) for comparison in compare(first, before, after))
+                yield from ((model, comparison) for comparison in gains_of(first, before, after))
 
 
 def variant_table(
-    name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], PromptTokens]
+    name: str, compared: Sequence[tuple[str, Gain]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Table:
     """Builds a table of every comparison with its interval.
 
@@ -41,12 +42,12 @@ def variant_table(
     for model, comparison in compared:
         names = comparison.dataset, kind.variant_of(comparison.dataset)
         lengths = (tokens.get((model, name), NO_TOKENS) for name in names)
-        rows.append(tuple(kind.row(model, comparison, *lengths).values()))
+        rows.append(tuple(row_of(kind, model, comparison, *lengths).values()))
     return Table(name, 'Differences in points, 95% interval', kind.columns, tuple(rows))
 
 
 def variant_figures(
-    name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], PromptTokens]
+    name: str, compared: Sequence[tuple[str, Gain]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Iterator[Figure]:
     """Yields charts of differences and tokens, per model; see :func:`variant_table`."""
     kind = find_variant(name)
@@ -86,9 +87,9 @@ def variant_figures(
             yield _tokens(name, f'task-tokens-{number}', model, 'Tokens of all prompts of a task', whole, by)
 
 
-def _mains(compared: Sequence[Comparison]) -> dict[str, Comparison]:
+def _mains(compared: Sequence[Gain]) -> dict[str, Gain]:
     """Returns data set -> the comparison by its main metric, the first of several."""
-    by_dataset: dict[str, dict[str, Comparison]] = {}
+    by_dataset: dict[str, dict[str, Gain]] = {}
     for comparison in compared:
         by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
     return {name: by_metric[main_metrics(list(by_metric))[0]] for name, by_metric in by_dataset.items()}

@@ -11,10 +11,12 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import VARIANTS, find_variant
+from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.paired import Result
-from opencompass_tooleval.results.variants import VariantKind, compare
+from opencompass_tooleval.plugin import VARIANTS
+from opencompass_tooleval.results.variants import gains_of, row_of, table_gains
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
@@ -121,8 +123,8 @@ class _Comparing:
                 yield from self._pair(model, (datasets[pair[0]], datasets[pair[1]]))
             scores = run.table_scores.get(name, {})
             tables = {table: scores[table] for table in scores if table not in datasets}
-            for comparison in self.kind.compare_groups(tables):
-                yield self.kind.row(name, comparison)
+            for comparison in table_gains(self.kind, tables):
+                yield row_of(self.kind, name, comparison)
 
     def _pair(self, model: Any, pair: tuple[Any, Any]) -> Iterator[dict[str, str]]:
         run = self.summarizer
@@ -142,10 +144,10 @@ class _Comparing:
             self._notes.append(
                 f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; scores are over these'
             )
-        for comparison in compare(abbrs[0], before, after):
+        for comparison in gains_of(abbrs[0], before, after):
             where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
             if comparison.interval is None:
                 self._notes.append(f'{where}: no interval, since the scores are no means over shared records')
             elif comparison.unshared and first == second:
                 self._notes.append(f'{where}: scores are over the {comparison.interval.pairs} records that both have')
-            yield self.kind.row(name, comparison, *prompts)
+            yield row_of(self.kind, name, comparison, *prompts)

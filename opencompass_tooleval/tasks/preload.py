@@ -10,10 +10,10 @@ from importlib import import_module
 os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')  # counting GPUs through CUDA itself forbids it in forks
 
 try:
-    from opencompass_tooleval.registry import MODULES
+    from opencompass_tooleval import plugin
 
-    for _module in MODULES:
-        import_module(f'opencompass_tooleval.{_module}')
+    for _module in plugin.MODULES:
+        plugin.load(_module)
     for _name in ('opencompass.cli.main', 'sentence_transformers', 'jsonschema'):
         import_module(_name)
 except Exception:  # the task raises the same error and logs it; a report here would not be read

@@ -16,7 +16,7 @@ from mmengine.config import Config
 from mmengine.config.lazy import LazyObject
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.registry import REGISTERED
+from opencompass_tooleval.plugin import REGISTERED
 
 _MMENGINE = str(Path(mmengine.config.__file__).parent)
 _PARSES = '_parse_lazy_import'

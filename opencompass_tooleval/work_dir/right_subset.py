@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from opencompass_tooleval.catalogue.benchmark import BENCHMARKS
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import opencompass_tooleval
 from opencompass_tooleval.cli import doctor
 from opencompass_tooleval.cli.doctor import (
     PINS,
@@ -24,7 +23,7 @@ from opencompass_tooleval.cli.doctor import (
     check_versions,
     show_finding,
 )
-from opencompass_tooleval.registry import REGISTERED
+from opencompass_tooleval.plugin import REGISTERED
 from tests.cli.conftest import Command, demo_file
 from tests.conftest import ROOT
 from tests.models.api.scripted_server import KEY, Script, serving
@@ -126,12 +125,12 @@ def test_registry() -> None:
 
 
 def test_registry_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.registry.REGISTERED', {'MODELS': ('OracleModel', 'NoSuchModel')})
+    monkeypatch.setattr('opencompass_tooleval.plugin.REGISTERED', {'MODELS': ('OracleModel', 'NoSuchModel')})
     assert list(check_registry()) == [Finding(Level.FAULT, 'registry', 'not registered: NoSuchModel')]
 
 
 def test_registry_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.registry.MODULES', ('host.no_such_module',))
+    monkeypatch.setattr('opencompass_tooleval.plugin.MODULES', ('host.no_such_module',))
     (finding,) = check_registry()
     assert (finding.level, finding.what) == (Level.FAULT, 'OpenCompass')
     assert 'ModuleNotFoundError' in finding.says
@@ -216,8 +215,8 @@ def test_a_data_folder_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_an_old_mmengine_with_a_new_setuptools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As OpenCompass 0.5.2 beside setuptools 84; a module that imports it stands for mmengine."""
     (tmp_path / 'imports_it.py').write_text('import pkg_resources\n')
-    monkeypatch.setattr(opencompass_tooleval, '__path__', [*opencompass_tooleval.__path__, str(tmp_path)])
-    monkeypatch.setattr('opencompass_tooleval.registry.MODULES', ('imports_it',))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr('opencompass_tooleval.plugin.MODULES', ('imports_it',))
     monkeypatch.setitem(sys.modules, 'pkg_resources', None)  # as if it were not installed
     (finding,) = check_registry()
     assert finding.level is Level.FAULT and finding.says.endswith("; fix it with: pip install 'setuptools<81'")

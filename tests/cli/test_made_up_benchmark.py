@@ -12,19 +12,13 @@ from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
 from opencompass.registry import LOAD_DATASET
 
-from opencompass_tooleval.catalogue.benchmark import (
-    BENCHMARKS,
-    Benchmark,
-    ConfiguredDataset,
-    Content,
-    DataFiles,
-    ScoredAnswers,
-)
+from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, ScoredAnswers
 from opencompass_tooleval.cli.doctor import Level, check_data
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from tests.cli.conftest import Command, write_json
 

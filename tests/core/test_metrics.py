@@ -15,9 +15,10 @@ from opencompass_tooleval.benchmarks.teval.records import native_subset
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
 from opencompass_tooleval.catalogue import benchmark, metrics
-from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, Benchmark, all_benchmarks
+from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.catalogue.metrics import OVERALL, Metric, lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.plugin import BENCHMARKS
 
 TABLES = {
     'teval': TEVAL,

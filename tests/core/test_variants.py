@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL, FUNCTION_CALLING
+from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.paired import metrics_of
-from opencompass_tooleval.results.variants import Comparison, VariantKind, compare
+from opencompass_tooleval.results.variants import Gain, gains_of, row_of, table_gains
 
 KIND = VariantKind(
     '-easytool',
@@ -57,7 +58,7 @@ def test_a_score_is_a_number() -> None:
 
 def test_delta_and_interval_by_hand() -> None:
     """Nine of ten records gain as much, and one nothing: the t interval of the mean is 45 ± 2.262 * 5."""
-    (comparison,) = compare('d', result([0.0] * 9 + [1.0]), result([0.5] * 9 + [1.0]))
+    (comparison,) = gains_of('d', result([0.0] * 9 + [1.0]), result([0.5] * 9 + [1.0]))
     interval = comparison.interval
     assert interval is not None
     assert (interval.delta, interval.low, interval.pairs) == (45.0, pytest.approx(45 - 2.262157 * 5), 10)
@@ -67,14 +68,14 @@ def test_delta_and_interval_by_hand() -> None:
 def test_records_are_paired_by_id_whatever_their_order() -> None:
     before, after = result([0.0, 1.0, 0.5]), result([0.2, 1.0, 0.5])
     after['details'].reverse()
-    (comparison,) = compare('d', before, after)
+    (comparison,) = gains_of('d', before, after)
     assert comparison.interval is not None and comparison.delta == pytest.approx(100 * 0.2 / 3)
-    assert [comparison] == compare('d', before, result([0.2, 1.0, 0.5]))
+    assert [comparison] == gains_of('d', before, result([0.2, 1.0, 0.5]))
 
 
 def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
     before, after = result([0.0, 1.0, None, 0.3]), result([1.0, None, 1.0, 0.4])
-    (comparison,) = compare('d', before, after)
+    (comparison,) = gains_of('d', before, after)
     assert comparison.interval is not None
     assert (comparison.interval.pairs, comparison.delta) == (2, pytest.approx(55.0))
     assert (comparison.original, comparison.variant) == pytest.approx((15.0, 70.0)), 'the two subtract'
@@ -83,7 +84,7 @@ def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
 
 def test_a_score_over_steps_weighs_records_by_their_steps() -> None:
     before, after = stepwise([[1.0], [0.0, 0.0, 0.0]]), stepwise([[1.0], [1.0, 1.0, 0.0]])
-    (comparison,) = compare('d', before, after)
+    (comparison,) = gains_of('d', before, after)
     assert comparison.interval is not None
     assert comparison.delta == pytest.approx(50.0) == pytest.approx(after['local'] - before['local'])
     assert (comparison.interval.low, comparison.interval.high) == (-100.0, 100.0), 'two records show nothing'
@@ -92,7 +93,7 @@ def test_a_score_over_steps_weighs_records_by_their_steps() -> None:
 def test_a_full_score_does_not_hide_that_it_is_over_steps() -> None:
     """100 is the mean over samples as well; the other side tells which it is."""
     before, after = stepwise([[1.0], [1.0, 1.0, 1.0]]), stepwise([[1.0], [0.0, 1.0, 1.0]])
-    (comparison,) = compare('d', before, after)
+    (comparison,) = gains_of('d', before, after)
     assert comparison.delta == pytest.approx(-25.0)
 
 
@@ -101,7 +102,7 @@ def test_several_runs_of_a_record_are_its_mean() -> None:
     for run in (before, after):
         for detail, name in zip(run['details'], 'abab', strict=True):
             detail['id'] = name
-    (comparison,) = compare('d', before, after)
+    (comparison,) = gains_of('d', before, after)
     assert comparison.interval is not None
     assert (comparison.interval.pairs, comparison.delta) == (2, 25.0)
 
@@ -115,14 +116,14 @@ def test_several_runs_of_a_record_are_its_mean() -> None:
     ],
 )
 def test_without_shared_values_there_is_a_delta_and_no_interval(after: dict[str, Any]) -> None:
-    (comparison,) = compare('d', result([0.0, 0.5]), after)
+    (comparison,) = gains_of('d', result([0.0, 0.5]), after)
     assert comparison.interval is None
     assert comparison.delta == after['name'] - 25.0
 
 
 def test_metrics_of_one_side_only_are_left_out() -> None:
     before = result([1.0], parse_rate=100.0)
-    assert [it.metric for it in compare('d', before, result([1.0]))] == ['name']
+    assert [it.metric for it in gains_of('d', before, result([1.0]))] == ['name']
 
 
 def test_tables() -> None:
@@ -131,21 +132,21 @@ def test_tables() -> None:
         't-easytool': {'overall': 60.0, 'plan': 30.0},
         'u': {},
     }
-    assert KIND.compare_groups(scores) == [
-        Comparison('t', 'overall', 50.0, 60.0, None),
-        Comparison('t', 'plan', 40.0, 30.0, None),
+    assert table_gains(KIND, scores) == [
+        Gain('t', 'overall', 50.0, 60.0, None),
+        Gain('t', 'plan', 40.0, 30.0, None),
     ]
-    assert [comparison.delta for comparison in KIND.compare_groups(scores)] == [10.0, -10.0]
+    assert [comparison.delta for comparison in table_gains(KIND, scores)] == [10.0, -10.0]
 
 
 def test_lines_of_the_table() -> None:
-    (comparison,) = compare('d', result([0.0, 1.0]), result([1.0, 1.0]))
+    (comparison,) = gains_of('d', result([0.0, 1.0]), result([1.0, 1.0]))
     before, after = PromptTokens(400.0, 500.0, 'x'), PromptTokens(100.0, 400.0, 'x')
-    line = KIND.row('m', comparison, before, after)
+    line = row_of(KIND, 'm', comparison, before, after)
     assert tuple(line) == KIND.columns
     scores, first, task = '50.00 100.00 50.00 -100.00 100.00 2', '400.00 100.00 75.00', '500.00 400.00 20.00'
     assert ' '.join(line.values()) == f'm d name {scores} 50.00 0.00   {first} {task}'
-    bare = KIND.row('m', Comparison('t', 'overall', 50.0, 50.0, None), before, PromptTokens(None, 100.0, 'y'))
+    bare = row_of(KIND, 'm', Gain('t', 'overall', 50.0, 50.0, None), before, PromptTokens(None, 100.0, 'y'))
     assert [column for column, text in bare.items() if not text] == [
         'low',
         'high',
@@ -159,8 +160,8 @@ def test_lines_of_the_table() -> None:
         'task_prompts_reduction',  # one side was counted otherwise
     ]
     nothing = PromptTokens(0.0, 0.0, 'x')
-    assert KIND.row('m', comparison, nothing, nothing)['first_prompt_reduction'] == ''
-    assert KIND.row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'
+    assert row_of(KIND, 'm', comparison, nothing, nothing)['first_prompt_reduction'] == ''
+    assert row_of(KIND, 'm', Gain('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'
 
 
 def test_records_that_got_better_and_worse_and_steps_by_hand() -> None:
@@ -173,10 +174,10 @@ def test_records_that_got_better_and_worse_and_steps_by_hand() -> None:
         return made
 
     before = of_agents([0.0, 1.0, 1.0, 0.5, 1.0], [2, 4, 4, 2, 100])
-    (comparison,) = compare('d', before, of_agents([1.0, 0.0, 0.5, 0.5], [5, 5, 4, 6]))
+    (comparison,) = gains_of('d', before, of_agents([1.0, 0.0, 0.5, 0.5], [5, 5, 4, 6]))
     assert (comparison.better, comparison.worse, comparison.steps) == (25.0, 50.0, (3.0, 5.0))
-    assert KIND.row('m', comparison)['steps_instructions'] == '5.00'
-    (comparison,) = compare('d', stepwise([[0.0, 1.0], [1.0]]), stepwise([[1.0, 1.0], [1.0]]))
+    assert row_of(KIND, 'm', comparison)['steps_instructions'] == '5.00'
+    (comparison,) = gains_of('d', stepwise([[0.0, 1.0], [1.0]]), stepwise([[1.0, 1.0], [1.0]]))
     assert (comparison.better, comparison.worse, comparison.steps) == (50.0, 0.0, (None, None))
 
 

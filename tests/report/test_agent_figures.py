@@ -22,7 +22,7 @@ from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.samples import index_of
 from opencompass_tooleval.report.variant_figures import variant_figures
-from opencompass_tooleval.results.variants import Comparison
+from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add, plain_run, result_of
@@ -212,7 +212,7 @@ def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
 def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
     """Finishing, the first metric, is no success: F1 of calls is drawn, or what a judge says."""
     metrics = ['finish_rate', 'call_f1', 'pass_rate', 'solved_rate']
-    compared = [('m', Comparison(DATASET, metric, 50.0, 60.0 + at, None)) for at, metric in enumerate(metrics)]
+    compared = [('m', Gain(DATASET, metric, 50.0, 60.0 + at, None)) for at, metric in enumerate(metrics)]
     for number, shown in ((2, 'F1'), (3, 'Passed'), (4, 'Solved')):
         differences, tokens = variant_figures('easytool', compared[:number], {})
         assert differences.labels == (f'Agents T-Eval ReAct, {shown}',)

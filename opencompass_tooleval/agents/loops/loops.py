@@ -1,25 +1,15 @@
-"""Table of the loops of agents. A new loop is a new row."""
+"""Loops of agents, by name. A new loop is a new row in :data:`~opencompass_tooleval.plugin.LOOPS`."""
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import Any, Protocol
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.environments.environment import Session
-
-_ROOM = __name__.rpartition('.')[0]
-
-LOOPS = {
-    'react': f'{_ROOM}.react:ReAct',
-    'function_calling': f'{_ROOM}.function_calling:FunctionCalling',
-    'dfsdt': f'{_ROOM}.dfsdt:DepthFirstSearch',
-    'toolbench_react': f'{_ROOM}.dfsdt:ToolBenchReAct',
-    'easytool': f'{_ROOM}.easytool:EasyTool',
-}
-"""Name -> its class, whose keyword parameters are the loop's options."""
+from opencompass_tooleval.plugin import LOOPS
 
 
 class Loop(Protocol):
@@ -48,7 +38,7 @@ def find_loop(name: str) -> type:
     """
     if name not in LOOPS:
         raise ValueError(f'no loop {name!r}; there are {", ".join(LOOPS)}')
-    loop: type = resolve_name(LOOPS[name])
+    loop: type = plugin.load(LOOPS[name])
     return loop
 
 

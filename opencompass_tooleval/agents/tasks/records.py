@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from pkgutil import resolve_name
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.agents.metrics import METRICS
 from opencompass_tooleval.agents.subsets import SUBSETS, TRACES
 from opencompass_tooleval.agents.tasks.errata import Erratum
@@ -58,14 +58,6 @@ class Data:
 TABLE = Table(Subset, SUBSETS, 'agents')
 """:data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed: the published data."""
 
-_ROOM = __name__.rpartition('.')[0]
-_READERS = {
-    'teval': f'{_ROOM}.records_teval:read_teval_tasks',
-    'toolbench': f'{_ROOM}.records_toolbench:read_toolbench_tasks',
-    'ultratool': f'{_ROOM}.records_ultratool:read_ultratool_tasks',
-    'traces': f'{_ROOM}.records_traces:read_traces_tasks',
-}
-"""Format -> its reader: file, subset and a list for errata -> tasks. By name, since T-Eval's is slow to import."""
 find_subset = Table(Subset, (*SUBSETS, *TRACES), 'agents').find
 
 
@@ -101,7 +93,7 @@ def load_data(file: Path, name: str) -> Data:
     """
     subset = find_subset(name)
     errata: list[Erratum] = []
-    tasks: list[Task] = resolve_name(_READERS[subset.format])(file, name, errata)
+    tasks: list[Task] = plugin.load(plugin.TASK_READERS[subset.format])(file, name, errata)
     data = Data(tuple(replace(task, language=subset.language) for task in tasks), tuple(errata))
     if subset.calls and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
         check_counts(file, file.name, {'tasks': len(data.tasks), 'calls': data.calls}, subset)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencompass_tooleval.agents.metrics import YES_NO
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, UNSOLVED, UNSURE
@@ -22,7 +23,7 @@ from opencompass_tooleval.agents.toolbench.judgements import (
     match_answer,
 )
 from opencompass_tooleval.agents.toolbench.judgings import PASS
-from opencompass_tooleval.agents.toolbench.yes_no import NO_ANSWER, YES_NO, share_of_yes
+from opencompass_tooleval.agents.toolbench.yes_no import NO_ANSWER, share_of_yes
 from opencompass_tooleval.benchmarks.toolbench.success import NO
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.judging.judgement import (
@@ -38,7 +39,7 @@ METRICS = {
     SOLVED_AREA: 'solved_rate',
     PASS: 'pass_rate',
     WIN_AREA: 'win_rate',
-    **{name: question.metric.name for name, question in YES_NO.items()},
+    **{name: metric.name for name, metric in YES_NO.items()},
 }
 """Kind of judgement -> the metric that decides if an answer is correct."""
 

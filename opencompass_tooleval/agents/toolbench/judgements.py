@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.agents.metrics import YES_NO
 from opencompass_tooleval.agents.toolbench import win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, digest_of, steps_text
-from opencompass_tooleval.agents.toolbench.yes_no import YES_NO
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
 from opencompass_tooleval.core.calls.answer import Answer

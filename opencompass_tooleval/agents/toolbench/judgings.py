@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.agents.metrics import YES_NO
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import by_function
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
@@ -16,7 +17,7 @@ from opencompass_tooleval.agents.toolbench.judgements import (
     WIN_AREA,
     Opinions,
 )
-from opencompass_tooleval.agents.toolbench.yes_no import YES_NO, judge_yes_no
+from opencompass_tooleval.agents.toolbench.yes_no import judge_yes_no
 from opencompass_tooleval.judging.judge_item import Judging, carry_out, single
 from opencompass_tooleval.judging.judgement import Judgement, Opinion
 

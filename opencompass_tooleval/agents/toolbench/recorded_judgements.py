@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.agents.metrics import YES_NO
 from opencompass_tooleval.agents.scoring.scoring import score_predictions
 from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
@@ -22,7 +23,6 @@ from opencompass_tooleval.agents.toolbench.judgements import (
 )
 from opencompass_tooleval.agents.toolbench.judgings import PASS, JudgeSettings, collected, judgings
 from opencompass_tooleval.agents.toolbench.references import load_references
-from opencompass_tooleval.agents.toolbench.yes_no import YES_NO
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
@@ -113,7 +113,7 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
         DataError: A file is missing or damaged, or the files do not belong together.
         ValueError: The subset of predictions is unknown, or does not exist.
     """
-    from opencompass_tooleval.agents.files import BENCHMARK
+    from opencompass_tooleval.agents.tables import BENCHMARK
     from opencompass_tooleval.data_path import resolve_data_path
 
     if is_trajectories(file):

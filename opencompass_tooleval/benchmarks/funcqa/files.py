@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES
-from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, find_subset, load_records
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 
@@ -41,11 +40,7 @@ def configured(subset: str, *, method: str = 'easytool', instructions: str | Non
     return ConfiguredDataset([f'easytool/tooleval_funcqa_{config}'], subset, file, method)
 
 
-BENCHMARK = Benchmark(
-    name='funcqa',
-    title='FuncQA',
-    paper='arXiv 2305.11554',
-    subsets=tuple(subset.name for subset in TABLE),
+FILES = BenchmarkFiles(
     files=(
         *(
             DataFiles(
@@ -55,13 +50,6 @@ BENCHMARK = Benchmark(
         ),
         DataFiles('instructions', (INSTRUCTIONS,), _read_instructions),
     ),
-    metrics=METRICS,
-    score='opencompass_tooleval.benchmarks.funcqa.recorded:score',
-    configured='opencompass_tooleval.benchmarks.funcqa.files:configured',
     origin="FuncQA's files, as EasyTool uses them, are in EasyTool's GitHub repository.",
     clone=_CLONE,
-    sizes={(subset.name, None): subset.count for subset in TABLE},
-    groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa_groups:tooleval_funcqa_summary_groups',),
-    are_dialogues=True,
-    words={'cot': 'chain of thought', 'react': 'ReAct', 'easytool': 'EasyTool', 'fc': 'function calling'},
 )

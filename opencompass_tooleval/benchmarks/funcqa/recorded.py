@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.benchmarks.funcqa import VERSION
-from opencompass_tooleval.benchmarks.funcqa.files import BENCHMARK, DATA_PATH
+from opencompass_tooleval.benchmarks.funcqa.files import DATA_PATH
 from opencompass_tooleval.benchmarks.funcqa.logs import LoggedQuestion, count_labels, load_log
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import (
@@ -17,6 +17,7 @@ from opencompass_tooleval.benchmarks.funcqa.scoring import (
     score_predictions,
     score_trajectory,
 )
+from opencompass_tooleval.benchmarks.funcqa.tables import BENCHMARK
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.aggregate import aggregate

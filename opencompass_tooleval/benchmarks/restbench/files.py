@@ -11,10 +11,15 @@ from functools import partial
 from pathlib import Path
 
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS
-from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.restbench.records import TABLE, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.tools import match_instructions, open_toolbox
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
+from opencompass_tooleval.catalogue.benchmark import (
+    BenchmarkFiles,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    errata_in_words,
+)
 
 DATA_PATH = 'data/restbench'
 
@@ -45,11 +50,7 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     return ConfiguredDataset([f'{config}:tooleval_restbench_{subset}{variant}_datasets'], subset, file)
 
 
-BENCHMARK = Benchmark(
-    name='restbench',
-    title='RestBench',
-    paper='arXiv 2306.06624',
-    subsets=tuple(subset.name for subset in TABLE),
+FILES = BenchmarkFiles(
     files=tuple(
         DataFiles(
             subset.name,
@@ -60,11 +61,6 @@ BENCHMARK = Benchmark(
         )
         for subset in TABLE
     ),
-    metrics=METRICS,
-    score='opencompass_tooleval.benchmarks.restbench.recorded:score',
-    configured='opencompass_tooleval.benchmarks.restbench.files:configured',
     origin="RestBench's files are in its authors' GitHub repository.",
     clone='git clone --depth 1 https://github.com/Yifan-Song793/RestGPT',
-    sizes={(subset.name, None): subset.records for subset in TABLE},
-    words={'tmdb': 'TMDB', 'spotify': 'Spotify', 'fc': 'function calling'},
 )

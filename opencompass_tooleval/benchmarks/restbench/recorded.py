@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from opencompass_tooleval.benchmarks.restbench import VERSION
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS
-from opencompass_tooleval.benchmarks.restbench.files import BENCHMARK, DATA_PATH
+from opencompass_tooleval.benchmarks.restbench.files import DATA_PATH
 from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_log
 from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_all_calls, score_answers
+from opencompass_tooleval.benchmarks.restbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers, count_kinds
 from opencompass_tooleval.core.scoring.aggregate import aggregate

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from opencompass_tooleval.benchmarks.teval.metrics import METRICS
-from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
     SUFFIXES,
     TABLE,
@@ -17,7 +15,7 @@ from opencompass_tooleval.benchmarks.teval.records import (
     split_stem,
 )
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.errors import DataError
 
@@ -81,11 +79,7 @@ def configured(
     return ConfiguredDataset([config], stem, Path(f'{stem}.json'), settings=settings)
 
 
-BENCHMARK = Benchmark(
-    name='teval',
-    title='T-Eval',
-    paper='arXiv 2312.14033',
-    subsets=tuple(subset.name for subset in TABLE),
+FILES = BenchmarkFiles(
     files=tuple(
         DataFiles(
             f'{subset.name} {version} {language}',
@@ -99,13 +93,4 @@ BENCHMARK = Benchmark(
         for version in VERSIONS
         for subset in TABLE
     ),
-    metrics=METRICS,
-    score='opencompass_tooleval.benchmarks.teval.recorded:score',
-    configured='opencompass_tooleval.benchmarks.teval.files:configured',
-    fetch='opencompass_tooleval.benchmarks.teval.files:download',
-    sizes={(subset.name, version): count for subset in TABLE for version, count in subset.counts.items()},
-    protocols={version: protocol_of_version(version) for version in VERSIONS},
-    groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups:tooleval_teval_summary_groups',),
-    figures='opencompass_tooleval.benchmarks.teval.figures:figures',
-    words={'zh': 'Chinese', 'en': 'English', 'json': 'JSON', 'str': 'text', 'fc': 'function calling'},
 )

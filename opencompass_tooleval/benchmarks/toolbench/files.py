@@ -7,9 +7,14 @@ from functools import partial
 from pathlib import Path
 
 from opencompass_tooleval.benchmarks.toolbench.errata import KINDS
-from opencompass_tooleval.benchmarks.toolbench.metrics import METRICS
-from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, errata_in_words
+from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, find_file, find_subset, load_data
+from opencompass_tooleval.catalogue.benchmark import (
+    BenchmarkFiles,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    errata_in_words,
+)
 
 DATA_PATH = 'data/toolbench'
 
@@ -42,11 +47,7 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     return ConfiguredDataset([f'easytool/tooleval_toolbench{configs[method]}'], subset, file)
 
 
-BENCHMARK = Benchmark(
-    name='toolbench',
-    title='ToolBench',
-    paper='arXiv 2307.16789',
-    subsets=tuple(subset.name for subset in TABLE),
+FILES = BenchmarkFiles(
     files=tuple(
         DataFiles(
             file.name,
@@ -56,12 +57,6 @@ BENCHMARK = Benchmark(
         )
         for file in FILE_TABLE
     ),
-    metrics=METRICS,
-    score='opencompass_tooleval.benchmarks.toolbench.recorded:score',
-    configured='opencompass_tooleval.benchmarks.toolbench.files:configured',
     origin='The test files, of requests that can be solved, come with StableToolBench.',
     clone='git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
-    also_scored=('trajectories',),
-    sizes={(subset.name, None): find_file(subset.data).records for subset in TABLE if subset.data},
-    words={'g1': 'G1', 'g2': 'G2', 'g3': 'G3', 'fc': 'function calling'},
 )

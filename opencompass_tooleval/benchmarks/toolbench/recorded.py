@@ -16,7 +16,6 @@ from opencompass_tooleval.benchmarks.toolbench.build import (
     open_tools,
     single_tool_requests,
 )
-from opencompass_tooleval.benchmarks.toolbench.files import BENCHMARK
 from opencompass_tooleval.benchmarks.toolbench.records import Subset, find_file, find_subset
 from opencompass_tooleval.benchmarks.toolbench.score_calls import (
     breakdown,
@@ -25,6 +24,7 @@ from opencompass_tooleval.benchmarks.toolbench.score_calls import (
     total,
 )
 from opencompass_tooleval.benchmarks.toolbench.score_selection import score_choices
+from opencompass_tooleval.benchmarks.toolbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from opencompass_tooleval.core.calls.answer import Answer, clean

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from opencompass_tooleval.benchmarks.ultratool.build import TASKS
 from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, read_samples
-from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
@@ -95,22 +94,9 @@ def configured(
     return ConfiguredDataset(configs, subset, data_file(Path(), subset, language))
 
 
-BENCHMARK = Benchmark(
-    name='ultratool',
-    title='UltraTool',
-    paper='arXiv 2401.17167',
-    subsets=tuple(subset.name for subset in TABLE),
+FILES = BenchmarkFiles(
     files=tuple(files for language, folder in FOLDERS.items() for files in _files(language, folder)),
-    metrics=METRICS,
-    score='opencompass_tooleval.benchmarks.ultratool.recorded:score',
-    configured='opencompass_tooleval.benchmarks.ultratool.files:configured',
     origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool.",
     clone=FIX_MISSING,
     hints=_hints,
-    sizes={(subset.name, None): subset.count for subset in TABLE},
-    figures='opencompass_tooleval.benchmarks.ultratool.figures:figures',
-    groups=(
-        'opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups:tooleval_ultratool_summary_groups',
-    ),
-    words={'zh': 'Chinese', 'en': 'English'},
 )

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from math import isfinite
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, find_benchmark, holds_dialogues, is_private
+from opencompass_tooleval.catalogue.benchmark import find_benchmark, holds_dialogues, is_private
 from opencompass_tooleval.catalogue.metrics import OVERALL, lower_is_better
 from opencompass_tooleval.catalogue.tables import errors_of
 from opencompass_tooleval.core.calls.answer import USAGE
@@ -25,6 +25,7 @@ from opencompass_tooleval.core.statistics.paired import details_of, metrics_of
 from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_result
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.exports.published import as_settings
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.read import Missing, Scored, why_missing
 from opencompass_tooleval.report.samples import messages_of, trace_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from opencompass_tooleval.catalogue.benchmark import BENCHMARKS, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
 from opencompass_tooleval.core.calls.messages import Message, object_arguments
 from opencompass_tooleval.core.scoring.usage import Usage
@@ -21,6 +21,7 @@ from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.extras.exports.published import as_settings, dumps, published
 from opencompass_tooleval.extras.exports.settings import ExportSettings, find_place, is_hub_id
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.figure import slug
 
 VERSION = '0.3.0'

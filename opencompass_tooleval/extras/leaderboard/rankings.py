@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import USERS, VARIANTS, find_variant, records_of
+from opencompass_tooleval.catalogue.benchmark import find_variant, records_of
 from opencompass_tooleval.catalogue.metrics import main_first, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of, published_columns
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.statistics.paired import metrics_of
+from opencompass_tooleval.plugin import USERS, VARIANTS
 from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
 from opencompass_tooleval.report.caveats import caveats_of, settings_of
 from opencompass_tooleval.report.figure import short_name, shown, slug

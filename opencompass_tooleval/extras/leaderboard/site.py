@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import VARIANTS, find_variant
+from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.extras.leaderboard.rankings import Leaderboard, page_of
+from opencompass_tooleval.plugin import VARIANTS
 from opencompass_tooleval.report.board import board_table, printed_table
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import save_table

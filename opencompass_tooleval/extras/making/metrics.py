@@ -37,7 +37,6 @@ BENCHMARK = Benchmark(
     title='Own tools',
     paper='',
     subsets=(),
-    files=(),
     metrics=METRICS,
     are_agents=True,
     are_dialogues=True,

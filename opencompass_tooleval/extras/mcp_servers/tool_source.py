@@ -44,6 +44,15 @@ def _without_null(schema: Any) -> Any:
     return schema
 
 
+KIND = 'mcp'
+"""Name of this source, for ``--source``."""
+
+
+def name_of(source: str) -> str:
+    """Returns the name of a server for messages, without arguments and query, which may hold keys."""
+    return str(parse_server(source))
+
+
 def read(source: str) -> list[ToolDoc]:
     """Reads the tools of a server.
 

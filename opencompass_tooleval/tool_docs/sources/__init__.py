@@ -1,6 +1,8 @@
 """Reads tool documentation from any source: one :class:`ToolDoc` per tool.
 
-A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. The source ``mcp`` reads a server.
+A source of files is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. Others, such as servers, are
+rows of :data:`~opencompass_tooleval.plugin.TOOL_SERVERS`: modules with ``read(text) -> list[ToolDoc]``, and
+``name_of(text) -> str``, a name for messages.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.mcp_servers.server import parse_server
+from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.sources import (
     function_schema,
-    mcp_server,
     openapi,
     plain_text,
     teval,
@@ -32,15 +34,14 @@ KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
 }
 """Name of a source of files, for ``--source`` -> its reader."""
 
-MCP = 'mcp'
-"""Name of the source that reads a server."""
-
-ALL_KINDS = (*KINDS, MCP)
+ALL_KINDS = (*KINDS, *TOOL_SERVERS)
 
 
 def source_name(kind: str, source: Path | str) -> str:
     """Returns the name of a source for messages; a server's arguments are omitted, since they may hold keys."""
-    return str(parse_server(str(source))) if kind == MCP else Path(source).name
+    if kind in TOOL_SERVERS:
+        return str(plugin.load(TOOL_SERVERS[kind]).name_of(str(source)))
+    return Path(source).name
 
 
 def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
@@ -48,7 +49,7 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
 
     Args:
         kind: One of ``ALL_KINDS``.
-        source: The file, for ``plain_text`` also a folder; for ``mcp`` ``'COMMAND ARGS'`` or a URL.
+        source: The file, for ``plain_text`` also a folder; for a server its command or URL.
 
     Returns:
         At least one tool, names unique, in the source's order.
@@ -60,10 +61,12 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
     """
     if kind not in ALL_KINDS:
         raise ValueError(f'there is no source {kind!r}; there are {", ".join(ALL_KINDS)}')
-    path: object = source_name(kind, source) if kind == MCP else Path(source)
+    path: object = source_name(kind, source) if kind in TOOL_SERVERS else Path(source)
     if isinstance(path, Path) and not path.exists():
         raise DataError(path, 'the file is missing')
-    docs = mcp_server.read(str(source)) if kind == MCP else KINDS[kind](Path(source))
+    docs: list[ToolDoc] = (
+        plugin.load(TOOL_SERVERS[kind]).read(str(source)) if kind in TOOL_SERVERS else KINDS[kind](Path(source))
+    )
     if not docs:
         others = ', '.join(other for other in ALL_KINDS if other != kind)
         raise DataError(path, f'source {kind!r} finds no tools in it; the other sources are {others}')

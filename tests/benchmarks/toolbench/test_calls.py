@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.toolbench.records import find_file
 from opencompass_tooleval.benchmarks.toolbench.request import Request, gold_answer, parse_request
 from opencompass_tooleval.benchmarks.toolbench.score_calls import breakdown, score_calls, score_requests, total
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.results.variants import compare
+from opencompass_tooleval.results.variants import gains_of
 from opencompass_tooleval.tool_docs.template import sample_value
 from tests.benchmarks.toolbench.support import DEMO, HOSTILE
 from tests.growth import in_linear_time
@@ -175,7 +175,7 @@ def test_variants_can_be_compared_with_an_interval() -> None:
         scores = score_requests([REQUEST] * 2, answers)
         details = [{**score.to_detail(), 'id': str(row)} for row, score in enumerate(scores)]
         results.append({**total(scores, METRICS).metrics, 'details': details})
-    compared = compare('calls', *results)
+    compared = gains_of('calls', *results)
     assert [one.metric for one in compared] == list(METRICS)
     assert all(one.interval is not None and one.interval.pairs == 2 for one in compared)
 

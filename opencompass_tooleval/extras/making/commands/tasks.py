@@ -160,10 +160,11 @@ def _open(
     from opencompass_tooleval.extras.making.tool_source import documented_source
     from opencompass_tooleval.extras.mcp_servers.commands import read_variables
     from opencompass_tooleval.extras.mcp_servers.fixture import on_copies
-    from opencompass_tooleval.tool_docs.sources import MCP, load_docs
+    from opencompass_tooleval.extras.mcp_servers.tool_source import KIND
+    from opencompass_tooleval.tool_docs.sources import load_docs
 
     documents = list(document_resources(context))
-    if source != MCP:
+    if source != KIND:
         given = [option for option, value in live.items() if value]
         if given:
             raise ValueError(f'--{given[0]} is for --source mcp')

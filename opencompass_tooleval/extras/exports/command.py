@@ -1,4 +1,4 @@
-"""``tooleval export`` and ``tooleval import``: convert a run to files to publish, and back to a run to score."""
+"""``tooleval export``: writes a run to files to publish, or for another program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from opencompass_tooleval.report.read import begun_pairs
 from opencompass_tooleval.results.bundle import write_bundle
 from opencompass_tooleval.results.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.results.exporting import Exporter, chosen_pairs
-from opencompass_tooleval.results.importing import import_predictions
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -109,21 +108,3 @@ def export_run(
         say(f'NOTE {note}', err=True)
     for file in written.files:
         say(file)
-
-
-def import_run(
-    folder: Annotated[
-        Path, typer.Argument(metavar='DIR', help='What tooleval export wrote; only the predictions are read.')
-    ],
-    work_dir: Annotated[
-        Path, typer.Argument(metavar='WORK_DIR', help='Working directory of OpenCompass for the new run.')
-    ],
-) -> None:
-    """Makes a run from published predictions, and prints the command that scores it.
-
-    Raises:
-        DataError: The predictions cannot be used.
-    """
-    done = import_predictions(folder, work_dir)
-    say(f'{done.predictions} predictions of {done.models} models on {done.datasets} data sets: {done.run.path}')
-    say(f'score them with: opencompass CONFIG -w {work_dir} -r {done.run.path.name} -m eval')

@@ -1,0 +1,18 @@
+"""Description of FuncQA for tables, commands and reports."""
+
+from __future__ import annotations
+
+from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
+from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
+from opencompass_tooleval.catalogue.benchmark import Benchmark
+
+BENCHMARK = Benchmark(
+    name='funcqa',
+    title='FuncQA',
+    paper='arXiv 2305.11554',
+    subsets=tuple(row['name'] for row in SUBSETS),
+    metrics=METRICS,
+    sizes={(row['name'], None): row['count'] for row in SUBSETS},
+    are_dialogues=True,
+    words={'cot': 'chain of thought', 'react': 'ReAct', 'easytool': 'EasyTool', 'fc': 'function calling'},
+)

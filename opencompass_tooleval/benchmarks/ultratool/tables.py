@@ -1,0 +1,17 @@
+"""Description of UltraTool for tables, commands and reports."""
+
+from __future__ import annotations
+
+from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
+from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS
+from opencompass_tooleval.catalogue.benchmark import Benchmark
+
+BENCHMARK = Benchmark(
+    name='ultratool',
+    title='UltraTool',
+    paper='arXiv 2401.17167',
+    subsets=tuple(row['name'] for row in SUBSETS),
+    metrics=METRICS,
+    sizes={(row['name'], None): row['count'] for row in SUBSETS},
+    words={'zh': 'Chinese', 'en': 'English'},
+)

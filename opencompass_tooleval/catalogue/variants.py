@@ -1,0 +1,88 @@
+"""Kinds of variants of data sets.
+
+A data set and its variant are a pair by name: ``X`` and ``X`` with the variant's suffix. Their records are paired by
+id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
+
+
+@dataclass(frozen=True)
+class VariantKind:
+    """A kind of variants: the pattern of their names, and their descriptions.
+
+    Attributes:
+        suffix: Ending of the abbr of a variant.
+        original: Content of the original's prompts, such as ``documentation``; the name of a column.
+        variant: Content of the variant's prompts instead, such as ``instructions``.
+        title: Title for people, such as ``EasyTool instructions``.
+        page: The name of the page that shows them, such as ``EasyTool``.
+        question: Subject of the comparison, such as ``What instructions gain``.
+        groups: Name of its summary groups (tables), as for ``Benchmark``.
+        methods_of: Benchmarks in which the suffix names a method, not a variant.
+        methods: Endings of names in which it does, unless ``partners`` has them.
+        figures: Name of a function for further charts, as for ``Benchmark``.
+        published: Names of the published tables that its page shows.
+        partners: Ending of a variant's name -> that of its original, if it is not the name without the suffix.
+    """
+
+    suffix: str
+    original: str
+    variant: str
+    title: str
+    page: str
+    question: str
+    methods_of: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
+    partners: tuple[tuple[str, str], ...] = ()
+
+    def is_variant(self, name: str) -> bool:
+        """Tests by its name if a data set or a table is a variant of this kind."""
+        if not name.endswith(self.suffix) or name.removeprefix(OUR_PREFIX).startswith(self.methods_of):
+            return False
+        return not name.endswith(self.methods) or name.endswith(tuple(end for end, _ in self.partners))
+
+    def original_of(self, name: str) -> str:
+        """Returns the name of a variant's original."""
+        ends = next((ends for ends in self.partners if name.endswith(ends[0])), (self.suffix, ''))
+        return name.removesuffix(ends[0]) + ends[1]
+
+    def variant_of(self, name: str) -> str:
+        """Returns the name of an original's variant."""
+        ends = next((ends for ends in self.partners if name.endswith(ends[1])), (self.suffix, ''))
+        return name.removesuffix(ends[1]) + ends[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table, filled by :func:`~opencompass_tooleval.results.variants.row_of`."""
+        scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
+        tokens = (*self.token_columns('first_prompt'), *self.token_columns('task_prompts'))
+        return ('model', 'dataset', 'metric', *scores, 'better', 'worse', *self.step_columns, *tokens)
+
+    @property
+    def step_columns(self) -> tuple[str, str]:
+        """Columns of an agent's steps per task: of the original and of the variant."""
+        return f'steps_{self.original}', f'steps_{self.variant}'
+
+    def token_columns(self, of: str) -> tuple[str, str, str]:
+        """Returns columns of tokens: of the original, of the variant, and the reduction in percent.
+
+        Args:
+            of: ``first_prompt``, the first prompt of a task, or ``task_prompts``, all prompts of a task together.
+        """
+        return f'{of}_{self.original}', f'{of}_{self.variant}', f'{of}_reduction'
+
+    def pair_up(self, abbrs: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+        """Returns pairs of abbrs, original and variant, in their order; and the variants without a partner."""
+        unique = dict.fromkeys(abbrs)
+        variants = [abbr for abbr in unique if self.is_variant(abbr)]
+        pairs = [(self.original_of(abbr), abbr) for abbr in variants]
+        return [pair for pair in pairs if pair[0] in unique], [
+            variant for first, variant in pairs if first not in unique
+        ]

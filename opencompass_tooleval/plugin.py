@@ -1,0 +1,287 @@
+"""Everything that is plugged in. No other module names a module in a text.
+
+An entry is ``module:attribute``, a module of this package with a dot before it; :func:`load` imports it at its first
+use. The rows of the extras come last: without them, and without the folder ``extras``, the rest works as before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_ROOMS = {
+    **{name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')},
+    'agents': 'agents',
+}
+
+BENCHMARKS = {name: f'.{room}.tables:BENCHMARK' for name, room in _ROOMS.items()}
+"""Name on the command line and in results -> its description."""
+
+USERS: dict[str, str] = {}
+"""The same of benchmarks that users make: results have them, commands do not list them."""
+
+FILES = {name: f'.{room}.files:FILES' for name, room in _ROOMS.items()}
+"""Benchmark -> its data files."""
+
+CONFIGURED = {name: f'.{room}.files:configured' for name, room in _ROOMS.items()}
+"""Benchmark -> the function for ``tooleval prompts``.
+
+It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Of ``language``,
+``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
+"""
+
+SCORE = {name: f'.{room}.recorded:score' for name, room in _ROOMS.items()}
+"""Benchmark -> the function for ``tooleval score``.
+
+It is called with ``(subset, predictions, *, options)`` and returns
+:class:`~opencompass_tooleval.catalogue.benchmark.ScoredAnswers`. Its keyword parameters are the options of this
+benchmark, as ``Annotated[type, 'help']``.
+"""
+
+DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
+"""Benchmark -> a function that fetches its files and returns their folder."""
+
+VARIANTS = {
+    'easytool': '.benchmarks.variant_kinds:EASYTOOL',
+    'function_calling': '.benchmarks.variant_kinds:FUNCTION_CALLING',
+}
+"""Name -> a kind of variants, with which benchmarks are compared."""
+
+TABLES = {
+    'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
+    'ultratool': '.benchmarks.ultratool.groups:tooleval_ultratool_summary_groups',
+    'funcqa': '.benchmarks.funcqa.groups:tooleval_funcqa_summary_groups',
+    'easytool': '.instructions.groups:SUMMARY_GROUPS',
+}
+"""Benchmark or kind of variants -> its summary groups (tables), in the order of their use."""
+
+FIGURES = {
+    'teval': '.benchmarks.teval.figures:figures',
+    'ultratool': '.benchmarks.ultratool.figures:figures',
+    'easytool': '.instructions.figures:figures',
+}
+"""Benchmark or kind of variants -> the function for the report's charts: ``(boards, material) -> Iterator[Figure]``."""
+
+LOOPS = {
+    'react': '.agents.loops.react:ReAct',
+    'function_calling': '.agents.loops.function_calling:FunctionCalling',
+    'dfsdt': '.agents.loops.dfsdt:DepthFirstSearch',
+    'toolbench_react': '.agents.loops.dfsdt:ToolBenchReAct',
+    'easytool': '.agents.loops.easytool:EasyTool',
+}
+"""Name of a loop of agents -> its class, whose keyword parameters are the loop's options."""
+
+TASK_READERS = {
+    'teval': '.agents.tasks.records_teval:read_teval_tasks',
+    'toolbench': '.agents.tasks.records_toolbench:read_toolbench_tasks',
+    'ultratool': '.agents.tasks.records_ultratool:read_ultratool_tasks',
+    'traces': '.agents.tasks.records_traces:read_traces_tasks',
+}
+"""Format of a file of agents' tasks -> its reader: file, subset and a list for errata -> tasks."""
+
+TOOL_SERVERS: dict[str, str] = {}
+"""Name of a source of tool documentation that is no file -> it."""
+
+MARKS: list[str] = []
+"""Marks of results that an extra adds to tables, screens and reports."""
+
+MODULES = [
+    '.agents.adapter',
+    '.agents.loops.funcqa',
+    '.agents.judged_adapter',
+    '.instructions.adapter',
+    '.benchmarks.funcqa.adapter',
+    '.benchmarks.restbench.adapter',
+    '.benchmarks.toolbench.adapter',
+    '.models.openai_model',
+    '.models.conversation',
+    '.tasks.eval_task',
+    '.models.fixed_models',
+    '.tasks.infer_task',
+    '.inferencers.inferencer',
+    '.models.local_chat',
+    '.runners.local_runner',
+    '.partitioner',
+    '.inferencers.dialogue_inferencer',
+    '.models.served_model',
+    '.runners.slurm.runner',
+    '.summarizers.summarizer',
+    '.benchmarks.teval.adapter',
+    '.benchmarks.ultratool.adapter',
+]
+"""Modules that register objects in OpenCompass, or that configs name."""
+
+REGISTERED: dict[str, list[str]] = {
+    'LOAD_DATASET': [
+        'ToolEvalTEvalDataset',
+        'ToolEvalUltraToolDataset',
+        'ToolEvalTEvalEasyToolDataset',
+        'ToolEvalTEvalFunctionCallingDataset',
+        'ToolEvalUltraToolEasyToolDataset',
+        'ToolEvalRestBenchDataset',
+        'ToolEvalFuncQADataset',
+        'ToolEvalToolBenchDataset',
+        'ToolEvalToolBenchTrajectories',
+        'ToolEvalAgentDataset',
+    ],
+    'ICL_EVALUATORS': [
+        'ToolEvalTEvalEvaluator',
+        'ToolEvalTEvalFunctionCallingEvaluator',
+        'ToolEvalUltraToolEvaluator',
+        'ToolEvalRestBenchEvaluator',
+        'ToolEvalRestBenchCallsEvaluator',
+        'ToolEvalFuncQAEvaluator',
+        'ToolEvalToolBenchEvaluator',
+        'ToolEvalToolBenchCallsEvaluator',
+        'ToolEvalToolBenchSuccessEvaluator',
+        'ToolEvalAgentEvaluator',
+        'ToolEvalAgentJudgedEvaluator',
+    ],
+    'ICL_INFERENCERS': ['ToolEvalGenInferencer', 'ToolEvalDialogueGenInferencer'],
+    'ICL_PROMPT_TEMPLATES': ['ToolEvalConversationTemplate'],
+    'TEXT_POSTPROCESSORS': ['tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'],
+    'PARTITIONERS': ['ToolEvalNumWorkerPartitioner', 'ToolEvalPartitioner'],
+    'TASKS': ['ToolEvalInferTask', 'ToolEvalEvalTask'],
+    'RUNNERS': ['SlurmArrayRunner', 'ToolEvalLocalRunner'],
+    'MODELS': ['ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed', 'ToolEvalHFChat', 'ToolEvalVLLMChat'],
+}
+"""Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
+
+Commands = dict[str, tuple[str, str]]
+
+COMMANDS: dict[str, Commands] = {
+    '': {
+        'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
+        'doctor': (
+            '.cli.doctor:run_doctor',
+            'Check this machine, or with --endpoint a server; exits with 1 on a fault.',
+        ),
+        'demo': (
+            '.cli.report:run_demo',
+            'Run everything on shipped records, without a model: a leaderboard and a report.',
+        ),
+        'config-dir': ('.cli.main:print_config_dir', 'Print the folder of our configs, for opencompass --config-dir.'),
+        'prepare': ('.cli.prepare:prepare_commands', 'Fetch and verify benchmark data.'),
+        'score': ('.cli.score:score_commands', 'Score recorded answers, without OpenCompass or a GPU.'),
+        'prompts': (
+            '.cli.prompts:show_prompts',
+            'Show the messages that a model is sent; of dialogues the first turn.',
+        ),
+        'agreement': (
+            '.cli.agreement:agreement',
+            'Correlate two sets of judgements of UltraTool, dimension by dimension.',
+        ),
+        'plan': ('.cli.plan:show_plan', 'What a config would run (jobs, samples, tokens), and what would stop it.'),
+        'status': ('.cli.status:show_status', 'How far a sweep is, what failed and why; exits with 1 on a failure.'),
+        'retry': ('.cli.retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.'),
+        'compare': (
+            '.cli.compare:compare_models',
+            'Two models side by side, with 95% intervals, and where they differ.',
+        ),
+        'gate': ('.cli.gate:run_gate', 'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.'),
+        'import': ('', 'Make a run of published predictions, or of recorded conversations, to score it.'),
+        'report': ('.cli.report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
+        'build': ('', 'Build benchmark data from annotated samples.'),
+        'easytool': ('', 'Concise tool instructions: make them, measure them.'),
+        'agents': ('', 'What answers the calls of agents, and who judges their answers.'),
+    },
+    'import': {
+        'predictions': (
+            '.cli.import_predictions:import_run',
+            'Make a run of what tooleval export wrote; the name may be left out.',
+        ),
+    },
+    'build': {
+        'ultratool': (
+            '.cli.build_ultratool:build_ultratool',
+            "Build UltraTool's six tasks from annotated samples.",
+        ),
+    },
+    'easytool': {
+        'generate': (
+            '.cli.easytool_generate:easytool_generate',
+            'Make concise instructions from documentation; run it again to go on after a kill.',
+        ),
+        'stats': ('.cli.easytool_stats:easytool_stats', 'Count tokens before and after, per tool and in all.'),
+        'retrieval': (
+            '.cli.easytool_retrieval:easytool_retrieval',
+            'How well tools are found by documentation and by instructions: NDCG, side by side.',
+        ),
+    },
+    'agents': {
+        'bank': ('', 'Recorded responses: make a bank of them, measure it.'),
+        'judge': (
+            '.cli.agents_judge:judge_agents',
+            "Have recorded answers judged by ToolBench's rules; run it again to go on.",
+        ),
+    },
+    'bank': {
+        'build': ('.cli.agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
+        'stats': (
+            '.cli.agents_bank:bank_stats',
+            'What is in a bank; with --data, what of the gold calls it answers.',
+        ),
+    },
+}
+"""Group -> command -> its function and help; ``''`` is the group of all, and a command without a function a group."""
+
+FIRST_COMMAND = {'import': 'predictions'}
+"""Group -> the command that is meant if none is named."""
+
+# --- extras -----------------------------------------------------------------------------------------------------------
+USERS |= {'made': '.extras.making.metrics:BENCHMARK'}
+TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
+MARKS += ['.extras.making.marks:OF_MAKERS']
+MODULES += ['.extras.making.adapter']
+REGISTERED['LOAD_DATASET'] += ['ToolEvalMadeDataset']
+REGISTERED['ICL_EVALUATORS'] += ['ToolEvalMadeEvaluator']
+FIRST_COMMAND |= {'make': 'tasks'}
+COMMANDS[''] |= {
+    'export': ('.extras.exports.command:export_run', 'Write a run to files to publish, or for another program.'),
+    'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.'),
+    'make': ('', 'Make a benchmark from your own tools, check it, review it.'),
+}
+COMMANDS['import'] |= {
+    'traces': (
+        '.extras.traces.command:import_traces',
+        'Make tasks, runs and a bank of recorded conversations: chat logs, Inspect, OpenTelemetry.',
+    ),
+}
+COMMANDS['leaderboard'] = {
+    'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
+    'add': (
+        '.extras.leaderboard.command:add_bundles',
+        'Check bundles and copy them into a folder, where none is ever changed.',
+    ),
+}
+COMMANDS['make'] = {
+    'tasks': (
+        '.extras.making.commands.tasks:make_tasks',
+        'Have tasks written and solved by models; run it again to go on after a kill.',
+    ),
+    'check': (
+        '.extras.making.commands.check:check_made_set',
+        'What a made set is worth; exits with 1 where a threshold is missed.',
+    ),
+    'improve': (
+        '.extras.making.commands.improve:improve_made_set',
+        'Rewrite documentation from one half of a set, and measure it on the other.',
+    ),
+    'review': (
+        '.extras.making.commands.review:write_review',
+        'Write a page on which a person accepts, edits or drops tasks.',
+    ),
+    'apply': ('.extras.making.commands.review:apply_decisions', 'Carry out the decisions of one or more reviewers.'),
+}
+COMMANDS['bank'] |= {
+    'record': ('.extras.mcp_servers.commands:record_bank', 'Record what a live MCP server answers.'),
+    'serve': ('.extras.mcp_servers.commands:serve_bank', 'Be an MCP server that answers from a bank.'),
+}
+# --- end of the extras ------------------------------------------------------------------------------------------------
+
+
+def load(entry: str) -> Any:
+    """Imports an entry: ``module:attribute``, or a module; ``.module`` is one of this package."""
+    module, colon, name = entry.partition(':')
+    found = import_module(module, __package__)
+    return getattr(found, name) if colon else found
