@@ -82,8 +82,11 @@ TASK_READERS = {
 TOOL_SERVERS: dict[str, str] = {}
 """Name of a source of tool documentation that is no file -> it."""
 
-MARKS: list[str] = []
-"""Marks of results that an extra adds to tables, screens and reports."""
+CONFLICT = ''
+"""The kind of conflicts of interest that is marked in tables, screens and reports; ``''`` for none."""
+
+PROVENANCE: dict[str, str] = {}
+"""Key of a provenance -> its kind, beside those of :mod:`~opencompass_tooleval.catalogue.comparable`."""
 
 MODULES = [
     '.agents.adapter',
@@ -231,7 +234,8 @@ FIRST_COMMAND = {'import': 'predictions'}
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'made': '.extras.making.metrics:BENCHMARK'}
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
-MARKS += ['.extras.making.marks:OF_MAKERS']
+CONFLICT = '.extras.making.marks:OF_MAKERS'
+PROVENANCE |= {'made_with_version': 'VERSION', 'made_by': 'data', 'reviewed': 'noted', 'model_made_it': 'noted'}
 MODULES += ['.extras.making.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalMadeDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalMadeEvaluator']

@@ -13,7 +13,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.loops.carry_out import carry_out
-from opencompass_tooleval.agents.loops.loops import LOOPS, Loop, find_loop, make_loop
+from opencompass_tooleval.agents.loops.loops import Loop, find_loop, make_loop
 from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions
 from opencompass_tooleval.agents.tasks.instructed import load_instructed
@@ -38,6 +38,7 @@ from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, 
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live, parse_probes
 from opencompass_tooleval.models.conversation import ASKED_WITH
 from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.plugin import LOOPS
 from opencompass_tooleval.work_dir.data_files import shown_files
 
 

@@ -216,16 +216,6 @@ def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
     return (count, size) if count is not None and count < size else None
 
 
-def made_it(result: Mapping[str, Any]) -> bool:
-    """Tests if a result is of a model on a data set that this model made."""
-    about = result.get('provenance')
-    return any(isinstance(run, Mapping) and run.get('model_made_it') is True for run in _runs(about))
-
-
-def _runs(part: Any) -> Sequence[Any]:
-    return part if isinstance(part, list) else [part]
-
-
 def records_of(result: Mapping[str, Any]) -> int | None:
     """Returns the number of a result's records, each counted once for all trials; None if unknown."""
     samples, runs = result.get('samples'), result.get('runs')

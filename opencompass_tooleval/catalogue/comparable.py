@@ -11,6 +11,7 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHE
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.plugin import PROVENANCE
 
 DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
     'data', 'VERSION', 'bank', 'judge', 'prompts', 'settings', 'samples'
@@ -22,14 +23,14 @@ NOTED, OF_ONE_RUN = 'noted', 'of one run'
 _RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 
 _KINDS: Mapping[str, str] = {
-    **dict.fromkeys(('version', 'agents_version', 'made_with_version'), VERSION),
+    **dict.fromkeys(('version', 'agents_version'), VERSION),
     **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
     **dict.fromkeys(('judgement_kinds', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
-    **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', 'made_by', _RECORDS), DATA),
+    **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', _RECORDS), DATA),
     **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style', _PROMPTS), PROMPTS),
     # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
-    # calls; nobody's review changes a task; whether a model made the set depends on the model.
-    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', 'reviewed', 'model_made_it'), NOTED),
+    # calls.
+    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by'), NOTED),
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
     **dict.fromkeys(('judge_calls', 'judgements'), OF_ONE_RUN),  # the number of requests, and the path of a file
 }
@@ -41,7 +42,7 @@ GOLD_DIGEST = 'gold_digest'
 
 def kind_of(key: str) -> str:
     """Returns the kind of a key of the provenance."""
-    return _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
+    return {**_KINDS, **PROVENANCE}.get(key, JUDGE if key.startswith('judge') else SETTINGS)
 
 
 def is_told(key: str) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
@@ -18,7 +18,8 @@ def _instructed_groups() -> Iterator[Mapping[str, Any]]:
     starts = [f'tooleval-teval-{name}_v' for name in TEVAL_VARIANTS]
     starts += [f'tooleval-ultratool-{name}_{language}' for name in ULTRATOOL_VARIANTS for language in ('zh', 'en')]
     columns: set[tuple[str, str]] = set()
-    for group in (*tooleval_teval_summary_groups, *tooleval_ultratool_summary_groups):
+    groups: Iterable[Mapping[str, Any]] = (*tooleval_teval_summary_groups, *tooleval_ultratool_summary_groups)
+    for group in groups:
         is_instructed = [
             name.startswith(tuple(starts)) or (name, metric) in columns for name, metric in group['subsets']
         ]

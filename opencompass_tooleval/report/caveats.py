@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import all_benchmarks, made_it, part_of, published_size, records_of
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks, part_of, published_size, records_of
 from opencompass_tooleval.catalogue.comparable import decides
+from opencompass_tooleval.catalogue.conflicts import caveats_of_data, conflict_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.embedding.locate import is_official
-from opencompass_tooleval.plugin import BENCHMARKS, USERS
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.figure import short_name
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
@@ -88,9 +89,9 @@ def _caveats(entry: Scored) -> Iterator[str]:
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))
     yield from _of_environment(provenance)
-    if made_it(entry.result):
-        yield 'this model made the set'
-    yield from _of_making(provenance)
+    if conflict := conflict_of(entry.result):
+        yield conflict.note
+    yield from caveats_of_data(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
@@ -153,17 +154,6 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
     yield 'calls are answered from recordings; the papers used live tools'
     if provenance.get('simulated_by'):
         yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
-
-
-def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the share of a made set's tasks that no person has reviewed, and the model that simulated responses."""
-    if str(provenance.get('benchmark')) not in USERS:
-        return
-    reviewed = provenance.get('reviewed')
-    if isinstance(reviewed, (int, float)) and reviewed < 1:
-        yield f'{1 - reviewed:.0%} of the tasks were not reviewed by a person'
-    if provenance.get('simulated_by'):
-        yield f'responses are simulated by {provenance["simulated_by"]}'
 
 
 def _of_size(entry: Scored) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
+from opencompass_tooleval.catalogue.conflicts import known_conflict
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_metrics
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
@@ -25,8 +26,6 @@ NONE = '-'
 """Stands for a missing score."""
 PART = '*'
 """Marks a score over a part of the records."""
-MAKER = '†'
-"""Marks a score of a model on a set that it made."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def headlines(
     table: Sequence[Sequence[str]],
     overall: Collection[str] = (),
     partly: Collection[tuple[str, str]] = (),
-    makers: Collection[tuple[str, str]] = (),
+    conflicts: Collection[tuple[str, str]] = (),
     columns: Mapping[Score, Collection[Score]] = MappingProxyType({}),
 ) -> list[Headline]:
     """Selects the main score of each data set in a table of OpenCompass: name, version, metric, mode, scores.
@@ -88,15 +87,16 @@ def headlines(
         overall: Names of those with an overall score if no result is missing. If no model has that score, or one that
             needs a judge, a dash stands for it and the other scores follow.
         partly: Model and name of scores over a part of the records, which are marked.
-        makers: Model and name of scores on sets that the model made, which are marked.
+        conflicts: Model and name of scores with a conflict of interest, which are marked.
         columns: Table and column -> the scores that it is a mean of. Where the overall score is missing, every other
             score that it is a mean of is part of a shown column, or is shown: ``plan_json`` without ``plan_str``.
     """
-    models = table[0][4:] if table else ()
+    models, conflict = table[0][4:] if table else (), known_conflict()
+    sign = conflict.sign if conflict else ''
     rows: dict[str, dict[str, list[str]]] = {}
     for name, _, metric, _, *scores in table[1:]:
         rows.setdefault(name, {})[metric] = [
-            score if score == NONE else score + PART * ((model, name) in partly) + MAKER * ((model, name) in makers)
+            score if score == NONE else score + PART * ((model, name) in partly) + sign * ((model, name) in conflicts)
             for model, score in zip(models, scores, strict=True)
         ]
     headlines = []
@@ -177,26 +177,31 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     lines.append(f"Each table's main score, 0 to 100, higher is better; {NONE} where there is none.")
     if not all(row.is_main for row in chosen):
         lines.append(f'Below a {NONE}: the other scores of its table.')
-    for mark, words in ((PART, 'of a part of the records'), (MAKER, 'by a model that made the set')):
+    conflict = known_conflict()
+    legends = [(PART, 'of a part of the records'), *([(conflict.sign, conflict.legend)] if conflict else [])]
+    for mark, words in legends:
         if any(mark in score for row in chosen for score in row.scores):
             lines.append(f'{mark} {words}')
     return [*lines, *([f'({more} in the files below)'] if more else [])]
 
 
-def without_makers(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
-    """Formats the scores on made sets of the models that did not make them; none without such sets."""
+def without_conflicts(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
+    """Formats the scores of the models without a conflict of interest, where another has one; else nothing."""
+    conflict = known_conflict()
+    if conflict is None:
+        return []
     kept = [
-        replace(row, scores=[NONE if MAKER in score else score for score in row.scores])
+        replace(row, scores=[NONE if conflict.sign in score else score for score in row.scores])
         for row in rows
-        if any(MAKER in score for score in row.scores)
+        if any(conflict.sign in score for score in row.scores)
     ]
     columns = [place for place in range(len(models)) if any(row.scores[place] != NONE for row in kept)]
     if not kept:
         return []
     if not columns:
-        return ['', 'Every model made the sets that it is ranked on.']
+        return ['', f'There are only {conflict.others}.']
     others = [replace(row, scores=[row.scores[place] for place in columns]) for row in kept]
-    return ['', 'Without the models that made a set:', *leaderboard([models[place] for place in columns], others)]
+    return ['', f'Without {conflict.others}:', *leaderboard([models[place] for place in columns], others)]
 
 
 def _title(row: Headline, with_metric: bool) -> str:
@@ -246,7 +251,7 @@ def screen(
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines = [*leaderboard(models, rows), *without_makers(models, rows), '']
+    lines = [*leaderboard(models, rows), *without_conflicts(models, rows), '']
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

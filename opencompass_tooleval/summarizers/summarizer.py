@@ -15,7 +15,8 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, made_it, part_of
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of
+from opencompass_tooleval.catalogue.conflicts import caveats_of_data, conflict_of, known_conflict
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
@@ -174,19 +175,17 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
         yield f'NOTE models had different limits of tokens for an answer: {shown}, in {_few(datasets)}'
 
 
-def _makers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields lines on models that are ranked on sets that they made, and on tasks that no person has looked at."""
-    reviewed: dict[str, float] = {}
+def _conflicts(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Yields lines on models with a conflict of interest in a data set, and on caveats of such data sets."""
+    caveats: dict[str, list[str]] = {}
     for (model, dataset), result in results.items():
-        provenance = result.get('provenance', {})
-        if made_it(result):
-            yield f'NOTE {model} / {dataset}: this model made the set, which may favour it'
-        if isinstance(provenance.get('reviewed'), (int, float)):
-            reviewed[dataset] = provenance['reviewed']
-    for dataset, share in reviewed.items():
-        if share < 1:
-            left = f'{1 - share:.0%} of the tasks were not reviewed by a person'
-            yield f'NOTE {dataset}: {left}; see tooleval make review'
+        if conflict := conflict_of(result):
+            yield f'NOTE {model} / {dataset}: {conflict.note}, which may favour it'
+        caveats.setdefault(dataset, list(caveats_of_data(result.get('provenance'))))
+    conflict = known_conflict()
+    for dataset, those in caveats.items():
+        for caveat in those:
+            yield f'NOTE {dataset}: {caveat}{f"; {conflict.fix}" if conflict else ""}'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -236,8 +235,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self._partly = self._parts(results)
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
-        makers = self._and_tables([key for key, result in results.items() if made_it(result)])
-        main = headlines(self._table, self._overall, self._partly, makers, self._columns())
+        conflicts = self._and_tables([key for key, result in results.items() if conflict_of(result)])
+        main = headlines(self._table, self._overall, self._partly, conflicts, self._columns())
         tables = list(self._tables_of_details(results))
         about = [*self._about_main(main, results), *self._notes(results)]
         about.sort(key=lambda note: not note.startswith('WARNING'))
@@ -251,7 +250,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if verbose and tables:
             say('\n' + '\n'.join(tables) + '\n')
         files += self._more_tables(path, verbose)
-        files += self._without_makers(path, makers)
+        files += self._without_conflicts(path, conflicts)
         if self.report:
             self._report()
         run = Path(self.work_dir)
@@ -346,24 +345,25 @@ class ToolEvalSummarizer(DefaultSummarizer):
         keys = set(keys)
         return keys | {(model, table) for model, name in keys for dataset, table in tables if dataset == name}
 
-    def _without_makers(self, path: Path, makers: Collection[tuple[str, str]]) -> Iterator[Path]:
-        """Writes the rows of made sets without the models that made them; nothing without such models."""
+    def _without_conflicts(self, path: Path, conflicts: Collection[tuple[str, str]]) -> Iterator[Path]:
+        """Writes the rows of data sets without the models with a conflict of interest; nothing without such models."""
         header, *rows = self._table
         shown = [
             [
                 *row[:4],
                 *(
-                    NONE if (model, row[0]) in makers else score
+                    NONE if (model, row[0]) in conflicts else score
                     for model, score in zip(header[4:], row[4:], strict=True)
                 ),
             ]
             for row in rows
-            if row[0] in {name for _, name in makers}
+            if row[0] in {name for _, name in conflicts}
         ]
         kept = [place for place in range(len(header)) if place < 4 or any(row[place] != NONE for row in shown)]
-        if not shown:
+        conflict = known_conflict()
+        if not shown or conflict is None:
             return
-        file = path.with_name(f'{path.stem}_without_makers.csv')
+        file = path.with_name(f'{path.stem}_{conflict.files}.csv')
         with file.open('w', encoding='utf-8', newline='') as stream:
             csv.writer(stream, lineterminator='\n').writerows(
                 [row[place] for place in kept] for row in (header, *shown)
@@ -456,7 +456,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from _cut_answers(results)
         yield from self._unused_limits()
         yield from _environments(results)
-        yield from _makers(results)
+        yield from _conflicts(results)
         for (model, number), names in same.items():
             yield (
                 f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '

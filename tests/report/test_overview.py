@@ -42,14 +42,14 @@ def test_a_model_that_made_a_data_set_is_marked_and_the_others_are_ranked_withou
         result = answers(solved, 10, 'solved', 'goal:facts')
         add(run, model, 'tooleval-made-notes-fc', {**result, **({'provenance': made} if model == 'maker' else {})})
     page = first_page(run, tmp_path / 'samples')
-    assert [(place.model, place.is_maker) for place in page.places] == [('maker', True), ('a', False), ('b', False)]
+    assert [(place.model, place.has_conflict) for place in page.places] == [('maker', True), ('a', False), ('b', False)]
     assert page.note.endswith('Without models that made a data set: a 70.00, b 50.00.')
     board = boards(read([run]), published_columns())[-1]
-    others = board.without_makers
+    others = board.without_conflicts
     assert others is not None and others.name == 'tooleval-made-notes-fc-without-makers'
     best = [(row.model, row.cells[0].best) for row in others.rows]
     assert best == [('a', True), ('b', False)] and [row.cells[0].best for row in board.rows] == [True, False, False]
-    assert others.without_makers is None
+    assert others.without_conflicts is None
 
 
 def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compare(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from opencompass_tooleval.summarizers.last_screen import (
     leaderboard,
     missing_lines,
     screen,
-    without_makers,
+    without_conflicts,
 )
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.forked import run_opencompass, run_python
@@ -153,18 +153,18 @@ def test_models_that_made_a_set_are_marked_and_left_out_of_a_second_table() -> N
     rows = headlines(table, (), {('m2', 'a')}, {('m2', 'a'), ('m1', 'b')})
     assert [one.scores for one in rows] == [['1.00', '9.00*†'], ['2.00†', '3.00'], ['4.00', '-']]
     assert leaderboard(['m1', 'm2'], rows)[-2:] == ['* of a part of the records', '† by a model that made the set']
-    empty, title, header, first, second, *_ = without_makers(['m1', 'm2'], rows)
+    empty, title, header, first, second, *_ = without_conflicts(['m1', 'm2'], rows)
     assert (empty, title, header.split()) == (
         '',
-        'Without the models that made a set:',
+        'Without models that made a data set:',
         ['benchmark', 'metric', 'm1', 'm2'],
     )
     assert (first.split(), second.split()) == (['a', 'solved', '1.00', '-'], ['b', 'solved', '-', '3.00'])
-    _, _, header, *_ = without_makers(['m1', 'm2'], rows[:1])
+    _, _, header, *_ = without_conflicts(['m1', 'm2'], rows[:1])
     assert header.split() == ['benchmark', 'metric', 'm1']
-    assert without_makers(['m1', 'm2'], rows[2:]) == []
+    assert without_conflicts(['m1', 'm2'], rows[2:]) == []
     alone = [Headline('a', 'solved', ['1.00†'])]
-    assert without_makers(['m1'], alone) == ['', 'Every model made the sets that it is ranked on.']
+    assert without_conflicts(['m1'], alone) == ['', 'There are only models that made a data set.']
 
 
 def test_main_scores_come_before_what_there_is_else() -> None:

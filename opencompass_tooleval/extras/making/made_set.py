@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.loops.loops import LOOPS
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.making import VERSION
 from opencompass_tooleval.extras.making.made_task import TASKS_FILE, MadeTask, read_lines, read_tasks
 from opencompass_tooleval.extras.mcp_servers.fixture import folder_state
+from opencompass_tooleval.plugin import LOOPS
 from opencompass_tooleval.work_dir.data_files import read_json
 from opencompass_tooleval.work_dir.trust import Trustee, uses
 from opencompass_tooleval.work_dir.whole_file import write_json, write_lines

@@ -147,7 +147,7 @@ def test_through_opencompass(tmp_path: Path) -> None:
     # The tables without the model that made the set.
     screen = printed.read_text(encoding='utf-8', errors='replace')
     assert '100.00†' in screen and '† by a model that made the set' in screen
-    _, _, others = screen.partition('Without the models that made a set:')
+    _, _, others = screen.partition('Without models that made a data set:')
     assert others.split()[:3] == ['benchmark', 'metric', 'oracle'] and 'Second' not in others.partition('NOTE')[0]
     (without,) = tmp_path.glob('out/*/summary/summary_*_without_makers.csv')
     header, *rows = (line.split(',') for line in without.read_text(encoding='utf-8').splitlines())
