@@ -79,14 +79,14 @@ LONGEST = (
     'report/test_browser_agents.py',
     'test_synthetic.py',
     'models/test_openai_model.py',
-    'making/test_make.py',
-    'making/test_check.py',
+    'extras/making/test_make.py',
+    'extras/making/test_check.py',
     'test_site.py',
     'test_adding.py',
-    'making/test_outputs_pipeline.py',
+    'extras/making/test_outputs_pipeline.py',
     'environments/test_live.py',
     'environments/test_state.py',
-    'mcp_servers/test_connection.py',
+    'extras/mcp_servers/test_connection.py',
 )
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
 

@@ -307,7 +307,7 @@ def test_importing_us_changes_nothing_that_was_registered() -> None:
 from opencompass.datasets import TEvalDataset
 import opencompass.models, opencompass.openicl, opencompass.partitioners, opencompass.runners
 import opencompass.summarizers, opencompass.tasks
-from opencompass_tooleval.cli.doctor import registered_objects
+from opencompass_tooleval.tasks.read_config import registered_objects
 from opencompass_tooleval.plugin import MODULES, REGISTERED, load
 before = registered_objects()
 for registry, names in REGISTERED.items():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_description
 from opencompass_tooleval.catalogue.labels import Words
@@ -106,3 +107,8 @@ def main_first(metrics: Sequence[str]) -> list[str]:
 def judged_metrics() -> dict[str, str]:
     """Returns the main metric without a judge -> the metric that replaces it if a judge graded the answers."""
     return {row.name: row.judged for row in all_metrics().values() if row.judged}
+
+
+def empty_metrics(result: Mapping[str, Any]) -> list[str]:
+    """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
+    return [name for name, value in result.items() if value is None and name in all_metrics()]

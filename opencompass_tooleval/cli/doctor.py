@@ -118,16 +118,11 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
             yield Finding(Level.OK, pin.package, version)
 
 
-def registered_objects() -> dict[str, dict[str, Any]]:
-    """Returns the content of OpenCompass's registries: registry -> name -> object."""
-    from opencompass import registry
-
-    return {name: dict(getattr(registry, name).module_dict) for name in plugin.REGISTERED}
-
-
 def check_registry() -> Iterator[Finding]:
     """Imports OpenCompass and this package's classes, and checks that they are registered."""
     try:
+        from opencompass_tooleval.tasks.read_config import registered_objects
+
         for module in plugin.MODULES:
             plugin.load(module)
         held = registered_objects()

@@ -11,8 +11,6 @@ WorkDirArgument = Annotated[
     Path, typer.Argument(metavar='WORK_DIR', help='A working directory of OpenCompass; of several runs, the latest.')
 ]
 
-MadeSetArgument = Annotated[Path, typer.Argument(metavar='DIR', help='The folder of a made set.')]
-
 JsonOption = Annotated[
     str | None, typer.Option('--json', metavar='FILE', help='Write the result there as JSON; - for standard output.')
 ]
@@ -35,39 +33,6 @@ InputOption = Annotated[
         metavar='FILE',
         help="The documentation; of mcp a server: its command with arguments, 'python my_server.py', or its URL.",
     ),
-]
-
-ToolsOption = Annotated[
-    str,
-    typer.Option(
-        '--input',
-        metavar='FILE',
-        help='The documentation; of mcp a server: its command with arguments, or its URL. {fixture} is the copy.',
-    ),
-]
-
-ServerOption = Annotated[
-    str,
-    typer.Option(
-        '--input',
-        metavar='SERVER',
-        help="An MCP server: its command with arguments, 'python my_server.py', or its URL. {fixture} is the copy.",
-    ),
-]
-
-FixtureOption = Annotated[
-    Path | None,
-    typer.Option(metavar='PATH', help='A folder or file that the server works on; each trial gets a copy.'),
-]
-
-AllowOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar='TOOL', help='Tools (git_*) to be called beside those that say they only read; several.'),
-]
-
-EnvOption = Annotated[
-    list[str] | None,
-    typer.Option('--env', metavar='NAME[=VALUE]', help='Variables of the server; NAME alone passes yours; several.'),
 ]
 
 TrustOption = Annotated[

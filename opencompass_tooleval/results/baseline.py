@@ -15,8 +15,9 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, is_told
 from opencompass_tooleval.catalogue.labels import with_current_reasons
+from opencompass_tooleval.catalogue.metrics import empty_metrics
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.statistics.paired import details_of, empty_metrics, metrics_of
+from opencompass_tooleval.core.statistics.paired import details_of, metrics_of
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.results.comparing import Results
 from opencompass_tooleval.results.importing import fault_of_names, json_lines

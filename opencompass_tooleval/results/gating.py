@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from opencompass_tooleval.catalogue.comparable import SAMPLES, why_not_comparable
-from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
+from opencompass_tooleval.catalogue.metrics import empty_metrics, lower_is_better, main_metrics
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
@@ -17,7 +17,6 @@ from opencompass_tooleval.core.statistics.intervals import ALPHA, Pairs, Score, 
 from opencompass_tooleval.core.statistics.paired import (
     Result,
     details_of,
-    empty_metrics,
     has_no_answer,
     metrics_of,
     unanswered_records,

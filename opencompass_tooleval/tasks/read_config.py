@@ -14,6 +14,7 @@ from typing import Any
 import mmengine.config
 from mmengine.config import Config
 from mmengine.config.lazy import LazyObject
+from opencompass import registry
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.plugin import REGISTERED
@@ -28,6 +29,11 @@ _OF_A_RUN = ('models', 'datasets', 'model_dataset_combinations', 'infer', 'eval'
 
 def _is_of_a_run(name: str) -> bool:
     return name in _OF_A_RUN
+
+
+def registered_objects() -> dict[str, dict[str, Any]]:
+    """Returns the content of OpenCompass's registries: registry -> name -> object."""
+    return {name: dict(getattr(registry, name).module_dict) for name in REGISTERED}
 
 
 def read_config(file: Path, is_used: Callable[[str], bool] = _is_of_a_run) -> Config:

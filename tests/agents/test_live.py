@@ -12,9 +12,9 @@ from opencompass_tooleval.agents.scoring.scoring import score_trajectory
 from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.extras.mcp_servers.call_log import CallLog, read_call_log
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools
 from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner

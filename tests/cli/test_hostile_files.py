@@ -28,7 +28,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
 )
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.extras.mcp_servers.call_log import logged_tools, read_call_log
+from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.traces.reading import read_traces
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions

@@ -69,7 +69,7 @@ def test_a_benchmark_of_others_brings_its_metrics(monkeypatch: pytest.MonkeyPatc
         Metric('guesses', 'Guesses', 'how often it guesses', higher_is_better=False),
         Metric('solved', 'Done', 'is right', rank=2),
     )
-    monkeypatch.setattr(metrics, 'RIDDLES', Benchmark('riddles', 'Riddles', '', (), (), rows), raising=False)
+    monkeypatch.setattr(metrics, 'RIDDLES', Benchmark('riddles', 'Riddles', '', (), rows), raising=False)
     monkeypatch.setitem(BENCHMARKS, 'riddles', f'{metrics.__name__}:RIDDLES')
     assert words_of_metric('guesses') == ('Guesses', 'how often it guesses; lower is better')
     assert lower_is_better('riddles-short guesses') and not lower_is_better('solved')

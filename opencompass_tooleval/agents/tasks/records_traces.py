@@ -8,9 +8,9 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.errata import Erratum
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.other_formats import tool_schemas
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.extras.traces.conversation import tool_schemas
 from opencompass_tooleval.work_dir.data_files import read_text
 
 _TEXTS = ('id', 'query', 'system')

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.catalogue.metrics import all_metrics
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.statistics.intervals import FEWEST, Pairs, RecordValue, RecordValues, shuffled_variance
@@ -23,11 +22,6 @@ _NOISE = 1e-9
 def metrics_of(result: Result) -> list[str]:
     """Returns the names of a result's scores."""
     return [name for name, value in result.items() if is_number(value)]
-
-
-def empty_metrics(result: Result) -> list[str]:
-    """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
-    return [name for name, value in result.items() if value is None and name in all_metrics()]
 
 
 def details_of(result: Result) -> list[Mapping[str, Any]]:

@@ -9,15 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from opencompass_tooleval.cli.options import AllowOption, EnvOption, FixtureOption, ServerOption
 from opencompass_tooleval.cli.output import counts_line
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
-from opencompass_tooleval.extras.mcp_servers.call_log import CallLog, read_call_log
 from opencompass_tooleval.extras.mcp_servers.fixture import on_copies, unchanged
 from opencompass_tooleval.extras.mcp_servers.server import (
     TOOL_ERROR,
@@ -26,6 +25,7 @@ from opencompass_tooleval.extras.mcp_servers.server import (
     fill_variables,
     parse_server,
 )
+from opencompass_tooleval.extras.options import AllowOption, EnvOption, FixtureOption, ServerOption
 from opencompass_tooleval.work_dir.data_files import read_json
 from opencompass_tooleval.work_dir.printing import say
 

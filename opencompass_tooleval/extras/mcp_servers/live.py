@@ -22,7 +22,7 @@ from typing import Any
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.environments.bank import RecordedCall
-from opencompass_tooleval.extras.mcp_servers.call_log import CallLog
+from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
 from opencompass_tooleval.extras.mcp_servers.live_process import RunningServer
 from opencompass_tooleval.extras.mcp_servers.server import DISCONNECTED, FATAL, Server, ServerError

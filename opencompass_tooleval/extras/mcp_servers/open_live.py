@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opencompass_tooleval.data_path import resolve_data_path
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.extras.mcp_servers.call_log import CallLog
+    from opencompass_tooleval.environments.call_log import CallLog
     from opencompass_tooleval.extras.mcp_servers.live import LiveTools
     from opencompass_tooleval.extras.mcp_servers.state import Probe
 

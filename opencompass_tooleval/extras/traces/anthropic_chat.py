@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.other_formats import text_of
 from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.extras.traces.conversation import make_message, text_of
+from opencompass_tooleval.extras.traces.conversation import make_message
 
 CALL, RESULT = 'tool_use', 'tool_result'
 FAILED = 'tool_error'

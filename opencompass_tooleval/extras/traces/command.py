@@ -17,8 +17,8 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.environments.bank import write_bank
+from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
-from opencompass_tooleval.extras.mcp_servers.call_log import CallLog
 from opencompass_tooleval.extras.traces.reading import Traces, read_traces
 from opencompass_tooleval.extras.traces.recorded_runs import (
     SUBSET,

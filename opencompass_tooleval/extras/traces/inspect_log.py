@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.other_formats import text_of, tool_schemas
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, make_call
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage, whole_number
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.extras.traces.conversation import (
-    Conversation,
-    distinct_ids,
-    make_message,
-    text_of,
-    tool_schemas,
-)
+from opencompass_tooleval.extras.traces.conversation import Conversation, distinct_ids, make_message
 from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_PART = 1 << 26

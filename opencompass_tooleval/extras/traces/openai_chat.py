@@ -12,16 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.other_formats import text_of, tool_schemas
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
 from opencompass_tooleval.extras.traces import anthropic_chat
-from opencompass_tooleval.extras.traces.conversation import (
-    Conversation,
-    distinct_ids,
-    make_message,
-    text_of,
-    tool_schemas,
-)
+from opencompass_tooleval.extras.traces.conversation import Conversation, distinct_ids, make_message
 
 _ASKED, _ANSWERED = ('messages', 'input'), ('choices', 'output')
 _REPLIES = ('response', 'message', 'completion')

@@ -14,17 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.other_formats import text_of, tool_schemas
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, make_call, written_arguments
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage, whole_number
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.extras.traces.conversation import (
-    Conversation,
-    distinct_ids,
-    make_message,
-    running_hashes,
-    text_of,
-    tool_schemas,
-)
+from opencompass_tooleval.extras.traces.conversation import Conversation, distinct_ids, make_message, running_hashes
 from opencompass_tooleval.extras.traces.openai_chat import read_message
 from opencompass_tooleval.extras.traces.other_forms import other_spans
 

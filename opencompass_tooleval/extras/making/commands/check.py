@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.options import JsonOption, TrustOption
 from opencompass_tooleval.cli.output import (
     STDOUT,
     check_outputs,
@@ -20,6 +20,7 @@ from opencompass_tooleval.cli.output import (
     write_outputs,
 )
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.extras.options import MadeSetArgument
 from opencompass_tooleval.work_dir.printing import Screen
 
 if TYPE_CHECKING:

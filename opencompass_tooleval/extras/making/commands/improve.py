@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opencompass_tooleval.cli.options import MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.options import TrustOption
 from opencompass_tooleval.cli.output import counts_line, naming_model_faults, numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.options import MadeSetArgument
 from opencompass_tooleval.work_dir.printing import Screen
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
+from opencompass_tooleval.cli.options import JsonOption, TrustOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, trust_first, write_outputs
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.extras.making.decisions import ACCEPT, DROP, EDIT, Kappa, carry_out, read_decisions
 from opencompass_tooleval.extras.making.made_set import load_set
 from opencompass_tooleval.extras.making.review_page import PAGE_FILE, write_page
+from opencompass_tooleval.extras.options import MadeSetArgument
 from opencompass_tooleval.work_dir.printing import Screen
 
 

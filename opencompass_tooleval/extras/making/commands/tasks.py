@@ -12,18 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from opencompass_tooleval.cli.options import (
-    AllowOption,
-    EncoderOption,
-    EnvOption,
-    FixtureOption,
-    JsonOption,
-    SourceOption,
-    ToolsOption,
-)
+from opencompass_tooleval.cli.options import EncoderOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
 from opencompass_tooleval.core.text.redaction import is_secret_name
 from opencompass_tooleval.extras.making.made_set import DROPPED_FILE, check_no_set, check_set_name
+from opencompass_tooleval.extras.options import AllowOption, EnvOption, FixtureOption, ToolsOption
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import private_folder
 
