@@ -6,20 +6,20 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_rows import tooleval_restbench_rows
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_rows import tooleval_restbench_rows
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_easytool_gen import (
         tooleval_teval_en_v2_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_easytool_gen import (
         tooleval_toolbench_selection_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_gen import (
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_gen import (
         tooleval_toolbench_selection_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_easytool_gen import (
         tooleval_ultratool_zh_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_gen import tooleval_ultratool_zh_datasets
     from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer

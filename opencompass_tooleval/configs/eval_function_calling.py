@@ -4,22 +4,22 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_fc_gen import (
+    from opencompass_tooleval.configs.datasets.funcqa.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets
+    from opencompass_tooleval.configs.datasets.funcqa.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_fc_gen import (
         tooleval_restbench_tmdb_fc_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_gen import (
         tooleval_restbench_tmdb_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_fc_gen import (
-        tooleval_toolbench_calls_fc_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_gen import (
-        tooleval_toolbench_calls_datasets,
     )
     from opencompass_tooleval.configs.datasets.teval.tooleval_teval_fc_gen import tooleval_teval_en_v2_fc_datasets
     from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_calls_fc_gen import (
+        tooleval_toolbench_calls_fc_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_gen import (
+        tooleval_toolbench_calls_datasets,
+    )
     from opencompass_tooleval.configs.models.tooleval_api import models
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer

@@ -5,17 +5,17 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_easytool_gen import (
         tooleval_teval_en_v2_easytool_datasets,
         tooleval_teval_zh_v2_easytool_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_easytool_gen import (
-        tooleval_ultratool_en_easytool_datasets,
-        tooleval_ultratool_zh_easytool_datasets,
     )
     from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import (
         tooleval_teval_en_v2_datasets,
         tooleval_teval_zh_v2_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_easytool_gen import (
+        tooleval_ultratool_en_easytool_datasets,
+        tooleval_ultratool_zh_easytool_datasets,
     )
     from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_gen import (
         tooleval_ultratool_en_datasets,

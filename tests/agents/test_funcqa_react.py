@@ -220,7 +220,7 @@ from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
+    from opencompass_tooleval.configs.datasets.funcqa.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
 
 datasets = [*tooleval_funcqa_react_datasets]
 for row in datasets:

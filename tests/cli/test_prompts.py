@@ -150,13 +150,13 @@ def test_the_first_turn_of_dialogues_is_sent(
     ids = []
     for service in ('tmdb', 'spotify'):
         ids += datasets(
-            'easytool/tooleval_restbench_easytool_gen', f'tooleval_restbench_{service}_easytool_ids_datasets'
+            'restbench/tooleval_restbench_easytool_gen', f'tooleval_restbench_{service}_easytool_ids_datasets'
         )
     for dataset in ids:
         dataset['path'] = 'tooleval:demo/restbench'
         dataset['instructions'] = f'tooleval:demo/restbench/{dataset["name"]}_tool.json'
     chosen_by_number = datasets(
-        'easytool/tooleval_toolbench_easytool_gen', 'tooleval_toolbench_selection_easytool_ids_datasets'
+        'toolbench/tooleval_toolbench_easytool_gen', 'tooleval_toolbench_selection_easytool_ids_datasets'
     )[:1]
     for dataset in chosen_by_number:
         dataset['path'], dataset['instructions'] = (

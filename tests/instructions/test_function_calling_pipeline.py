@@ -46,14 +46,14 @@ DEMO_DATASETS = """
     from opencompass_tooleval.configs.datasets.demo.tooleval_fc_demo_gen import tooleval_fc_demo_datasets as datasets
 """
 REAL_DATASETS = """
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_fc_gen import (
+    from opencompass_tooleval.configs.datasets.funcqa.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_fc_gen import (
         tooleval_restbench_spotify_fc_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_fc_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_fc_gen import (
         tooleval_restbench_tmdb_fc_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_fc_gen import (
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_calls_fc_gen import (
         tooleval_toolbench_calls_fc_datasets,
     )
 

@@ -37,7 +37,7 @@ def configured(subset: str, *, method: str = 'easytool', instructions: str | Non
     """
     file = Path(find_subset(subset).file)
     config = 'fc_gen' if method == 'function_calling' else 'gen'
-    return ConfiguredDataset([f'easytool/tooleval_funcqa_{config}'], subset, file, method)
+    return ConfiguredDataset([f'funcqa/tooleval_funcqa_{config}'], subset, file, method)
 
 
 FILES = BenchmarkFiles(

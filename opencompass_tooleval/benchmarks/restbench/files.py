@@ -46,7 +46,7 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
         raise ValueError(f'RestBench has no method {method!r} beside easytool and function_calling')
     file = Path(find_subset(subset).file)
     variant = variants[method]
-    config = f'easytool/tooleval_restbench{variant.removesuffix("_ids")}_gen'
+    config = f'restbench/tooleval_restbench{variant.removesuffix("_ids")}_gen'
     return ConfiguredDataset([f'{config}:tooleval_restbench_{subset}{variant}_datasets'], subset, file)
 
 

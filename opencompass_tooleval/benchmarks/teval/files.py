@@ -67,7 +67,7 @@ def configured(
     version, language = version or 'v2', (language or 'en').upper()
     stem = file_stem(subset, version, language)
     other_version = '' if version == 'v2' else f'_{version}'
-    config = 'easytool/tooleval_teval_easytool_gen' if instructions else f'teval/tooleval_teval{other_version}_gen'
+    config = 'teval/tooleval_teval_easytool_gen' if instructions else f'teval/tooleval_teval{other_version}_gen'
     if method:
         if method != METHOD:
             raise ValueError(f'T-Eval has no method {method!r} but {METHOD}')

@@ -44,7 +44,7 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     if method not in configs:
         raise ValueError(f'ToolBench has no method {method!r} beside easytool and function_calling')
     file = Path(find_file(row.data).file) if row.data else None
-    return ConfiguredDataset([f'easytool/tooleval_toolbench{configs[method]}'], subset, file)
+    return ConfiguredDataset([f'toolbench/tooleval_toolbench{configs[method]}'], subset, file)
 
 
 FILES = BenchmarkFiles(

@@ -89,7 +89,7 @@ def configured(
     file, name = 'ultratool/tooleval_ultratool', f'tooleval_ultratool_{language}'
     configs = [f'{file}{kind}_gen:{name}{kind}_datasets' for kind in ([f'_{method}'] if method else ['', '_built'])]
     if instructions:
-        file = 'easytool/tooleval_ultratool_easytool_gen'
+        file = 'ultratool/tooleval_ultratool_easytool_gen'
         configs = [f'{file}:{name}{built}_easytool_datasets' for built in ('', '_built')]
     return ConfiguredDataset(configs, subset, data_file(Path(), subset, language))
 

@@ -37,16 +37,16 @@ DEMO_IMPORTS = """
 datasets = tooleval_restbench_datasets
 """
 REAL_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
         tooleval_restbench_spotify_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_gen import (
         tooleval_restbench_spotify_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
         tooleval_restbench_tmdb_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_gen import (
         tooleval_restbench_tmdb_datasets,
     )
 
@@ -60,7 +60,7 @@ for row in datasets:
     row['gold'] = 'repaired'
 """
 METHOD_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
         tooleval_restbench_tmdb_easytool_ids_datasets,
     )
 

@@ -32,18 +32,18 @@ DEMO_IMPORTS = """
 datasets = tooleval_toolbench_datasets
 """
 REAL_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_gen import (
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_gen import (
         tooleval_toolbench_calls_datasets as datasets,
     )
 """
 SUCCESS_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_success_gen import (
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_success_gen import (
         tooleval_toolbench_success_datasets as datasets,
     )
 datasets[0]['path'] = 'trajectories.jsonl'
 """
 METHOD_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_easytool_gen import (
         tooleval_toolbench_selection_easytool_ids_datasets,
     )
 

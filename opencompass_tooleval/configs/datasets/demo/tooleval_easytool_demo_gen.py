@@ -2,11 +2,11 @@
 from mmengine.config import read_base
 
 with read_base():
-    from ..easytool.tooleval_teval_easytool_gen import (
+    from ..teval.tooleval_teval_easytool_gen import (
         tooleval_teval_en_v2_easytool_datasets,
         tooleval_teval_zh_v2_easytool_datasets,
     )
-    from ..easytool.tooleval_ultratool_easytool_gen import (
+    from ..ultratool.tooleval_ultratool_easytool_gen import (
         tooleval_ultratool_en_easytool_datasets,
         tooleval_ultratool_zh_easytool_datasets,
     )

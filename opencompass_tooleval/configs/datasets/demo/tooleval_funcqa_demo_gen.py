@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from ..easytool.tooleval_funcqa_rows import tooleval_funcqa_rows
+    from ..funcqa.tooleval_funcqa_rows import tooleval_funcqa_rows
 
 for _dataset in tooleval_funcqa_rows:
     _dataset['path'] = 'tooleval:demo/funcqa'

@@ -7,7 +7,7 @@ from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDatas
 with read_base():
     from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS
 
-    from ..teval.tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
+    from .tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
 
 _postprocessors = dict(v1=tooleval_teval_v1, v2=tooleval_teval_v2)
 _languages = [dict(name='en', folder='EN', suffix=''), dict(name='zh', folder='ZH', suffix='_zh')]

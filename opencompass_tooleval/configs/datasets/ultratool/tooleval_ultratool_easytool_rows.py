@@ -7,7 +7,7 @@ from opencompass_tooleval.instructions.adapter import ToolEvalUltraToolEasyToolD
 with read_base():
     from opencompass_tooleval.instructions.subsets import ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 
-    from ..ultratool.tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
+    from .tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
 
 _variants = {'': ULTRATOOL_VARIANTS, '_built': ULTRATOOL_BUILT_VARIANTS}
 
