@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,6 +55,8 @@ GLUE_MODULES = {
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
 DOORS = ('scoring.py', 'records.py', 'prompts.py')
+
+EXTRAS_PART = re.compile(r'^# --- extras -.*?^# --- end of the extras -[^\n]*\n', re.MULTILINE | re.DOTALL)
 
 BAD_DOCSTRING = re.compile(
     r'\A\s*(?:What|How|Whether)\b|^(?:\s*\w+:)?\s*(?:See :meth:`[^`]*`\.?|As there\.)$', re.MULTILINE
@@ -166,6 +170,110 @@ def test_rooms_import_only_rooms_below_them() -> None:
         if LAYERS[room] >= LAYERS[room_of(file)]
     }
     assert back == set()
+
+
+NAMED = re.compile(r'\.?(\w+(?:\.\w+)*):[A-Za-z_]\w*')
+"""Matches ``module:attribute``."""
+
+
+def named_modules(file: Path) -> Iterator[str]:
+    """Modules of the package that a file names in texts, with an attribute."""
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and (match := NAMED.fullmatch(node.value)):
+            path = match[1].removeprefix('opencompass_tooleval.').replace('.', '/')
+            if (PACKAGE / f'{path}.py').is_file() or (PACKAGE / path / '__init__.py').is_file():
+                yield match[1]
+
+
+def test_only_plugin_names_modules_in_texts() -> None:
+    assert {file.name for file in ALL if list(named_modules(file))} == {'plugin.py'}
+
+
+def test_everything_that_is_plugged_in_exists() -> None:
+    for module in named_modules(PACKAGE / 'plugin.py'):
+        assert (PACKAGE / f'{module.replace(".", "/")}.py').is_file(), module
+
+
+def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
+    text = (PACKAGE / 'plugin.py').read_text(encoding='utf-8')
+    assert 'extras.' not in EXTRAS_PART.sub('', text)
+    others = [file for file in ALL if room_of(file) not in ('extras', 'plugin')]
+    assert [NAMES[file] for file in others if re.search(r'\bextras\.', file.read_text(encoding='utf-8'))] == []
+
+
+LIGHT = """
+import sys
+from opencompass_tooleval.catalogue import conflicts, metrics
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
+from opencompass_tooleval.plugin import VARIANTS
+from opencompass_tooleval.results import bundle, exporting, gating, importing
+from opencompass_tooleval.results.comparing import Comparer
+Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS)), conflicts.known_conflict()
+for name in sorted(sys.modules):
+    print(name)
+"""
+
+
+def test_what_results_and_the_catalogue_load() -> None:
+    """They load tables of benchmarks: literals and rows that import core and the catalogue alone."""
+    done = subprocess.run([sys.executable, '-c', LIGHT], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert not {name.partition('.')[0] for name in loaded} & HEAVY
+    ours = [name.removeprefix('opencompass_tooleval.') for name in loaded if name.startswith('opencompass_tooleval.')]
+    below = {room for room, layer in LAYERS.items() if layer <= LAYERS['results']}
+    rows = re.compile(
+        r'(?:benchmarks|agents|instructions|extras)(?:\.\w+)?(?:\.(?:metrics|tables|subsets|groups|questions|marks))?'
+        r'|benchmarks\.variant_kinds'
+    )
+    assert [name for name in ours if name.partition('.')[0] not in below and not rows.fullmatch(name)] == []
+
+
+@pytest.fixture
+def without_extras(tmp_path: Path) -> Path:
+    """A copy of the package without extras, and without their rows."""
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=shutil.ignore_patterns('__pycache__'))
+    shutil.rmtree(tmp_path / PACKAGE.name / 'extras')
+    plugin = tmp_path / PACKAGE.name / 'plugin.py'
+    plugin.write_text(EXTRAS_PART.sub('', plugin.read_text(encoding='utf-8')), encoding='utf-8')
+    return tmp_path
+
+
+ALONE = """
+import importlib, pkgutil, opencompass_tooleval
+for module in pkgutil.walk_packages(opencompass_tooleval.__path__, 'opencompass_tooleval.'):
+    if '.configs.' not in module.name:
+        importlib.import_module(module.name)
+print(opencompass_tooleval.__file__)
+"""
+
+
+def test_the_plugin_is_imported_without_extras(without_extras: Path) -> None:
+    environment = {**os.environ, 'PYTHONPATH': str(without_extras)}
+    command = [sys.executable, '-c', ALONE]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
+    assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
+
+
+OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|traces|mcp|live)['\"]")
+
+
+@pytest.mark.long
+def test_the_plugins_tests_pass_without_extras(without_extras: Path) -> None:
+    shutil.copytree(PACKAGE.parent / 'tests', without_extras / 'tests', ignore=shutil.ignore_patterns('__pycache__'))
+    for name in ('pyproject.toml', 'CONTRIBUTING.md', 'README.md', 'tools', 'docs', 'setup.py', 'configs'):
+        (without_extras / name).symlink_to(PACKAGE.parent / name)
+    rooms = ('core', 'work_dir', 'agents', 'benchmarks', 'evaluators', 'inferencers', 'summarizers', 'judging', 'cli')
+    files = [
+        str(file)
+        for room in rooms
+        for file in sorted((without_extras / 'tests' / room).rglob('test_*.py'))
+        if not OF_EXTRAS.search(file.read_text(encoding='utf-8'))
+    ]
+    assert len(files) > 100
+    environment = {**os.environ, 'PYTHONPATH': str(without_extras)}
+    command = [sys.executable, '-m', 'pytest', '-q', '-x', '-n', '2', *files]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
 
 
 def test_every_room_has_its_layer() -> None:

@@ -203,7 +203,7 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
     ],
 )
 def test_a_data_set_with_native_calls_has_its_partner(called: str, written: str, original: str) -> None:
-    folder = CONFIGS / 'datasets' / 'easytool'
+    folder = CONFIGS / 'datasets' / written.partition('_')[0]
     found = data_sets(f'tooleval_{called}_datasets')
     rows = Config.fromfile(folder / f'tooleval_{written}.py', format_python_code=False)[original]
     by_abbr = {row['abbr']: row for row in rows}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.catalogue.metrics import SUCCESS_RATE, Metric
-
-YES_NO = {'success': SUCCESS_RATE}
-"""Name in ``judgement_kinds=[...]`` of a question of yes or no -> its metric. ``success`` is EasyTool's."""
+from opencompass_tooleval.agents.questions import YES_NO
+from opencompass_tooleval.catalogue.metrics import Metric
 
 METRICS = (
     Metric(
@@ -22,7 +20,7 @@ METRICS = (
         rank=3,
         by_judge=True,
     ),
-    *YES_NO.values(),
+    *(question.metric for question in YES_NO.values()),
     Metric(
         'win_rate',
         'Wins, as published',

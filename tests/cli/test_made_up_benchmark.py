@@ -12,13 +12,20 @@ from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
 from opencompass.registry import LOAD_DATASET
 
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles, ScoredAnswers
+from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.benchmark import (
+    Benchmark,
+    BenchmarkFiles,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    ScoredAnswers,
+)
 from opencompass_tooleval.cli.doctor import Level, check_data
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
-from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from tests.cli.conftest import Command, write_json
 
@@ -56,12 +63,12 @@ BENCHMARK = Benchmark(
     title='Riddles',
     paper='no paper',
     subsets=('short',),
-    files=(DataFiles('short', ('data/riddles/short.json',), read, {'riddles': 2}),),
-    score=f'{__name__}:score',
-    configured=f'{__name__}:configured',
-    origin='Riddles are everywhere.',
-    clone='git clone https://example.org/sphinx',
     sizes={('short', None): 2},
+)
+FILES = BenchmarkFiles(
+    (DataFiles('short', ('data/riddles/short.json',), read, {'riddles': 2}),),
+    'Riddles are everywhere.',
+    'git clone https://example.org/sphinx',
 )
 
 
@@ -92,7 +99,9 @@ RIDDLES = {'legs': ['Four legs, then two, then three?', 'Man'], 'name': ['What i
 
 @pytest.fixture(autouse=True)
 def described(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BENCHMARKS, 'riddles', f'{__name__}:BENCHMARK')
+    for table, name in ((plugin.BENCHMARKS, 'BENCHMARK'), (plugin.FILES, 'FILES'), (plugin.SCORE, 'score')):
+        monkeypatch.setitem(table, 'riddles', f'{__name__}:{name}')
+    monkeypatch.setitem(plugin.CONFIGURED, 'riddles', f'{__name__}:configured')
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.agents.metrics import YES_NO
+from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, UNSOLVED, UNSURE
@@ -39,7 +39,7 @@ METRICS = {
     SOLVED_AREA: 'solved_rate',
     PASS: 'pass_rate',
     WIN_AREA: 'win_rate',
-    **{name: metric.name for name, metric in YES_NO.items()},
+    **{name: question.metric.name for name, question in YES_NO.items()},
 }
 """Kind of judgement -> the metric that decides if an answer is correct."""
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.metrics import YES_NO
+from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.toolbench import win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, digest_of, steps_text

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.agents.metrics import YES_NO
+from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import by_function
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.metrics import YES_NO
+from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.scoring.scoring import score_predictions
 from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task

@@ -1,0 +1,39 @@
+"""Questions of yes or no to a judge about an agent's answer, and their metrics: a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opencompass_tooleval.catalogue.metrics import SUCCESS_RATE, Metric
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
+    from opencompass_tooleval.judging.judge_item import JudgeItem
+
+
+@dataclass(frozen=True)
+class YesNo:
+    """A question about an answer.
+
+    Attributes:
+        metric: The share of answers with a yes.
+        question: Creates the question from its id and the answer; its reply is an opinion with ``yes`` or ``no``. What
+            it needs is imported when it is called, since tables read the metric.
+    """
+
+    metric: Metric
+    question: Callable[[str, JudgedAnswer], JudgeItem]
+
+
+def _success(name: str, answer: JudgedAnswer) -> JudgeItem:
+    from opencompass_tooleval.benchmarks.toolbench.success import question_of
+
+    return question_of(name, answer.query, answer.told)
+
+
+YES_NO: Mapping[str, YesNo] = {
+    'success': YesNo(SUCCESS_RATE, _success),
+}
+"""Name in ``judgement_kinds=[...]`` and in files of judgements -> the question. ``success`` is EasyTool's."""
