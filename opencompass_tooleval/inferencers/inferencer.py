@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow.compute as pc
 from datasets import Dataset
@@ -35,8 +35,8 @@ from opencompass_tooleval.models.model_calls import keep_conversations, prompt_l
 from opencompass_tooleval.models.request_queue import open_queue
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.journal import Journal, JournalRows, Row, write_json
-from opencompass_tooleval.work_dir.lock import Report, report_nothing
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
+from opencompass_tooleval.work_dir.run_context import run_context
 from opencompass_tooleval.work_dir.stored import keep_rows
 
 MAX_INFRA_SHARE = 0.005
@@ -134,9 +134,6 @@ class ToolEvalGenInferencer(GenInferencer):
         ValueError: There is no limit of tokens, or it is no positive whole number.
     """
 
-    report: ClassVar[Report] = staticmethod(report_nothing)
-    """Receives the progress on the data set; the task sets it."""
-
     _longest = 'the longest has'
 
     def __init__(
@@ -158,6 +155,7 @@ class ToolEvalGenInferencer(GenInferencer):
         super().__init__(model=sampling_view(model, temperature), max_out_len=limit.tokens, **kwargs)
         keep_conversations(self.model)
         self.max_infra_share = max_infra_share
+        self.report = run_context().report
         self._published = limit.published
         self._failed: dict[int, Row] = {}
         self._unselected: Mapping[int, Row] = {}

@@ -6,8 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from opencompass.registry import MODELS
 
@@ -16,6 +15,7 @@ from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.work_dir.run_context import run_context
 
 _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
 
@@ -45,9 +45,6 @@ class ToolEvalServed(ToolEvalOpenAI):
         ValueError: Address or key are given.
     """
 
-    log: ClassVar[Path | None] = None
-    """Log file of engines of this process, set by its task; None for a temporary file."""
-
     def __init__(
         self, path: str, engine: Mapping[str, Any], http_client_cfg: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> None:
@@ -55,6 +52,7 @@ class ToolEvalServed(ToolEvalOpenAI):
             raise ValueError(fault)
         self._engine = Engine(model=path, **engine)
         self._starting = asyncio.Lock()
+        self._log = run_context().engine_log
         self._failure = ''  # the reason for which it cannot be used any more
         super().__init__(
             path=path,
@@ -105,7 +103,7 @@ class ToolEvalServed(ToolEvalOpenAI):
         began = time.monotonic()
         self.outage.announce(f'{self._server} is started, which may take {self._engine.startup:.0f} s (startup)')
         must_end = threading.Event()  # for the thread that waits for the engine
-        starting = asyncio.ensure_future(asyncio.to_thread(self._engine.start, self.log, must_end))
+        starting = asyncio.ensure_future(asyncio.to_thread(self._engine.start, self._log, must_end))
         stopping = asyncio.ensure_future(stop.wait())
         try:
             await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)

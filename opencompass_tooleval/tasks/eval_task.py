@@ -21,6 +21,7 @@ from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, 
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.work_dir.stored import select_rows
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -53,9 +54,9 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         Raises:
             TaskFailedError: Some data sets failed.
         """
-        self.place_engine_log()
         self._failures = Failures()
-        super().run()
+        with in_context(engine_log=self.engine_log()):
+            super().run()
         self._failures.check()
 
     def _file(self, folder: str) -> Path:

@@ -19,14 +19,14 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
-from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.preflight import scoring_faults
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
-from opencompass_tooleval.work_dir.lock import exclusive, lock_path, report_nothing
+from opencompass_tooleval.work_dir.lock import exclusive, lock_path
+from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_runs
 
 
@@ -91,9 +91,9 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         Raises:
             TaskFailedError: Some data sets failed. A model that cannot be loaded ends the task at once.
         """
-        self.place_engine_log()
         try:
-            self._run_all(cur_model, cur_model_abbr)
+            with in_context(engine_log=self.engine_log()):
+                self._run_all(cur_model, cur_model_abbr)
         finally:
             self._close_engine()
 
@@ -142,12 +142,8 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         if int(os.environ.get('RANK', 0)):
             super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
-        with exclusive(lock_path(file), len(self.dataset.test)) as reporter:
+        with exclusive(lock_path(file), len(self.dataset.test)) as reporter, in_context(report=reporter.has_answered):
             outage = getattr(self.model, 'outage', None)
             if isinstance(outage, Outage):
                 outage.tell = reporter.waits_for
-            ToolEvalGenInferencer.report = reporter.has_answered
-            try:
-                super()._inference()
-            finally:
-                ToolEvalGenInferencer.report = staticmethod(report_nothing)
+            super()._inference()

@@ -12,7 +12,6 @@ from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.inferencers.resuming import reopen
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.task_process import as_module, shell_word
 from opencompass_tooleval.work_dir.lock import hold_sweep
 from opencompass_tooleval.work_dir.printing import keep_printable
@@ -78,9 +77,9 @@ class CommandOfTask:
         parts = (f'{model_abbr_from_cfg(model)}: {len(datasets)} data sets' for model, datasets in pairs)
         return f'{self.name_prefix}[{", ".join(parts)}]'
 
-    def place_engine_log(self) -> None:
-        """Places the logs of engines that this process starts, for a model or a judge, beside the task's log."""
-        ToolEvalServed.log = Path(self.get_log_path('engine.log'))  # type: ignore[attr-defined]
+    def engine_log(self) -> Path:
+        """Returns the file beside the task's log for engines that this process starts, for a model or a judge."""
+        return Path(self.get_log_path('engine.log'))  # type: ignore[attr-defined]
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task.
