@@ -152,6 +152,11 @@ REGISTERED: dict[str, list[str]] = {
 
 Commands = dict[str, tuple[str, str]]
 
+MOVED = {
+    'opencompass_tooleval.agents.funcqa.': 'opencompass_tooleval.agents.loops.funcqa.',
+}
+"""Beginning of the name of a class in configs of earlier versions -> that of this version."""
+
 COMMANDS: dict[str, Commands] = {
     '': {
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
@@ -240,6 +245,7 @@ MODULES += ['.extras.making.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalMadeDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalMadeEvaluator']
 FIRST_COMMAND |= {'make': 'tasks'}
+MOVED |= {'opencompass_tooleval.making.': 'opencompass_tooleval.extras.making.'}
 COMMANDS[''] |= {
     'export': ('.extras.exports.command:export_run', 'Write a run to files to publish, or for another program.'),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.'),

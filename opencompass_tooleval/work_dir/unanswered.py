@@ -9,6 +9,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.python_literal import python_literal
+from opencompass_tooleval.plugin import MOVED
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of
@@ -81,7 +82,7 @@ def retry_config(config: Path) -> RetryConfig:
     Raises:
         DataError: It cannot be read.
     """
-    content = read_dumped(config)
+    content = _with_current_names(read_dumped(config))
     models, datasets = abbrs_of(content, config)
     content.pop('_base_', None)  # no dump has it; mmengine would execute the file that it names
     for dataset in content['datasets']:
@@ -90,6 +91,16 @@ def retry_config(config: Path) -> RetryConfig:
         if isinstance(inferencer, dict) and 'opencompass_tooleval.' in str(inferencer.get('type')):
             inferencer['max_infra_share'] = 1.0
     return RetryConfig(content, {(model, dataset) for model in models for dataset in datasets})
+
+
+def _with_current_names(value: Any) -> Any:
+    """Replaces names of classes that an earlier version had elsewhere."""
+    if isinstance(value, dict):
+        return {key: _with_current_names(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_with_current_names, value))
+    old = next((old for old in MOVED if isinstance(value, str) and value.startswith(old)), '')
+    return MOVED[old] + value.removeprefix(old) if old else value
 
 
 def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,16 @@ def test_the_config_of_a_retry_is_private_and_holds_only_literals(tmp_path: Path
     expected = {'models': models, 'datasets': [dataset], 'other': {'a': 1}}
     assert read_dumped(tmp_path / 'again.py') == expected
     assert Config.fromfile(tmp_path / 'again.py', format_python_code=False).to_dict() == expected
+
+
+@pytest.mark.parametrize('old', ['making.adapter.ToolEvalMadeDataset', 'agents.funcqa.FuncQADialogues'])
+def test_the_config_of_a_retry_names_classes_of_an_earlier_version_as_they_are_now(tmp_path: Path, old: str) -> None:
+    dataset = {'abbr': 'd', 'type': f'opencompass_tooleval.{old}'}
+    (tmp_path / 'a.py').write_text(f'models = [dict(abbr="m")]\ndatasets = {[dataset]!r}\n')
+    (now,) = retry_config(tmp_path / 'a.py').content['datasets']
+    module, _, name = now['type'].rpartition('.')
+    assert module != f'opencompass_tooleval.{old}'.rpartition('.')[0]
+    assert getattr(import_module(module), name)
 
 
 @pytest.mark.parametrize('text', ['', 'models = []', 'models = 1\ndatasets = 2', 'models = [1]\ndatasets = []',
