@@ -16,7 +16,7 @@ from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.fixture import on_copies, unchanged
+from opencompass_tooleval.environments.fixture import on_copies
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, fill_variables, parse_server
@@ -60,7 +60,7 @@ def record_bank(
     out.parent.mkdir(parents=True, exist_ok=True)
     log = CallLog(log_file)
     try:
-        with unchanged(fixture), LiveTools(named, fixture, allow=allow or (), log=log) as live:
+        with LiveTools(named, fixture, allow=allow or (), log=log) as live:
             listed = live.listed
             if planned is not None:
                 _make(live, planned)
