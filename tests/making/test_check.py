@@ -296,7 +296,7 @@ def test_every_threshold_has_a_reason() -> None:
 def test_a_server_that_changes_the_fixture_is_an_error(command: str, tmp_path: Path) -> None:
     fixture = tmp_path / 'notes' / 'fixture' / 'notes.txt'
     made = notes_set(tmp_path / 'notes', server=f'{NOTES} {fixture}')  # its path is built in
-    with pytest.raises(FixtureChangedError, match='THE FIXTURE .* WAS CHANGED DURING THE RUN: notes.txt'):
+    with pytest.raises(FixtureChangedError, match=r'THE FIXTURE .* WAS CHANGED DURING THE RUN: notes\.txt'):
         if command == 'check':
             check_made_set(made.folder)
         else:
