@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -31,6 +32,7 @@ class Dialogues(Protocol):
 
     It may have an attribute ``models``: name -> config of an auxiliary model, which a
     ``ModelRequest`` may name. A model is built once, with its first request.
+    It may have a method ``close``, which ends what the dialogues started; predictions are written if it raises nothing.
     """
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str | Answer]:
@@ -100,7 +102,9 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
         )
         columns = enumerate(zip(keys, questions.rows, strict=True))
-        outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in columns if index not in rows})
+        with ExitStack() as stack:
+            stack.callback(getattr(self.dialogues, 'close', int))
+            outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in columns if index not in rows})
         for name, usages in runner.other_usages.items():
             usage = total_usage(usages) or Usage()
             tokens = f'{usage.prompt} tokens of prompts, {usage.completion} of answers'

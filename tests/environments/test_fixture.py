@@ -111,9 +111,14 @@ def test_a_server_that_is_given_the_file_writes_to_its_copy(tmp_path: Path, monk
 def test_a_changed_original_is_told_in_capitals(tmp_path: Path) -> None:
     notes = tmp_path / 'notes.txt'
     notes.write_text('first\n')
-    command = shlex.join([sys.executable, str(NOTES_SERVER), str(notes)])  # has the path built in, as a script may
-    told = pytest.raises(FixtureChangedError, match=r'THE FIXTURE \S+notes.txt WAS CHANGED DURING THE RUN: notes.txt\.')
-    with told, unchanged(notes), LiveTools(parse_server(command), notes, allow=['*']) as live:
+    server = parse_server(shlex.join([sys.executable, str(NOTES_SERVER), str(notes)]))  # a path that is built in
+    told = r'THE FIXTURE \S+notes.txt WAS CHANGED DURING THE RUN: notes.txt\.'
+    with pytest.raises(FixtureChangedError, match=told), LiveTools(server, notes, allow=['*']) as live:
         assert live.begin('a').call('add_note', {'text': 'of a'}).text == 'added'
+        with pytest.raises(FixtureChangedError, match=told):
+            live.check_fixture()
+    live.close()  # was closed, and has told it
+    with live, live.begin('a') as trial:  # from here on this is the fixture
+        assert trial.call('read_notes', {}).text == 'first\nof a'
     with pytest.raises(FixtureChangedError, match=r'notes\.txt'), unchanged(notes):
         os.unlink(notes)

@@ -95,9 +95,10 @@ def test_files_beyond_the_bounds_are_a_failure_of_the_server(fixture: Path, monk
         session = Environment(live=live, probes=[FolderProbe()]).begin('a')
         session.call('add_note', {'text': 'x' * 1_000})
         assert session.changes()
-        monkeypatch.setattr(f'{bounds}BYTES', 1_000)
-        with pytest.raises(ServerError, match=r'the server left cannot be read: notes has .* 1,000 bytes'):
-            session.changes()
+        with monkeypatch.context() as patched:
+            patched.setattr(f'{bounds}BYTES', 1_000)
+            with pytest.raises(ServerError, match=r'the server left cannot be read: notes has .* 1,000 bytes'):
+                session.changes()
         session.close()
     monkeypatch.setattr(f'{bounds}FILES', 3)
     with LiveTools(SERVER, fixture) as live, pytest.raises(ValueError, match='notes has more than 3 files'):

@@ -17,7 +17,7 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
-from opencompass_tooleval.extras.mcp_servers.fixture import on_copies, unchanged
+from opencompass_tooleval.extras.mcp_servers.fixture import on_copies
 from opencompass_tooleval.extras.mcp_servers.server import (
     TOOL_ERROR,
     ServerError,
@@ -66,7 +66,7 @@ def record_bank(
     out.parent.mkdir(parents=True, exist_ok=True)
     log = CallLog(log_file)
     try:
-        with unchanged(fixture), LiveTools(named, fixture, allow=allow or (), log=log) as live:
+        with LiveTools(named, fixture, allow=allow or (), log=log) as live:
             listed = live.listed
             if planned is not None:
                 _make(live, planned)

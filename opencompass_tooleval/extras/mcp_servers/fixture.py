@@ -117,29 +117,53 @@ def inner_links(fixture: Path) -> dict[Path, Path]:
     return links
 
 
-@contextmanager
-def unchanged(fixture: Path | None) -> Iterator[None]:
-    """Checks at its end that a user's fixture is as before: only its copies may change.
+class FixtureWatch:
+    """Compares a user's fixture with its state at the beginning: only its copies may change.
 
-    Raises:
-        FixtureChangedError: Files of it are other ones, or missing, or new.
+    Args:
+        fixture: The fixture; None for none. It may be missing.
     """
 
-    def state() -> dict[str, str]:
+    def __init__(self, fixture: Path | None) -> None:
+        self._fixture = fixture
+        self._before = self._state()
+
+    def _state(self) -> dict[str, str]:
+        fixture = self._fixture
         return folder_state(fixture.resolve()) if fixture and fixture.exists() else {}
 
-    before = state()
+    def check(self) -> None:
+        """Checks that the fixture is as at the beginning.
+
+        Raises:
+            FixtureChangedError: Files of it are other ones, or missing, or new.
+        """
+        before = self._before
+        try:
+            after = self._state()
+        except (OSError, ValueError) as error:  # such as of more files than a fixture may have
+            after = {str(error): ''}
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        if changed and self._fixture:
+            names = first_of([self._fixture.name if name == '.' else name for name in changed])
+            raise FixtureChangedError(
+                f'THE FIXTURE {self._fixture} WAS CHANGED DURING THE RUN: {names}. Restore it from a copy of yours. '
+                'The server was given its path, or has one built in; do not use what was made'
+            )
+
+
+@contextmanager
+def unchanged(fixture: Path | None) -> Iterator[None]:
+    """Checks at its end that a user's fixture is as before, as :meth:`FixtureWatch.check`.
+
+    Raises:
+        FixtureChangedError: It is not.
+    """
+    watch = FixtureWatch(fixture)
     try:
         yield
     finally:
-        after = state()
-        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        if changed:
-            names = first_of([fixture.name if name == '.' else name for name in changed]) if fixture else ''
-            raise FixtureChangedError(
-                f'THE FIXTURE {fixture} WAS CHANGED DURING THE RUN: {names}. Restore it from a copy of yours. '
-                'The server was given its path, or has one built in; do not use what was made'
-            )
+        watch.check()
 
 
 def on_copies(command: str, fixture: Path | None) -> str:
@@ -200,6 +224,17 @@ def _walk(folder: Path) -> Iterator[Path]:
                     left.append(entry.path)
 
 
+def _new_digest() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
+
+
+def text_digest(text: str) -> str:
+    """Returns the digest of a file with a text, as :func:`folder_state` has it."""
+    digest = _new_digest()
+    digest.update(text.encode('utf-8', 'surrogatepass'))
+    return digest.hexdigest()
+
+
 def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
     """Returns path -> digest of each file below a folder, sorted; for links the target, for empty folders ``folder``.
 
@@ -223,7 +258,7 @@ def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
             state[name] = f'link to {target}'
         elif path.is_file():
             with path.open('rb') as content:
-                digest = hashlib.blake2b(digest_size=16)
+                digest = _new_digest()
                 while chunk := content.read(1 << 20):
                     digest.update(chunk)
             state[name] = digest.hexdigest()

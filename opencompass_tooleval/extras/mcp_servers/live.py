@@ -24,8 +24,9 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
+from opencompass_tooleval.extras.mcp_servers.fixture import FixtureWatch
 from opencompass_tooleval.extras.mcp_servers.live_process import RunningServer
-from opencompass_tooleval.extras.mcp_servers.server import DISCONNECTED, FATAL, Server, ServerError
+from opencompass_tooleval.extras.mcp_servers.server import DISCONNECTED, FATAL, GONE, Server, ServerError
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 
@@ -73,7 +74,7 @@ class LiveTrial:
             if self.is_closed:
                 raise ServerError(f'the trial of {self.task!r} has ended')
             if self.failed:
-                return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
+                return ToolAnswer(f'{GONE} ({self.failed}).', DISCONNECTED)
             await self._live.allow(name)
             running = self.running or await self._start()
             self._live.mark_used(self)
@@ -195,8 +196,9 @@ class LiveTools:
         self._freed = asyncio.Condition()
         self._opening = asyncio.Lock()
         self._listed: list[dict[str, Any]] | None = None
+        self._watch: FixtureWatch | None = None
+        self._watching = asyncio.Lock()
         self.name = str(server)
-        atexit.register(self.close)
 
     @property
     def listed(self) -> list[dict[str, Any]]:
@@ -226,7 +228,7 @@ class LiveTools:
     async def _list(self) -> list[dict[str, Any]]:
         async with self._opening:
             if self._listed is None:
-                self._ready.appendleft(asyncio.create_task(RunningServer().start(self.server, self.fixture)))
+                self._ready.appendleft(self._starting())
                 try:
                     running = await self._ready[0]
                 except BaseException:
@@ -299,7 +301,14 @@ class LiveTools:
         return await task
 
     def _starting(self) -> asyncio.Task[RunningServer]:
-        return asyncio.create_task(RunningServer().start(self.server, self.fixture))
+        return asyncio.create_task(self._start())
+
+    async def _start(self) -> RunningServer:
+        async with self._watching:
+            if self._watch is None:  # before the first process
+                self._watch = await asyncio.to_thread(FixtureWatch, self.fixture)
+                atexit.register(self.close)
+        return await RunningServer().start(self.server, self.fixture)
 
     async def end(self, trial: LiveTrial) -> None:
         """Releases the process of an ended trial, after its last call."""
@@ -319,17 +328,43 @@ class LiveTools:
         async with self._freed:
             self._freed.notify_all()
 
+    def check_fixture(self) -> None:
+        """Checks that no process has changed the fixture, of which each has a copy.
+
+        Raises:
+            FixtureChangedError: It is not as before the first process.
+        """
+        if self._watch is not None:
+            self._watch.check()
+
     def close(self) -> None:
-        """Stops all processes."""
+        """Stops all processes, and checks the fixture.
+
+        Raises:
+            FixtureChangedError: The fixture is not as before the first process.
+        """
         atexit.unregister(self.close)
         if event_loop().is_running():
             run(self._close())
+        try:
+            self.check_fixture()
+        finally:
+            self._watch = None
+
+    def renew(self) -> None:
+        """Stops the processes that wait for a trial: that of the next one starts after all earlier calls."""
+        run(self._renew())
+
+    async def _renew(self) -> None:
+        ready = list(self._ready)
+        self._ready.clear()
+        started = await asyncio.gather(*ready, return_exceptions=True)
+        ended = [one.stop() for one in started if isinstance(one, RunningServer)]
+        await asyncio.gather(*ended, *self._ending)
 
     async def _close(self) -> None:
-        started = await asyncio.gather(*self._ready, return_exceptions=True)
-        self._ready.clear()
-        ended = [one.stop() for one in started if isinstance(one, RunningServer)]
-        await asyncio.gather(*ended, *self._ending, *(self.take_back(trial) for trial in list(self._used)))
+        await self._renew()
+        await asyncio.gather(*(self.take_back(trial) for trial in list(self._used)))
 
     def __enter__(self) -> LiveTools:
         return self

@@ -143,14 +143,14 @@ def write_fixture(folder: Path) -> Path:
     return fixture
 
 
-def notes_set(folder: Path, made: Sequence[MadeTask] | None = None) -> MadeSet:
-    """Writes the set, or one of other tasks."""
+def notes_set(folder: Path, made: Sequence[MadeTask] | None = None, server: str = NOTES) -> MadeSet:
+    """Writes the set, or one of other tasks, or with another command of the server."""
     write_fixture(folder)
     written = MadeSet(
         folder,
         'notes',
         {'kind': 'mcp', 'input': 'notes_server'},
-        {'loop': 'function_calling', 'live': {**live_settings(FIXTURE_FOLDER), 'probes': PROBES}},
+        {'loop': 'function_calling', 'live': {**live_settings(FIXTURE_FOLDER), 'server': server, 'probes': PROBES}},
         {'query': 'maker', 'solution': 'maker', 'second': 'second'},
         tasks=executed_tasks() if made is None else tuple(made),
     )

@@ -19,12 +19,15 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.extras.making.check import JOURNAL_FOLDER, Tried, model_gates
 from opencompass_tooleval.extras.making.commands.check import check_made_set
+from opencompass_tooleval.extras.making.commands.improve import improve_made_set
 from opencompass_tooleval.extras.making.gates import DUPLICATES, THRESHOLDS, task_gates
 from opencompass_tooleval.extras.making.made_set import MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask
+from opencompass_tooleval.extras.mcp_servers.fixture import FixtureChangedError
 from tests.conftest import ROOT, start_server
 from tests.extras.making.notes_set import READ, add, executed_tasks, notes_set, task, tasks
 from tests.extras.making.worlds import write_model_config
+from tests.extras.mcp_servers.servers import NOTES
 
 CONFIG = """
 from tests.extras.making.check_models import PartlyKnowing
@@ -287,6 +290,18 @@ def test_an_interval_that_holds_0_fails() -> None:
 def test_every_threshold_has_a_reason() -> None:
     assert set(THRESHOLDS) == {*SCRIPTED, *OF_TASKS, *OF_MODELS}
     assert all(row.why and 0 <= row.limit <= 100 for row in THRESHOLDS.values())
+
+
+@pytest.mark.parametrize('command', ['check', 'improve'])
+def test_a_server_that_changes_the_fixture_is_an_error(command: str, tmp_path: Path) -> None:
+    fixture = tmp_path / 'notes' / 'fixture' / 'notes.txt'
+    made = notes_set(tmp_path / 'notes', server=f'{NOTES} {fixture}')  # its path is built in
+    with pytest.raises(FixtureChangedError, match=r'THE FIXTURE .* WAS CHANGED DURING THE RUN: notes\.txt'):
+        if command == 'check':
+            check_made_set(made.folder)
+        else:
+            improve_made_set(made.folder, tmp_path / 'better', config(tmp_path, 'strong', knows='everything'))
+    assert 'Buy milk' in fixture.read_text()
 
 
 def test_a_set_that_is_none_is_refused(tmp_path: Path) -> None:

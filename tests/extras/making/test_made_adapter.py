@@ -25,6 +25,7 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.report.names import family_of, title_of
 from tests.extras.making.notes_set import START, notes_set
+from tests.extras.mcp_servers.servers import NOTES
 from tests.forked import start_opencompass
 from tests.instructions.shared_data import DEMO
 
@@ -164,6 +165,19 @@ def test_through_opencompass(tmp_path: Path) -> None:
     head, *lines = (line.split(',') for line in figure.read_text(encoding='utf-8').splitlines())
     assert sorted(head[1:]) == ['Second', 'oracle'] and len(lines) == len(KINDS)
     assert ['ordinary (3)', '100.00', '100.00'] in lines and ['no tool needed (1)', '100.00', '100.00'] in lines
+
+
+def test_a_server_that_changes_the_fixture_fails_the_run(tmp_path: Path) -> None:
+    fixture = tmp_path / 'notes' / 'fixture' / 'notes.txt'
+    made = notes_set(tmp_path / 'notes', server=f'{NOTES} {fixture}')  # its path is built in
+    config = CONFIG.replace('FOLDER', repr(str(made.folder))).replace('ENVIRONMENT', repr(made.environment_here))
+    (tmp_path / 'mine.py').write_text(config.replace("['oracle', 'Second']", "['oracle']"), encoding='utf-8')
+    printed = tmp_path / 'printed.txt'
+    arguments = ('mine.py', '-w', 'out', '--debug', '-m', 'infer')
+    run = start_opencompass(*arguments, cwd=tmp_path, env=dict(os.environ), output=printed)
+    assert run.wait(PATIENCE) != 0
+    assert f'THE FIXTURE {fixture.parent} WAS CHANGED DURING THE RUN: notes.txt' in printed.read_text(encoding='utf-8')
+    assert not [*tmp_path.glob('out/*/predictions/*/tooleval-made_notes-agent-fc.json')]
 
 
 def test_an_agent_that_does_something_else_is_told_why(tmp_path: Path) -> None:
