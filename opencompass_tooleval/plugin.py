@@ -82,6 +82,11 @@ TASK_READERS = {
 TOOL_SERVERS: dict[str, str] = {}
 """Name of a source of tool documentation that is no file -> it."""
 
+LIVE = ''
+"""Module that opens live servers for environments: ``open_environment(settings)`` returns the server and what reads its
+state, and ``KEYWORDS`` has functions with the settings as parameters.
+"""
+
 CONFLICT = ''
 """The kind of conflicts of interest that is marked in tables, screens and reports; ``''`` for none."""
 
@@ -239,6 +244,7 @@ FIRST_COMMAND = {'import': 'predictions'}
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'made': '.extras.making.metrics:BENCHMARK'}
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
+LIVE = '.extras.mcp_servers.open_live'
 CONFLICT = '.extras.making.marks:OF_MAKERS'
 PROVENANCE |= {'made_with_version': 'VERSION', 'made_by': 'data', 'reviewed': 'noted', 'model_made_it': 'noted'}
 MODULES += ['.extras.making.adapter']

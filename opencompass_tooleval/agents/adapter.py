@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.loops.loops import Loop, find_loop, make_loop
@@ -31,11 +32,10 @@ from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
-from opencompass_tooleval.extras.mcp_servers.open_live import open_live, parse_probes
 from opencompass_tooleval.models.conversation import ASKED_WITH
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.plugin import LOOPS
@@ -106,9 +106,8 @@ class AgentDialogues:
             that answers if no other source does: ``model``, and optionally ``system`` and ``cache``; None for none.
         argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
             ``json``, as published, with a simulator of StableToolBench, else ``schema``.
-        live: Arguments of ``open_live`` for a server that answers for
-            its tools, and ``probes``, which define its state
-            (:func:`~opencompass_tooleval.extras.mcp_servers.open_live.parse_probes`); None for none.
+        live: Settings of a live server that answers for its tools
+            (:data:`~opencompass_tooleval.plugin.LIVE`), and ``probes``, which define its state; None for none.
         options: Options of the loop.
 
     Attributes:
@@ -138,16 +137,16 @@ class AgentDialogues:
         opened = open_bank(bank) if bank else None
         simulates = open_simulator(**simulator) if simulator else None
         self.models = {SIMULATOR: simulator['model']} if simulator else {}
-        server = {name: value for name, value in (live or {}).items() if name != 'probes'}
+        server, state = plugin.load(plugin.LIVE).open_environment(live) if live else (None, None)
         self._environment = Environment(
             opened,
             tools.stateful_tools,
-            MCP_ERRORS if live else tools.errors,
+            LIVE_ERRORS if live else tools.errors,
             preferred_source,
             simulates,
             argument_checks,
-            open_live(**server) if live else None,
-            parse_probes(live.get('probes', ())) if live else (),
+            server,
+            state,
         )
         self.tally = self._environment.tally
         self.threads = self._environment.threads
@@ -172,13 +171,13 @@ class AgentDialogues:
             find_loop(str(settings.get('loop')))
         except ValueError as error:
             yield str(error)
-        readers: dict[str, tuple[Callable[..., Any], ...]] = {
-            'simulator': (open_simulator,),
-            'live': (open_live, parse_probes),
+        readers: dict[str, Callable[[], Iterable[Callable[..., Any]]]] = {
+            'simulator': lambda: (open_simulator,),
+            'live': lambda: plugin.load(plugin.LIVE).KEYWORDS,
         }
         for name, functions in readers.items():
             if isinstance(given := settings.get(name), Mapping):
-                yield from keyword_faults(given, keywords_of(functions), name)
+                yield from keyword_faults(given, keywords_of(functions()), name)
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it returns the trajectory's JSON."""

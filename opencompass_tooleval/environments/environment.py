@@ -11,7 +11,7 @@ other tools the last recording answers again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from opencompass_tooleval.environments.arguments import arguments_key, read_argu
 from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
 from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
 from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool, StatefulTools, no_stateful_tools
+from opencompass_tooleval.environments.live_source import GONE, REFUSED, SERVER_ERRORS, TOOL_ERROR
 from opencompass_tooleval.environments.observation import (
     ERROR,
     EXACT,
@@ -43,11 +44,9 @@ from opencompass_tooleval.environments.observation import (
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
 from opencompass_tooleval.environments.tally import Tally
-from opencompass_tooleval.extras.mcp_servers.server import GONE, REFUSED, SERVER_ERRORS, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
-    from opencompass_tooleval.extras.mcp_servers.state import Probe, State
+    from opencompass_tooleval.environments.live_source import LiveSource, LiveState, LiveTrial
 
 BY_SCHEMA, BY_JSON = 'schema', 'json'
 ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
@@ -95,21 +94,15 @@ class Session:
         """Reads the parts of the live server's state that differ from the start.
 
         Returns:
-            Part of the state -> its value now, ``''`` where it is gone; None where the environment has no live server
-            or no probes.
+            Part of the state -> its value now, ``''`` where it is gone; None where the environment reads no state.
 
         Raises:
             ServerError: The server failed, and its state cannot be read.
         """
-        environment = self._environment
-        if environment.live is None or not environment.probes:
+        state = self._environment.state
+        if state is None:
             return None
-        if self._trial is None:
-            return {}
-        from opencompass_tooleval.extras.mcp_servers.state import read_state, state_differences
-
-        before, after = environment.start_state, read_state(self._trial, environment.probes)
-        return {name: now for name, (_, now) in state_differences(before, after).items()}
+        return state.changes(self._trial) if self._trial else {}
 
     def close(self) -> None:
         """Ends the session; the process of a live server stops in the background."""
@@ -336,7 +329,7 @@ class Environment:
             text has priority. None: ``json`` with a published simulator, else ``schema``.
         live: The server that answers for its tools, with a process for each session, which :meth:`Session.close` stops.
             Tools in ``bank`` are frozen: the bank answers them, and the server never does.
-        probes: Probes of the state of ``live``, for :meth:`Session.changes`.
+        state: Reads the state of ``live``, for :meth:`Session.changes`; None for none.
 
     Attributes:
         tally: Counts of the calls of all sessions.
@@ -353,8 +346,8 @@ class Environment:
         preferred_source: str = '',
         simulator: Simulator | None = None,
         argument_checks: str | None = None,
-        live: LiveTools | None = None,
-        probes: Sequence[Probe] = (),
+        live: LiveSource | None = None,
+        state: LiveState | None = None,
     ) -> None:
         if argument_checks is None:
             argument_checks = BY_JSON if simulator and simulator.form.published else BY_SCHEMA
@@ -367,32 +360,8 @@ class Environment:
         self.preferred_source = preferred_source
         self.simulator = simulator
         self.live = live
-        self.probes = tuple(probes)
+        self.state = state
         self.tally = Tally()
-
-    def mask(self, masks: Mapping[str, Sequence[str]]) -> None:
-        """Leaves fields out of the state that the probes read.
-
-        Args:
-            masks: Part of the state -> fields of it.
-        """
-        from opencompass_tooleval.extras.mcp_servers.state import with_masks
-
-        self.probes = with_masks(self.probes, masks)
-        self.__dict__.pop('start_state', None)
-
-    @cached_property
-    def start_state(self) -> State:
-        """The state of the live server in a fresh trial; read once.
-
-        Raises:
-            ServerError: The server cannot be started, or fails at a probe.
-        """
-        from opencompass_tooleval.extras.mcp_servers.state import CHECK_TASK, read_state
-
-        assert self.live is not None
-        with self.live.begin(CHECK_TASK) as trial:
-            return read_state(trial, self.probes)
 
     @property
     def threads(self) -> int:

@@ -57,11 +57,11 @@ TEVAL_ERRORS = ErrorTexts(
 )
 """Errors of T-Eval's tools, which are Python, and of lagent."""
 
-MCP_ERRORS = ErrorTexts(
+LIVE_ERRORS = ErrorTexts(
     unknown='Unknown tool: {name}',
     missing="{name}: missing required argument '{parameter}'",
     unexpected="{name}: unexpected argument '{parameter}'",
     no_object='{name}: the arguments are no JSON object',
     unanswered='{name}: nothing is recorded for these arguments',
 )
-"""Errors of MCP servers."""
+"""Errors of live servers."""

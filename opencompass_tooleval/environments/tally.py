@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.environments.observation import ERROR, INJECTED, UNANSWERED, UNKNOWN_TOOL, Observation
-from opencompass_tooleval.extras.mcp_servers.server import (
+from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,
     FATAL,
     INVALID_OUTPUT,
@@ -20,6 +19,7 @@ from opencompass_tooleval.extras.mcp_servers.server import (
     TOO_LARGE,
     TOOL_ERROR,
 )
+from opencompass_tooleval.environments.observation import ERROR, INJECTED, UNANSWERED, UNKNOWN_TOOL, Observation
 
 LEAST_FAILURES = 5
 """Failures from which on a tool or a server is called broken: fewer may be accidents."""

@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools
 from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -34,7 +34,7 @@ def test_dialogues_with_live_tools(tmp_path: Path) -> None:
     )
     with LiveTools(parse_server(NOTES), fixture, allow=['add_note'], ahead=1, log=log) as live:
         task = Task('q1', 'live', 'Keep a note.', live.tools, gold)
-        sessions = [Environment(errors=MCP_ERRORS, live=live).begin(f'q{n}', task.schemas) for n in range(3)]
+        sessions = [Environment(errors=LIVE_ERRORS, live=live).begin(f'q{n}', task.schemas) for n in range(3)]
         loop = FunctionCalling()
         dialogues = {session.task: loop.run(task, session) for session in sessions}
         outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=3).run(dialogues)
@@ -64,7 +64,7 @@ def test_a_refusal_by_schema_is_an_invalid_call(tmp_path: Path) -> None:
     gold = (*wrong, GoldCall('fail', {}), GoldCall('add_note', {'text': 'kept'}), GoldCall('read_notes', {'more': 1}))
     with LiveTools(parse_server(NOTES), tmp_path, allow=['add_note'], ahead=1) as live:
         task = Task('q1', 'live', 'Keep a note.', live.tools, gold)
-        session = Environment(errors=MCP_ERRORS, live=live).begin('q1', task.schemas)
+        session = Environment(errors=LIVE_ERRORS, live=live).begin('q1', task.schemas)
         dialogue = FunctionCalling().run(task, session)
         (outcome,) = DialogueRunner(OracleModel(), None, 100, batch_size=1).run({'q1': dialogue}).values()
         session.close()

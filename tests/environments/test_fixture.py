@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.making.live_source import place_fixture
 from opencompass_tooleval.extras.mcp_servers.fixture import (
     FixtureChangedError,
@@ -19,7 +20,7 @@ from opencompass_tooleval.extras.mcp_servers.fixture import (
     unchanged,
 )
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools
-from opencompass_tooleval.extras.mcp_servers.server import ServerError, parse_server
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER
 
 

@@ -18,13 +18,14 @@ import pytest
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, logged_tools
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
-from opencompass_tooleval.extras.mcp_servers.server import Limits, ServerError, parse_server
+from opencompass_tooleval.extras.mcp_servers.server import Limits, parse_server
 from tests.conftest import ROOT
 from tests.extras.mcp_servers.servers import NOTES, installed
 
@@ -147,7 +148,7 @@ def test_threads_share_few_processes(fixture: Path) -> None:
 @pytest.mark.parametrize(('tool', 'error'), [('hang', 'timeout'), ('huge', 'too_large'), ('crash', 'disconnected')])
 def test_a_server_that_fails_fails_its_trial_alone(fixture: Path, tool: str, error: str) -> None:
     with LiveTools(parse_server(NOTES, limits=SHORT), fixture) as live:
-        environment = Environment(errors=MCP_ERRORS, live=live)
+        environment = Environment(errors=LIVE_ERRORS, live=live)
         session, other = environment.begin('a'), environment.begin('b')
         observed = session.call(tool, {})
         assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', error)
@@ -159,7 +160,7 @@ def test_a_server_that_fails_fails_its_trial_alone(fixture: Path, tool: str, err
 
 def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_path: Path) -> None:
     write_bank([RecordedCall('x', '', 'clock', {}, 'noon')], tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), errors=MCP_ERRORS, live=live)
+    environment = Environment(Bank(tmp_path / 'bank'), errors=LIVE_ERRORS, live=live)
     session = environment.begin('a', {'clock': {}, 'read_notes': {}, 'fail': {}, 'outside_schema': {}})
     assert session.call('clock', '{}') == Observation('noon', 'other_task', error='')
     assert session.call('read_notes', '') == Observation('first', 'live', error='')
@@ -174,7 +175,7 @@ def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_pat
 
 
 def test_a_failing_server_is_not_simulated(live: LiveTools) -> None:
-    environment = Environment(errors=MCP_ERRORS, simulator=Simulator('any'), live=live)
+    environment = Environment(errors=LIVE_ERRORS, simulator=Simulator('any'), live=live)
     session = environment.begin('a', {'outside_schema': {}, 'other': {}})
     with pytest.raises(StopIteration) as ended:
         next(session.ask('outside_schema', {}))

@@ -10,13 +10,15 @@ import pytest
 
 from opencompass_tooleval.environments.bank import Bank
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.mcp_servers.fixture import folder_state
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools
-from opencompass_tooleval.extras.mcp_servers.server import ServerError, parse_server
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from opencompass_tooleval.extras.mcp_servers.state import (
     CallProbe,
     FolderProbe,
     Probe,
+    TrialState,
     check_reset,
     read_state,
     state_differences,
@@ -92,7 +94,7 @@ def test_the_digest_of_a_folder(fixture: Path) -> None:
 def test_files_beyond_the_bounds_are_a_failure_of_the_server(fixture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = 'opencompass_tooleval.extras.mcp_servers.fixture.MAX_'
     with LiveTools(SERVER, fixture, allow=['add_note']) as live:
-        session = Environment(live=live, probes=[FolderProbe()]).begin('a')
+        session = Environment(live=live, state=TrialState(live, [FolderProbe()])).begin('a')
         session.call('add_note', {'text': 'x' * 1_000})
         assert session.changes()
         with monkeypatch.context() as patched:

@@ -9,7 +9,7 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.extras.mcp_servers.server import ServerError
+from opencompass_tooleval.environments.live_source import ServerError
 
 
 def carry_out(task: Task, loop: Loop, environment: Environment) -> Dialogue[Trajectory]:

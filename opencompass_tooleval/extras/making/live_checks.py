@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.agents.loops.steps import CUT_MARK, shown_observation
 from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.observation import LIVE
 from opencompass_tooleval.extras.making.execution import Executed
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution, SolvedCall
 from opencompass_tooleval.extras.making.solving import Attempt
 from opencompass_tooleval.extras.making.tool_source import ToolSource
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools
-from opencompass_tooleval.extras.mcp_servers.server import ServerError
 from opencompass_tooleval.extras.mcp_servers.state import (
     PAUSE,
     State,
+    TrialState,
     check_start,
     read_contents,
-    read_state,
     start_differences,
     state_differences,
 )
@@ -60,6 +61,15 @@ class LiveChecks:
         self._source = source
         self._live = live
         self.masked: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def _state(self) -> TrialState | None:
+        state = self._source.environment.state
+        return state if isinstance(state, TrialState) else None
+
+    def probe_rows(self) -> list[dict[str, Any]]:
+        """Returns the JSON values of the probes of the state, without masked fields."""
+        return [probe.to_row() for probe in self._state.probes] if self._state else []
 
     def check_begun(self, folder: Path) -> None:
         """Checks that a set that was begun goes on from the state that it was begun with.
@@ -133,7 +143,8 @@ class LiveChecks:
                     masks[part] = tuple(dict.fromkeys([*masks.get(part, ()), *fields]))
         for part, fields in masks.items():
             self.masked[part] = tuple(dict.fromkeys([*self.masked.get(part, ()), *fields]))
-        self._source.environment.mask(masks)
+        if state := self._state:
+            state.mask(masks)
         return None
 
     def with_effects(self, attempt: Attempt) -> Attempt:
@@ -148,26 +159,26 @@ class LiveChecks:
     def _read_anew(self, solution: Solution) -> Solution:
         if not solution.changes:
             return solution
-        environment = self._source.environment
+        state = self._state
+        if state is None:
+            return solution
         with self._live.begin(_TASK) as trial:
             for call in _live_calls(solution):
                 trial.call(call.name, call.arguments)
-            now = read_state(trial, environment.probes)
-        changed = state_differences(environment.start_state, now)
-        return replace(solution, changes={part: value for part, (_, value) in changed.items()})
+            return replace(solution, changes=state.changes(trial))
 
     def _repeat(self, solution: Solution, pause: float = 0) -> list[_Step]:
         """Repeats a solution's calls from a fresh start, until the server fails."""
-        environment, steps = self._source.environment, list[_Step]()
+        probes, steps = self._state.probes if self._state else (), list[_Step]()
         self._live.renew()
         time.sleep(pause)
         with self._live.begin(_TASK) as trial, suppress(ServerError):
-            start = read_contents(trial, environment.probes)
+            start = read_contents(trial, probes)
             for call in _live_calls(solution):
                 answer = trial.call(call.name, call.arguments)
                 if trial.failed:
                     break
-                now = read_contents(trial, environment.probes)
+                now = read_contents(trial, probes)
                 changes = {part: after for part, (_, after) in state_differences(start, now).items()}
                 steps.append(_Step(call, shown_observation(answer.text), changes))
         return steps

@@ -11,7 +11,7 @@ from typing import Any
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.extras.making.grounding import (
     MAX_SERVER_RESOURCES,
     fixture_resources,
@@ -23,7 +23,15 @@ from opencompass_tooleval.extras.making.tool_source import ToolSource, live_tool
 from opencompass_tooleval.extras.mcp_servers.fixture import copy_fixture, folder_state, inner_links
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live, parse_probes
-from opencompass_tooleval.extras.mcp_servers.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset
+from opencompass_tooleval.extras.mcp_servers.state import (
+    CHECK_TASK,
+    PAUSE,
+    CallProbe,
+    Probe,
+    State,
+    TrialState,
+    check_reset,
+)
 
 FROZEN_FILE = 'frozen.bank'
 _AHEAD = 2
@@ -101,7 +109,7 @@ def open_live_source(
     resources = [*held, *state_resources(state | first), *documents]
     if fixture:
         resources = [*fixture_resources(folder / fixture), *resources]
-    environment = Environment(bank, errors=MCP_ERRORS, live=live, probes=parsed)
+    environment = Environment(bank, errors=LIVE_ERRORS, live=live, state=TrialState(live, parsed) if parsed else None)
     start = state | {str(read): first[str(read)] for read in reads}
     source = ToolSource(tools, environment, settings, resources, (*parsed, *reads), start)
     source.closing.callback(live.close)

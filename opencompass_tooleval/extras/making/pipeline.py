@@ -17,6 +17,7 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.extras.making.agreement import DIFFERENT_EFFECTS, LEAST_AGREEING, Agreement, agree
@@ -31,7 +32,6 @@ from opencompass_tooleval.extras.making.queries import write_query
 from opencompass_tooleval.extras.making.solving import REVIEWER, Attempt, solve
 from opencompass_tooleval.extras.making.tool_source import ToolSource
 from opencompass_tooleval.extras.making.tool_table import ToolRow, tool_rows
-from opencompass_tooleval.extras.mcp_servers.server import ServerError
 from opencompass_tooleval.instructions.generate import TRIES
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
@@ -361,10 +361,7 @@ class Making:
     def _set(self) -> MadeSet:
         settings = dict(self._source.settings)
         if self._checks:
-            settings['live'] = {
-                **settings['live'],
-                'probes': [probe.to_row() for probe in self._source.environment.probes],
-            }
+            settings['live'] = {**settings['live'], 'probes': self._checks.probe_rows()}
         simulated = [call for calls in self._simulated.values() for call in calls]
         if self._source.live is None and (self._recorded or simulated):
             self._write_bank([*self._recorded, *simulated])

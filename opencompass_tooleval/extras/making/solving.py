@@ -15,13 +15,13 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.live_source import FATAL
 from opencompass_tooleval.environments.observation import ERROR
 from opencompass_tooleval.extras.making import prompts
 from opencompass_tooleval.extras.making.drafts import Draft
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.extras.making.replies import MAX_STEPS, read_plan, read_verdict
 from opencompass_tooleval.extras.making.tool_source import tool_text
-from opencompass_tooleval.extras.mcp_servers.server import FATAL
 from opencompass_tooleval.instructions.generate import ask_until_usable
 from opencompass_tooleval.instructions.split import Limit
 

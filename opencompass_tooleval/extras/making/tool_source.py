@@ -79,7 +79,8 @@ class ToolSource:
     @property
     def live(self) -> LiveTools | None:
         """The server, where there is one."""
-        return self.environment.live
+        live = self.environment.live
+        return live if isinstance(live, LiveTools) else None
 
 
 def documented_tools(docs: Sequence[ToolDoc]) -> dict[str, SourceTool]:

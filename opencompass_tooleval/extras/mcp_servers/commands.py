@@ -14,17 +14,12 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.live_source import TOOL_ERROR, ServerError
 from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.extras.mcp_servers.fixture import on_copies
-from opencompass_tooleval.extras.mcp_servers.server import (
-    TOOL_ERROR,
-    ServerError,
-    check_sdk,
-    fill_variables,
-    parse_server,
-)
+from opencompass_tooleval.extras.mcp_servers.server import check_sdk, fill_variables, parse_server
 from opencompass_tooleval.extras.options import AllowOption, EnvOption, FixtureOption, ServerOption
 from opencompass_tooleval.work_dir.data_files import read_json
 from opencompass_tooleval.work_dir.printing import say
@@ -101,14 +96,14 @@ def serve_bank(
         listed = bank.tools()
         known = {str(tool.get('name')) for tool in listed}
         unlisted = [{'name': name} for name in bank.names() if name not in known]
-        session = Environment(bank, errors=MCP_ERRORS).begin(bank.only_task() if task is None else task)
+        session = Environment(bank, errors=LIVE_ERRORS).begin(bank.only_task() if task is None else task)
 
         def answer(name: str, arguments: dict[str, Any]) -> ToolAnswer:
             observed = session.call(name, arguments)
             if observed.source in (EXACT, OTHER_TASK):
                 return ToolAnswer(observed.text, observed.error or '')
-            template = MCP_ERRORS.unanswered if name in known or bank.knows(name) else MCP_ERRORS.unknown
-            return ToolAnswer(MCP_ERRORS.text(template, name), TOOL_ERROR)
+            template = LIVE_ERRORS.unanswered if name in known or bank.knows(name) else LIVE_ERRORS.unknown
+            return ToolAnswer(LIVE_ERRORS.text(template, name), TOOL_ERROR)
 
         serve_stdio(f'tooleval-bank {file.name}', [*listed, *unlisted], answer)
 

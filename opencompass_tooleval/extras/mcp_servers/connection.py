@@ -22,8 +22,7 @@ from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import clean_text, printable
 from opencompass_tooleval.core.text.redaction import redact, remember_headers, remember_url
-from opencompass_tooleval.extras.mcp_servers.bounded_http import bounded_client
-from opencompass_tooleval.extras.mcp_servers.server import (
+from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,
     FATAL,
     GONE,
@@ -32,9 +31,10 @@ from opencompass_tooleval.extras.mcp_servers.server import (
     TIMEOUT,
     TOO_LARGE,
     TOOL_ERROR,
-    Server,
     ServerError,
 )
+from opencompass_tooleval.extras.mcp_servers.bounded_http import bounded_client
+from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio, end_late_start
 
 _MOST_SAID = 300

@@ -23,10 +23,11 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import CallLog
+from opencompass_tooleval.environments.live_source import DISCONNECTED, FATAL, GONE, ServerError
 from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureWatch
 from opencompass_tooleval.extras.mcp_servers.live_process import RunningServer
-from opencompass_tooleval.extras.mcp_servers.server import DISCONNECTED, FATAL, GONE, Server, ServerError
+from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 

@@ -10,7 +10,7 @@ from opencompass_tooleval.data_path import resolve_data_path
 if TYPE_CHECKING:
     from opencompass_tooleval.environments.call_log import CallLog
     from opencompass_tooleval.extras.mcp_servers.live import LiveTools
-    from opencompass_tooleval.extras.mcp_servers.state import Probe
+    from opencompass_tooleval.extras.mcp_servers.state import Probe, TrialState
 
 
 def open_live(
@@ -73,3 +73,26 @@ def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
                 f'a probe is {{"tool": NAME, "arguments": {{...}}}} or {{"leave_out": [...]}}, not {probe}'
             )
     return tuple(parsed)
+
+
+KEYWORDS = (open_live, parse_probes)
+"""Functions whose parameters are the settings of :func:`open_environment`."""
+
+
+def open_environment(settings: Mapping[str, Any]) -> tuple[LiveTools, TrialState | None]:
+    """Opens a server for an environment, and what reads its state.
+
+    Args:
+        settings: Arguments of :func:`open_live`, and ``probes`` for :func:`parse_probes`.
+
+    Raises:
+        DataError: There is no such fixture.
+        ValueError: A setting is wrong, or the MCP SDK is not installed.
+    """
+    live = open_live(**{name: value for name, value in settings.items() if name != 'probes'})
+    probes = parse_probes(settings.get('probes', ()))
+    if not probes:
+        return live, None
+    from opencompass_tooleval.extras.mcp_servers.state import TrialState
+
+    return live, TrialState(live, probes)

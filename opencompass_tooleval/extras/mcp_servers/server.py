@@ -13,27 +13,6 @@ from urllib.parse import urlsplit
 INSTALL = "pip install 'opencompass-tooleval[mcp]'"
 _URLS = ('http://', 'https://')
 
-TOOL_ERROR = 'tool_error'
-REFUSED = 'refused'
-INVALID_OUTPUT = 'invalid_output'
-TIMEOUT = 'timeout'
-TOO_LARGE = 'too_large'
-DISCONNECTED = 'disconnected'
-
-SERVER_ERRORS = (REFUSED, INVALID_OUTPUT, TIMEOUT, TOO_LARGE, DISCONNECTED)
-"""Errors of the server; ``tool_error`` is a regular answer."""
-
-FATAL = (TIMEOUT, TOO_LARGE, DISCONNECTED)
-"""Errors that leave the server in an unknown state: it is no longer called."""
-
-
-GONE = 'The server is gone'
-"""Begins the answer to a call that is not made any more, after an error in :data:`FATAL`."""
-
-
-class ServerError(ValueError):
-    """A server cannot be started or reached, or breaks the protocol; the message names it."""
-
 
 @dataclass(frozen=True)
 class Limits:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.environments.arguments import canonical_arguments
 from opencompass_tooleval.environments.bank import Built, RecordedCall, write_bank
+from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ERROR, ServerError
 from opencompass_tooleval.extras.mcp_servers.fixture import folder_state, text_digest
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
-from opencompass_tooleval.extras.mcp_servers.server import SERVER_ERRORS, TOOL_ERROR, ServerError
 from opencompass_tooleval.extras.mcp_servers.volatile import MAX_CHARS, difference_text, differing_fields, mask_fields
 
 CHECK_TASK = 'state check'
@@ -166,6 +167,50 @@ def state_differences(before: Mapping[str, str], after: Mapping[str, str]) -> di
     names = dict.fromkeys([*before, *after])
     pairs = {name: (before.get(name, ''), after.get(name, '')) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] or (name in before) != (name in after)}
+
+
+class TrialState:
+    """State of the trials of a server, compared with that of a fresh one.
+
+    Args:
+        live: The server.
+        probes: The probes that define the state.
+
+    Attributes:
+        probes: The probes, without the fields that :meth:`mask` was told.
+    """
+
+    def __init__(self, live: LiveTools, probes: Sequence[Probe]) -> None:
+        self._live = live
+        self.probes = tuple(probes)
+
+    def mask(self, masks: Mapping[str, Sequence[str]]) -> None:
+        """Leaves fields out of the state.
+
+        Args:
+            masks: Part of the state -> fields of it.
+        """
+        self.probes = with_masks(self.probes, masks)
+        self.__dict__.pop('start', None)
+
+    @cached_property
+    def start(self) -> State:
+        """The state of a fresh trial; read once.
+
+        Raises:
+            ServerError: The server cannot be started, or fails at a probe.
+        """
+        with self._live.begin(CHECK_TASK) as trial:
+            return read_state(trial, self.probes)
+
+    def changes(self, trial: LiveTrial) -> dict[str, str]:
+        """Returns part of the state -> its value now, of those that differ from the start; ``''`` where it is gone.
+
+        Raises:
+            ServerError: The server failed, and its state cannot be read.
+        """
+        before, after = self.start, read_state(trial, self.probes)
+        return {name: now for name, (_, now) in state_differences(before, after).items()}
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from opencompass_tooleval.agents.tasks.goal import (
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.extras.making.made_set import FIXTURE_FOLDER, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution, SolvedCall
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live, parse_probes
+from opencompass_tooleval.extras.mcp_servers.state import TrialState
 from tests.extras.mcp_servers.servers import NOTES
 
 START = 'Marta keeps the shed key.\nThe ladder is at number 12.\nThe fence is done.\n'
@@ -107,7 +108,8 @@ def tasks() -> list[MadeTask]:
 
 def environment(fixture: Path) -> Environment:
     """What answers the set's calls."""
-    return Environment(errors=MCP_ERRORS, live=open_live(**live_settings(str(fixture))), probes=parse_probes(PROBES))
+    live = open_live(**live_settings(str(fixture)))
+    return Environment(errors=LIVE_ERRORS, live=live, state=TrialState(live, parse_probes(PROBES)))
 
 
 def executed(made: MadeTask, answers: Environment) -> MadeTask:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.making.commands.check import check_made_set
 from opencompass_tooleval.extras.making.made_set import load_set
-from opencompass_tooleval.extras.mcp_servers.server import ServerError
 from tests.extras.making.conftest import Start
 from tests.extras.making.worlds import NOTES_KEY, run, write_model_config
 from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, installed_by_npm

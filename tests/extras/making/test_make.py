@@ -19,12 +19,12 @@ from opencompass_tooleval.agents.scoring.goal_check import holds_fact, plain_tex
 from opencompass_tooleval.agents.tasks.goal import KINDS, MISSING_PARAMETER, NO_TOOL
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.extras.making.commands.check import check_made_set
 from opencompass_tooleval.extras.making.commands.tasks import make_tasks
 from opencompass_tooleval.extras.making.live_source import open_live_source, place_fixture
 from opencompass_tooleval.extras.making.made_set import load_set
-from opencompass_tooleval.extras.mcp_servers.server import ServerError
 from opencompass_tooleval.extras.mcp_servers.state import check_reset
 from tests.conftest import ROOT
 from tests.extras.making.conftest import Start

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.making.grounding import MAX_RESOURCE_CHARS, MAX_SERVER_RESOURCES, sample_resources
 from opencompass_tooleval.extras.making.live_source import open_live_source
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
-from opencompass_tooleval.extras.mcp_servers.server import ServerError
 
 LIBRARY = """
 import sys

@@ -17,19 +17,17 @@ from typing import TypeVar
 
 import pytest
 
-from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
-from opencompass_tooleval.extras.mcp_servers.server import (
+from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,
     INVALID_OUTPUT,
     REFUSED,
     TIMEOUT,
     TOO_LARGE,
     TOOL_ERROR,
-    Limits,
-    Server,
     ServerError,
-    parse_server,
 )
+from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
+from opencompass_tooleval.extras.mcp_servers.server import Limits, Server, parse_server
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio
 from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER
 
