@@ -23,7 +23,7 @@ import pytest
 from opencompass_tooleval.agents import toolbench_judge_prompts
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
+from opencompass_tooleval.agents.goal_check import holds_fact
 from opencompass_tooleval.agents.judged_answer import of_run as judged_of_run
 from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
 from opencompass_tooleval.agents.opinion import reader
@@ -66,6 +66,7 @@ from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.tool_calls import make_call
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same, plain_text
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.fixture import FixtureCopy
 from opencompass_tooleval.environments.functions import FunctionAnswer
@@ -78,6 +79,7 @@ from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.making.facts import find_facts
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import read_new_description, read_plan, read_query, read_verdict
+from opencompass_tooleval.making.wording import asks, rules_out
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
@@ -489,12 +491,22 @@ READERS: Mapping[str, Reader] = {
     'agents, facts of an answer': Reader(
         lambda text: holds_fact(plain_text(text), text[:80]), ('agents/goal_check.py',)
     ),
+    'results of one line': Reader(
+        lambda text: [
+            is_same(form, part, part)
+            for form in FORMS
+            if form != NONE
+            for part in (text[:MAX_RESULT], find_result(text), find_result(f'Result: {text}'))
+        ],
+        ('core/typed_result.py',),
+    ),
+    'made sets, words of a query': Reader(lambda text: [asks(text), rules_out(text, text)], ('making/wording.py',)),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
     ),
     'made sets, replies': Reader(
         lambda text: [
-            read_query(text, _TASK.tools),
+            read_query(text, _TASK.tools, 'ordinary'),
             read_plan(text),
             read_new_description(f'{{"description": "{text}', _doc('A map.')),
             read_verdict(f'{{"accept": true, "why": "{text}'),
