@@ -108,7 +108,7 @@ def agree(
         group, goal, fault = _by_facts(draft, query, same_state)
     else:
         group, goal, fault = _by_result(query, form, same_state)
-    fault = fault or _minority(group, len(solutions), models) or _other_tool(draft, group)
+    fault = fault or _minority(group, len(solutions), models) or _other_tool(draft, group, reading)
     return Agreement(None, (), *fault) if fault else _agreed(draft, group, goal)
 
 
@@ -178,13 +178,20 @@ def _minority(group: _Group, count: int, models: Collection[str]) -> _Fault | No
     return (ONE_MODEL, f'no solution of {", ".join(sorted(others))} agrees') if others else None
 
 
-def _other_tool(draft: Draft, group: _Group) -> _Fault | None:
-    """A needed tool that was not called, while one was that the task does not need."""
+def _other_tool(draft: Draft, group: _Group, reading: Container[str]) -> _Fault | None:
+    """Finds a tool that the task does not need and that was called in place of a needed one.
+
+    Where the state cannot be read, it must not be called beside the needed ones either, unless it only reads.
+    """
     called = {call.name for one in group for call in good_calls(one)}
-    needed = set(draft.needed) if draft.kind not in RESTRAINT else set()
-    if needed - called and called - needed:
-        return OTHER_TOOL, f'{", ".join(sorted(called - needed))} in place of {", ".join(sorted(needed - called))}'
-    return None
+    left_out = set(draft.needed) - called
+    others = sorted(called.difference(draft.needed))
+    if draft.kind in RESTRAINT or not others:
+        return None
+    if left_out:
+        return OTHER_TOOL, f'{", ".join(others)} in place of {", ".join(sorted(left_out))}'
+    is_unseen = group[0].changes is None and any(name not in reading for name in others)
+    return (OTHER_TOOL, f'{", ".join(others)} beside the needed tools') if is_unseen else None
 
 
 def good_calls(solution: Solution) -> list[SolvedCall]:

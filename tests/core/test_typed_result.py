@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.core.typed_result import DATE, FORMS, LIST, NONE, NUMBER, PAIRS, SET, TEXT, find_result, is_same
+from opencompass_tooleval.core.typed_result import (
+    DATE,
+    FORMS,
+    LIST,
+    NONE,
+    NUMBER,
+    PAIRS,
+    SET,
+    TEXT,
+    find_result,
+    is_same,
+)
 
 EQUAL = [
     (NUMBER, '1,234.50', '$1234.5'),

@@ -64,6 +64,11 @@ def form_of(query: str) -> str:
     return 'list' if asked else 'none'
 
 
+def is_write(name: str, query: str) -> bool:
+    """Whether the clause of a tool asks for a change."""
+    return any(WRITES.match(clause) for clause, _ in KEY[name] if clause in query)
+
+
 def written(query: str) -> str:
     """A reply with a query, and all that is stated beside it."""
     ban = {'forbids': BAN} if BAN in query else {}
@@ -72,8 +77,8 @@ def written(query: str) -> str:
 
 def _first_value(text: str) -> str:
     """The first value of a response, as far as a result can hold it."""
-    value = re.search(r"(?:: ?['\"\[]{1,3}|^)([^'\";,\n\]}]{1,60})", text)
-    return value[1].strip() if value else text[:20].strip()
+    value = re.search(r"\w['\"]?: ?['\"\[{]{0,3}([^'\";,:\n\[\]{}]{1,60})", text) or re.search(r'([^;,\n]{1,60})', text)
+    return value[1].strip() if value else ''
 
 
 def _calls(query: str) -> list[dict[str, Any]]:
@@ -105,11 +110,7 @@ def _solve(messages: Messages, request: dict[str, Any]) -> Any:
     good = [text for text in told if text not in failed]
     if not good:
         return 'Nothing to do.'
-    asked = [
-        _first_value(text)
-        for call, text in zip(planned, good, strict=True)
-        if not any(WRITES.match(clause) for clause, _ in KEY[call['name']] if clause in query)
-    ]
+    asked = [_first_value(text) for call, text in zip(planned, good, strict=False) if not is_write(call['name'], query)]
     told_all = 'Responses: ' + ' | '.join(text[:300] for text in good)
     return f'{told_all}\nResult: {"; ".join(asked)}' if asked else told_all
 
