@@ -150,8 +150,8 @@ def holds_result(query: str, form: str, result: str) -> bool:
 def _largest(solutions: _Group, agrees: Callable[[Solution, Solution], bool]) -> list[Solution]:
     """The largest group of those that agree with one of them, which comes first."""
     groups = (
-        [one, *(other for other in solutions if other is not one and agrees(one, other))]
-        for one in solutions
+        [one, *(other for number, other in enumerate(solutions) if number != place and agrees(one, other))]
+        for place, one in enumerate(solutions)
         if agrees(one, one)
     )
     return max(groups, key=len, default=[])

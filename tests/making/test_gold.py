@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.goal import KINDS
 from opencompass_tooleval.cli.make_tasks import make_tasks
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.making.made_task import MadeTask
@@ -20,6 +21,11 @@ from tests.making.worlds import SCRIPT, write_key, write_library, write_model_co
 
 PAGE = ROOT / 'docs' / 'explanation' / 'made-sets.md'
 HOSTILE = SCRIPT.with_name('hostile_script.py')
+
+
+ALL_KINDS = [f'{kind}=1' for kind in KINDS]
+MANY = ['ordinary=0.85', 'recovery=0.15']
+"""Kinds of which the makers have 200 different queries."""
 
 
 class Library:
@@ -74,21 +80,23 @@ def run(library: Library, tasks: int, model: Path, **options: Any) -> tuple[tupl
     return load_set(library.folder / 'books').tasks, dropped
 
 
-@pytest.mark.parametrize('tasks', [30, pytest.param(200, marks=pytest.mark.long)])
-def test_no_gold_is_wrong_if_one_model_is_right(library: Library, tasks: int) -> None:
-    made, dropped = run(library, tasks, library.config('hostile'), second=library.config('right'))
+@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, MANY, marks=pytest.mark.long)])
+def test_no_gold_is_wrong_if_one_model_is_right(library: Library, tasks: int, kinds: list[str]) -> None:
+    made, dropped = run(library, tasks, library.config('hostile'), second=library.config('right'), kinds=kinds)
     assert len(made) == tasks and {library.wrong(one) for one in made} == {''}
     assert dropped['agreement agreement:no_majority'] >= tasks // 6
     assert not any(hostile_script.mistake(one.query) for one in made)
 
 
-@pytest.mark.parametrize('tasks', [30, pytest.param(200, marks=pytest.mark.long)])
-def test_no_gold_is_wrong_if_both_models_make_a_mistake_that_shows(library: Library, tasks: int) -> None:
+@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, MANY, marks=pytest.mark.long)])
+def test_no_gold_is_wrong_if_both_models_make_a_mistake_that_shows(
+    library: Library, tasks: int, kinds: list[str]
+) -> None:
     seen = hostile_script.SEEN
     library_of = [library.config('hostile', seen) for _ in range(2)]
     hostile_script.MISTAKES, before = seen, hostile_script.MISTAKES
     try:
-        made, dropped = run(library, tasks, library_of[0], second=library_of[1])
+        made, dropped = run(library, tasks, library_of[0], second=library_of[1], kinds=kinds)
         assert len(made) == tasks and {library.wrong(one) for one in made} == {''}
     finally:
         hostile_script.MISTAKES = before
