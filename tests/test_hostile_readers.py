@@ -22,7 +22,7 @@ import pytest
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.scoring.goal_check import holds_fact, plain_text
+from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
@@ -71,12 +71,14 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
+from opencompass_tooleval.core.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same, plain_text
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.extras.making.facts import find_facts
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.extras.making.replies import read_new_description, read_plan, read_query, read_verdict
+from opencompass_tooleval.extras.making.wording import asks, rules_out
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.reply import read_description, read_example
@@ -494,12 +496,22 @@ READERS: Mapping[str, Reader] = {
     'agents, facts of an answer': Reader(
         lambda text: holds_fact(plain_text(text), text[:80]), ('agents/scoring/goal_check.py',)
     ),
+    'results of one line': Reader(
+        lambda text: [
+            is_same(form, part, part)
+            for form in FORMS
+            if form != NONE
+            for part in (text[:MAX_RESULT], find_result(text), find_result(f'Result: {text}'))
+        ],
+        ('core/typed_result.py',),
+    ),
+    'made sets, words of a query': Reader(lambda text: [asks(text), rules_out(text, text)], ('making/wording.py',)),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
     ),
     'made sets, replies': Reader(
         lambda text: [
-            read_query(text, _TASK.tools),
+            read_query(text, _TASK.tools, 'ordinary'),
             read_plan(text),
             read_new_description(f'{{"description": "{text}', _doc('A map.')),
             read_verdict(f'{{"accept": true, "why": "{text}'),

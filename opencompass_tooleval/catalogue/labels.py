@@ -113,6 +113,7 @@ REASONS: dict[str, Words] = {
     'goal:needless_call': Words('needless call', 'a tool is called, and the request needs none'),
     'goal:not_asked': Words('not asked', 'the request lacks a value, and the agent does not ask for it'),
     'goal:effects': Words('other effects', 'the state at the end is not the one that the task asks for'),
+    'goal:result': Words('other result', 'the result at the end of the answer is not the right one'),
     'goal:facts': Words('fact missing', 'the final answer lacks a fact that the task asks for'),
     'retrieval:missed': Words('not retrieved', 'a needed tool is not retrieved'),
     'retrieval:not_perfect': Words('retrieved too late', 'a needed tool is ranked after others'),

@@ -204,6 +204,34 @@ def without_conflicts(models: Sequence[str], rows: Sequence[Headline]) -> list[s
     return ['', f'Without {conflict.others}:', *leaderboard([models[place] for place in columns], others)]
 
 
+def beside_scripted(
+    results: Mapping[tuple[str, str], Mapping[str, object]],
+    scripted: Mapping[str, Mapping[str, Mapping[str, float | None]]],
+) -> list[str]:
+    """Formats the scores of agents without a model, and below them those of the models, in the same metrics.
+
+    Args:
+        results: Model and data set -> its result.
+        scripted: Data set -> agent -> metric -> score; None where the metric applies to no task.
+    """
+    lines: list[str] = []
+    for dataset, agents in scripted.items():
+        metrics = list(dict.fromkeys(metric for scores in agents.values() for metric in scores))
+        rows = [[agent, *(_two_decimals(scores.get(metric)) for metric in metrics)] for agent, scores in agents.items()]
+        rows += [
+            [model, *(_two_decimals(result.get(metric)) for metric in metrics)]
+            for (model, name), result in results.items()
+            if name == dataset
+        ][:MOST_ROWS]
+        title = f'Agents without a model, and the models, on {dataset.removeprefix(OUR_PREFIX)}:'
+        lines += ['', title, *_lines([['agent', *metrics], *rows], 1)]
+    return lines
+
+
+def _two_decimals(score: object) -> str:
+    return f'{score:.2f}' if isinstance(score, (int, float)) else NONE
+
+
 def _title(row: Headline, with_metric: bool) -> str:
     name = row.name.removeprefix(OUR_PREFIX)
     return f'{name} {row.metric}' if with_metric else name
@@ -236,6 +264,7 @@ def screen(
     models: Sequence[str],
     rows: Sequence[Headline],
     *,
+    beside: Sequence[str] = (),
     notes: Sequence[str],
     missing: Sequence[Missing],
     files: Sequence[Path],
@@ -246,12 +275,13 @@ def screen(
     Args:
         models: Their abbrs.
         rows: The main scores.
+        beside: Further lines below them.
         notes: Warnings, of which the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines = [*leaderboard(models, rows), *without_conflicts(models, rows), '']
+    lines = [*leaderboard(models, rows), *without_conflicts(models, rows), *beside, '']
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

@@ -15,7 +15,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of, scripted_scores_of
 from opencompass_tooleval.catalogue.conflicts import caveats_of_data, conflict_of, known_conflict
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
@@ -40,6 +40,7 @@ from opencompass_tooleval.summarizers.last_screen import (
     PART,
     Headline,
     Missing,
+    beside_scripted,
     headlines,
     missing_lines,
     screen,
@@ -243,7 +244,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
         warnings = [*self._not_comparable(results), *about]
         missing = list(self._missing(results))
         files = [path]
-        notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
+        scripted = {dataset: agents for (_, dataset), of in results.items() if (agents := scripted_scores_of(of))}
+        beside = beside_scripted(results, scripted)
+        notes = [*tables, *beside, *warnings, *missing_lines(missing, Path(self.work_dir))]
         if notes:
             files.append(path.with_name(f'{path.stem}_notes.txt'))
             files[-1].write_text(printable('\n'.join(notes)) + '\n', encoding='utf-8')
@@ -254,7 +257,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if self.report:
             self._report()
         run = Path(self.work_dir)
-        say('\n' + screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run))
+        below = screen(self.model_abbrs, main, beside=beside, notes=warnings, missing=missing, files=files, run=run)
+        say(f'\n{below}')
         if missing:
             raise SystemExit(1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,8 @@ from opencompass_tooleval.agents.scoring.matching import call_key
 from opencompass_tooleval.agents.tasks.goal import MISSING_PARAMETER, NO_TOOL, Goal, GoldCall
 from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
 from opencompass_tooleval.core.scoring.refusal import REFUSED
+from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.core.typed_result import find_result, is_same, plain_text
 from opencompass_tooleval.environments.observation import ERROR, INJECTED
 
 FORBIDDEN_CALL = 'goal:forbidden'
@@ -18,13 +19,10 @@ NEEDLESS_CALL = 'goal:needless_call'
 NOT_ASKED = 'goal:not_asked'
 WRONG_EFFECTS = 'goal:effects'
 MISSING_FACTS = 'goal:facts'
+WRONG_RESULT = 'goal:result'
 MISSING_CALLS = 'calls:missing'
 
-_THOUSANDS = re.compile(r'(?<=\d),(?=\d{3}(?!\d))')
-_WHOLE = re.compile(r'(?<![\w.])(\d+)\.0+(?!\w|\.\d)')
-"""A whole number with decimals, such as ``3.0``; not a version or an address, such as ``v3.0`` or ``10.0.0.1``."""
-
-_SPACE = re.compile(r'\s+')
+_MAX_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,7 @@ class GoalResult:
         missing_facts: Facts that the final answer does not contain.
         missing_calls: Indices in :attr:`Goal.calls` of calls that were not made.
         forbidden_calls: Forbidden tools that were called.
+        wrong_result: The result that was given, if it is not the goal's.
     """
 
     reason: str
@@ -44,20 +43,12 @@ class GoalResult:
     missing_facts: tuple[str, ...] = ()
     missing_calls: tuple[int, ...] = ()
     forbidden_calls: tuple[str, ...] = ()
+    wrong_result: tuple[str, ...] = ()
 
     @property
     def is_solved(self) -> bool:
         """True if the goal was reached."""
         return not self.reason
-
-
-def plain_text(text: str) -> str:
-    """Prepares a text for the search of facts.
-
-    Case, compatibility forms, spaces, minus signs and thousands separators are made equal; ``3.0`` becomes ``3``.
-    """
-    plain = _SPACE.sub(' ', unicodedata.normalize('NFKC', text).casefold()).replace('\N{MINUS SIGN}', '-')
-    return _WHOLE.sub(r'\1', _THOUSANDS.sub('', plain)).strip()
 
 
 def holds_fact(text: str, fact: str) -> bool:
@@ -90,15 +81,17 @@ def _edge(letter: str, outside: str) -> str:
 
 def _calls_decide(goal: Goal, changes: Mapping[str, str] | None) -> bool:
     """Returns whether the end of a trajectory does not show that the goal is reached, so that its calls have to."""
-    return changes is None if goal.effects else not goal.facts
+    if goal.effects is None and goal.form and goal.calls:
+        return True
+    return changes is None if goal.effects else not (goal.facts or goal.result)
 
 
 def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
     """Checks a trajectory.
 
-    Effects, facts and forbidden tools count for every kind. Calls count only where the goal has neither effects nor
-    facts, or where it has effects and the state at the end was not read: a task may be solved in other ways than those
-    that are known.
+    Effects, result, facts and forbidden tools count for every kind. Calls count only where the goal has none of the
+    first three, or where it has effects and the state at the end was not read: a task may be solved in other ways than
+    those that are known. In a set of format 2 they also count where the state cannot be read.
 
     Args:
         goal: The goal.
@@ -113,6 +106,7 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
         wrong = [name for name in names if goal.effects.get(name) != changes.get(name)]
     answer = plain_text(trajectory.final_answer)
     facts = tuple(fact for fact in goal.facts if not holds_fact(answer, fact))
+    given = wrong_result(goal, trajectory.final_answer)
     missing = missing_calls(goal.calls, calls)
     reason = ''
     if trajectory.stopped or not answer:
@@ -125,13 +119,23 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
         reason = WRONG_EFFECTS
     elif goal.kind == MISSING_PARAMETER and not asks_back(trajectory.final_answer):
         reason = NOT_ASKED
+    elif given:
+        reason = WRONG_RESULT
     elif facts:
         reason = MISSING_FACTS
     elif missing and _calls_decide(goal, changes):
         reason = MISSING_CALLS
     if reason and trajectory.is_declined:
         reason = REFUSED
-    return GoalResult(reason, tuple(wrong), facts, missing, forbidden)
+    return GoalResult(reason, tuple(wrong), facts, missing, forbidden, given)
+
+
+def wrong_result(goal: Goal, answer: str) -> tuple[str, ...]:
+    """Returns the result of an answer, shortened, if it is not that of the goal."""
+    if not goal.result:
+        return ()
+    given = find_result(answer)
+    return () if is_same(goal.form, goal.result, given) else (bounded_text(given, _MAX_SHOWN),)
 
 
 def made_calls(trajectory: Trajectory) -> list[AnsweredCall]:

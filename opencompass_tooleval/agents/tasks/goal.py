@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.core.typed_result import FORMS
+
 ORDINARY = 'ordinary'
 NO_TOOL = 'no_tool'
 MISSING_PARAMETER = 'missing_parameter'
@@ -15,6 +17,9 @@ RECOVERY = 'recovery'
 
 KINDS = (ORDINARY, NO_TOOL, MISSING_PARAMETER, FORBIDDEN, SIBLINGS, RECOVERY)
 """Kinds of tasks that are made from a user's tools."""
+
+RESTRAINT = (NO_TOOL, MISSING_PARAMETER)
+"""Kinds in which the agent has to answer or to ask without a call; the others need tools."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,9 @@ class Goal:
         fails_first: Kind ``recovery``: the tool whose first call fails.
         answer: A right final answer.
         is_single_path: Whether all solutions made the same calls in the same order.
+        form: Form of the result, one of :data:`~opencompass_tooleval.core.typed_result.FORMS`; ``''`` in made sets of
+            format 1, which state none.
+        result: The right result in this form; ``''`` if the request asks for none.
     """
 
     kind: str = ORDINARY
@@ -68,6 +76,8 @@ class Goal:
     fails_first: str = ''
     answer: str = ''
     is_single_path: bool = False
+    form: str = ''
+    result: str = ''
 
     def oracle_calls(self, gold: Sequence[GoldCall]) -> tuple[GoldCall, ...]:
         """Returns the gold calls, with the call that fails first made twice."""
@@ -90,9 +100,11 @@ def parse_goal(raw: Mapping[str, Any]) -> Goal:
     """Converts the JSON values of a :class:`Goal`.
 
     Raises:
-        ValueError: There is no such kind.
+        ValueError: There is no such kind, or no such form of a result.
         TypeError: It has an unknown field.
     """
+    if raw.get('form', '') not in ('', *FORMS):
+        raise ValueError(f'there is no form of a result {raw["form"]!r}; there are {", ".join(FORMS)}')
     if raw.get('kind', ORDINARY) not in KINDS:
         raise ValueError(f'there is no kind of task {raw["kind"]!r}; there are {", ".join(KINDS)}')
     return Goal(

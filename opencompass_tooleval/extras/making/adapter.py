@@ -26,6 +26,7 @@ from opencompass_tooleval.extras.making.made_set import MadeSet, load_set
 from opencompass_tooleval.extras.making.made_task import TASKS_FILE
 from opencompass_tooleval.extras.making.metrics import NAMES, MadeRow
 from opencompass_tooleval.extras.making.scoring import MadeScore, check_order, kinds_of, score_made_predictions
+from opencompass_tooleval.extras.making.scripted_agents import scripted_scores
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
 from opencompass_tooleval.work_dir.work_dir import ResultPlace
@@ -107,7 +108,7 @@ class ToolEvalMadeEvaluator(ToolEvalAgentEvaluator):
         return {
             'benchmark': 'made',
             'subset': made.name,
-            'version': VERSION,
+            'version': min(VERSION, made.version),  # sets of version 1 score as they did
             'agents_version': AGENTS_VERSION,
             'made_with_version': made.version,
             'made_by': ', '.join(dict.fromkeys(made.models.values())),
@@ -117,8 +118,10 @@ class ToolEvalMadeEvaluator(ToolEvalAgentEvaluator):
         }
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Adds the tasks by kind to what :class:`ToolEvalAgentEvaluator` says."""
-        return {**super().breakdown(scores), 'kinds': kinds_of(cast(Sequence[MadeScore], scores))}
+        """Adds the tasks by kind, and the scores of scripted agents, to what :class:`ToolEvalAgentEvaluator` says."""
+        kinds = kinds_of(cast(Sequence[MadeScore], scores))
+        scripted = scripted_scores(self._made.tasks, self._made.scripted)
+        return {**super().breakdown(scores), 'kinds': kinds, **({'scripted': scripted} if scripted else {})}
 
     def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """Scores trajectories against the tasks' goals."""

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from opencompass_tooleval.agents.scoring.goal_check import plain_text
+from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.agents.scoring.matching import call_key
-from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, MISSING_PARAMETER, NO_TOOL, RECOVERY, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import (
+    FORBIDDEN,
+    MISSING_PARAMETER,
+    NO_TOOL,
+    RECOVERY,
+    RESTRAINT,
+    SIBLINGS,
+    Goal,
+    GoldCall,
+)
 from opencompass_tooleval.agents.trajectory import asks_back
+from opencompass_tooleval.core.typed_result import (
+    DATE,
+    NONE,
+    NUMBER,
+    TEXT,
+    find_result,
+    plain_text,
+    read_result,
+    same_results,
+)
 from opencompass_tooleval.extras.making.drafts import Draft
 from opencompass_tooleval.extras.making.facts import find_facts
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
+from opencompass_tooleval.extras.making.wording import asks
 
 LEAST_AGREEING = 2
 """Solutions that have to agree."""
@@ -22,11 +42,19 @@ LEAST_SHARED_FACTS = 0.5
 
 TOO_FEW = 'agreement:too_few'
 DIFFERENT_EFFECTS = 'agreement:effects'
+DIFFERENT_RESULTS = 'agreement:result'
 DIFFERENT_FACTS = 'agreement:facts'
+NO_MAJORITY = 'agreement:no_majority'
+ONE_MODEL = 'agreement:one_model'
+OTHER_TOOL = 'agreement:other_tool'
+GIVEN_AWAY = 'agreement:given_away'
 NOTHING_TO_CHECK = 'agreement:nothing_to_check'
 
 _Tagged = dict[tuple[str, int], GoldCall]
 """Tool, and number among the calls of the tool -> call; in the order of the calls."""
+_Group = Sequence[Solution]
+_Fault = tuple[str, str]
+"""Why there is no gold, as ``area:code``, and what was found."""
 
 
 @dataclass(frozen=True)
@@ -46,55 +74,124 @@ class Agreement:
     detail: str = ''
 
 
-def agree(draft: Draft, query: str, solutions: Sequence[Solution]) -> Agreement:
-    """Finds the largest group of solutions that agree, and makes the goal of it.
+def agree(
+    draft: Draft,
+    query: str,
+    form: str,
+    solutions: Sequence[Solution],
+    models: Collection[str] = (),
+    reading: Container[str] = (),
+) -> Agreement:
+    """Finds the solutions that agree, and makes the goal of them if they are a strict majority.
 
-    Two solutions agree if they leave the same effects and, where neither leaves any, if their answers share facts.
-    Where the environment has no state and the answers no facts, they agree if they make the same calls.
+    Two solutions agree if they leave the same effects and give the same result. Where the state cannot be read and a
+    tool may have changed it, they agree only if they make the same calls. Where the form is ``none`` and the query
+    asks for something all the same, such as a long text, or where there are no effects, their answers share facts.
 
     Args:
         draft: What the task is about.
-        query: The query.
-        solutions: Those that came to an end and that the reviewer accepted.
+        query: The query, without the line that asks for the result.
+        form: Form of the result, one of :data:`~opencompass_tooleval.core.typed_result.FORMS`.
+        solutions: Those that came to an end and that the reviewer accepted. Those that do not fit the kind of the
+            task agree with none.
+        models: The models that solve; at least one solution of each has to agree.
+        reading: Tools that change nothing.
     """
     usable = [one for one in solutions if not _breaks(draft, one)]
     if len(usable) < LEAST_AGREEING:
         return Agreement(None, reason=TOO_FEW, detail=f'{len(usable)} of {len(solutions)} solutions can be used')
-    by_effects: dict[Hashable, list[Solution]] = {}
-    for one in usable:
-        effects = None if one.changes is None else frozenset(one.changes.items())
-        by_effects.setdefault(effects, []).append(one)
-    group = max(by_effects.values(), key=len)
+    usable = [_with_known_effects(one, reading) for one in usable]
+    same_state = _largest(usable, lambda one, other: _state(one) == _state(other))
+    if len(same_state) < LEAST_AGREEING:
+        return Agreement(None, reason=DIFFERENT_EFFECTS, detail=f'{len(set(map(_state, usable)))} different effects')
+    if form == NONE:
+        group, goal, fault = _by_facts(draft, query, same_state)
+    else:
+        group, goal, fault = _by_result(query, form, same_state)
+    fault = fault or _minority(group, len(solutions), models) or _other_tool(draft, group, reading)
+    return Agreement(None, (), *fault) if fault else _agreed(draft, group, goal)
+
+
+def _by_result(query: str, form: str, solutions: _Group) -> tuple[_Group, Goal, _Fault | None]:
+    """Finds the largest group with the result of one of them, and the goal's part that it is."""
+    texts = [find_result(one.answer) for one in solutions]
+    results = {id(one): read_result(form, text) for one, text in zip(solutions, texts, strict=True)}
+    group = _largest(solutions, lambda one, other: same_results(form, results[id(one)], results[id(other)]))
     if len(group) < LEAST_AGREEING:
-        return Agreement(None, reason=DIFFERENT_EFFECTS, detail=f'{len(by_effects)} different effects')
-    if draft.kind in (NO_TOOL, MISSING_PARAMETER):
-        return _agreed(draft, group, ())
-    facts_of = {id(one): find_facts(one, query) for one in group}
-    if group[0].changes:  # effects decide; facts are what all answers hold beside
-        return _agreed(draft, group, _common([facts_of[id(one)] for one in group]))
-    clusters = [[other for other in group if _share(facts_of[id(one)], facts_of[id(other)])] for one in group]
-    cluster = max(clusters, key=len)
-    if len(cluster) >= LEAST_AGREEING:
-        facts = _common([facts_of[id(one)] for one in cluster])
-        if facts:
-            return _agreed(draft, cluster, facts)
+        shown = '; '.join(text[:60] or '-' for text in texts)
+        return group, Goal(), (DIFFERENT_RESULTS, f'{form}: {shown}'[:500])
+    result = texts[next(place for place, one in enumerate(solutions) if one is group[0])]
+    is_given = holds_result(query, form, result)
+    return group, Goal(form=form, result=result), (GIVEN_AWAY, result[:200]) if is_given else None
+
+
+def _by_facts(draft: Draft, query: str, solutions: _Group) -> tuple[_Group, Goal, _Fault | None]:
+    """Finds the largest group of which one shares facts with all, where the query asks for what no line holds."""
+    goal = Goal(form=NONE)
+    is_told = asks(query) or (solutions[0].changes == {} and draft.kind not in RESTRAINT)
+    if draft.kind == MISSING_PARAMETER or not is_told:
+        return solutions, goal, None
+    facts_of = {id(one): find_facts(one, query) for one in solutions}
+    group = _largest(solutions, lambda one, other: _share(facts_of[id(one)], facts_of[id(other)]))
+    facts = _common([facts_of[id(one)] for one in group]) if len(group) >= LEAST_AGREEING else ()
+    if facts:
+        return group, replace(goal, facts=facts), None
+    found = '; '.join(', '.join(facts_of[id(one)][:5]) or '-' for one in solutions)
     if any(facts_of.values()):
-        found = '; '.join(', '.join(facts_of[id(one)][:5]) or '-' for one in group)
-        return Agreement(None, reason=DIFFERENT_FACTS, detail=found[:500])
-    return _by_calls(draft, group)
+        return group, goal, (DIFFERENT_FACTS, found[:500])
+    return group, goal, (NOTHING_TO_CHECK, 'the query asks for something, and the answers hold no result and no facts')
 
 
-def _by_calls(draft: Draft, group: Sequence[Solution]) -> Agreement:
-    """Where neither effects nor facts show anything: the same calls, if no state could be read."""
-    same: dict[Hashable, list[Solution]] = {}
-    for one in group:
-        same.setdefault(_path(one), []).append(one)
-    most = max(same.values(), key=len)
-    if group[0].changes is not None or not good_calls(most[0]):
-        return Agreement(None, reason=NOTHING_TO_CHECK, detail='no effects, and no facts in the answers')
-    if len(most) < LEAST_AGREEING:
-        return Agreement(None, reason=DIFFERENT_FACTS, detail=f'{len(same)} different sequences of calls')
-    return _agreed(draft, most, ())
+def holds_result(query: str, form: str, result: str) -> bool:
+    """Tests if a query holds a result of one value; a number of one digit may be there by chance."""
+    return form in (NUMBER, TEXT, DATE) and len(result) > 1 and holds_fact(plain_text(query), result)
+
+
+def _largest(solutions: _Group, agrees: Callable[[Solution, Solution], bool]) -> list[Solution]:
+    """The largest group of those that agree with one of them, which comes first."""
+    groups = (
+        [one, *(other for number, other in enumerate(solutions) if number != place and agrees(one, other))]
+        for place, one in enumerate(solutions)
+        if agrees(one, one)
+    )
+    return max(groups, key=len, default=[])
+
+
+def _with_known_effects(solution: Solution, reading: Container[str]) -> Solution:
+    """A solution whose tools only read has changed nothing, also where no state can be read."""
+    is_known = solution.changes is None and all(call.name in reading for call in solution.calls)
+    return replace(solution, changes={}) if is_known else solution
+
+
+def _state(solution: Solution) -> Hashable:
+    """Returns the effects of a solution; where these cannot be read, its calls, in any order."""
+    if solution.changes is not None:
+        return frozenset(solution.changes.items())
+    return frozenset(Counter(_path(solution)).items())
+
+
+def _minority(group: _Group, count: int, models: Collection[str]) -> _Fault | None:
+    """Ties, minorities, and groups that a solving model has no part in, make no gold."""
+    if 2 * len(group) <= count:
+        return NO_MAJORITY, f'{len(group)} of {count} solutions agree'
+    others = set(models) - {one.model for one in group}
+    return (ONE_MODEL, f'no solution of {", ".join(sorted(others))} agrees') if others else None
+
+
+def _other_tool(draft: Draft, group: _Group, reading: Container[str]) -> _Fault | None:
+    """Finds a tool that the task does not need and that was called in place of a needed one.
+
+    Where the state cannot be read, it must not be called beside the needed ones either, unless it only reads.
+    """
+    called = {call.name for one in group for call in good_calls(one)}
+    left_out = set(draft.needed) - called
+    others = sorted(called.difference(draft.needed))
+    if draft.kind in RESTRAINT or not others:
+        return None
+    if left_out:
+        return OTHER_TOOL, f'{", ".join(others)} in place of {", ".join(sorted(left_out))}'
+    is_unseen = group[0].changes is None and any(name not in reading for name in others)
+    return (OTHER_TOOL, f'{", ".join(others)} beside the needed tools') if is_unseen else None
 
 
 def good_calls(solution: Solution) -> list[SolvedCall]:
@@ -109,11 +206,11 @@ def _breaks(draft: Draft, solution: Solution) -> bool:
         return bool(called) or bool(solution.changes)
     if draft.kind == MISSING_PARAMETER:
         return not asks_back(solution.answer) or draft.needed[0] in called or bool(solution.changes)
-    if draft.kind == FORBIDDEN:
-        return draft.other in called
-    if draft.kind == RECOVERY:
+    if draft.kind == FORBIDDEN and draft.other in called:
+        return True
+    if draft.kind in (RECOVERY, SIBLINGS):
         return draft.needed[0] not in {call.name for call in good_calls(solution)}
-    return not called
+    return not good_calls(solution)
 
 
 def _share(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -131,16 +228,17 @@ def _path(solution: Solution) -> Hashable:
     return tuple(call_key(call.name, call.arguments) for call in good_calls(solution))
 
 
-def _agreed(draft: Draft, group: Sequence[Solution], facts: tuple[str, ...]) -> Agreement:
+def _agreed(draft: Draft, group: _Group, checked: Goal) -> Agreement:
+    """Makes the goal; ``checked`` has its result and facts."""
     first, *others = sorted(group, key=lambda one: len(good_calls(one)))
     tagged, *others_tagged = (_tagged(one) for one in (first, *others))
-    goal = Goal(
+    goal = replace(
+        checked,
         kind=draft.kind,
         calls=_alternatives(tagged, others_tagged),
         order=_order(list(tagged), others_tagged),
         forbidden=_forbidden(draft),
         effects=first.changes,
-        facts=facts,
         missing=draft.missing,
         fails_first=draft.needed[0] if draft.kind == RECOVERY else '',
         answer=first.answer,

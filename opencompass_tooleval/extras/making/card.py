@@ -10,6 +10,8 @@ from opencompass_tooleval.core.text.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.extras.making.made_set import MadeSet
 from opencompass_tooleval.extras.making.made_task import gold_path, has_one_path, known_steps
+from opencompass_tooleval.extras.making.metrics import RESTRAINT_RATE, SOLVED
+from opencompass_tooleval.extras.making.scripted_agents import scripted_scores
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_markdown
 
@@ -42,6 +44,10 @@ A model that made a set may score higher on it than others do. Compare such a mo
 {tasks}
 
 {single} of {count} tasks are in step files: those of kind ordinary or siblings with one possible path.
+
+## Scripted agents
+
+{scripted}
 
 ## Left out
 
@@ -109,6 +115,7 @@ def write_card(made: MadeSet, files: Mapping[str, int], instructions: int) -> st
         models=_models(made),
         tasks=_distributions(made),
         single=sum(map(has_one_path, made.tasks)),
+        scripted=_scripted(made),
         dropped=_dropped(made),
         files='\n'.join(listed),
         gaps=_gaps(made),
@@ -149,6 +156,7 @@ def _distributions(made: MadeSet) -> str:
             _table('kind', (task.goal.kind for task in made.tasks)),
             _table('language', (task.task.language for task in made.tasks)),
             _table('operation on the query', (task.operation or 'none' for task in made.tasks)),
+            _table('form of the result', (task.goal.form or 'not stated' for task in made.tasks)),
             _table('gold calls', sorted(len(calls) for calls in gold)),
             _table('tool in the gold', (name for calls in gold for name in dict.fromkeys(call.name for call in calls))),
             _table('tools offered', sorted(len(task.task.tools) for task in made.tasks)),
@@ -161,6 +169,18 @@ def _table(title: str, values: Iterable[object]) -> str:
     counts = Counter(values)
     names = list(counts) if all(isinstance(value, int) for value in values) else [n for n, _ in counts.most_common()]
     return _markdown((title, 'tasks'), ((_shown(name), str(counts[name])) for name in names))
+
+
+def _scripted(made: MadeSet) -> str:
+    scores = scripted_scores(made.tasks, made.scripted)
+    rows = ((agent, *(_percent(of[name]) for name in (SOLVED, RESTRAINT_RATE))) for agent, of in scores.items())
+    table = _markdown(('agent', SOLVED, RESTRAINT_RATE), rows)
+    about = 'These agents have no model. A model has to be better than they are, in both columns.'
+    return f'{table}\n\n{about}' if scores else 'They were not run: the set is of version 1.'
+
+
+def _percent(value: float | None) -> str:
+    return '-' if value is None else f'{value:.1f}'
 
 
 def _dropped(made: MadeSet) -> str:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.loops.loops import Loop
-from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call
+from opencompass_tooleval.agents.loops.steps import Chain
 from opencompass_tooleval.agents.scoring.goal_check import check_goal
-from opencompass_tooleval.agents.tasks.task import Task, example_arguments
+from opencompass_tooleval.agents.tasks.goal import RESTRAINT
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
-from opencompass_tooleval.core.calls.answer import Answer, visible_text
+from opencompass_tooleval.core.calls.answer import visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.similarity import Similarity
@@ -29,6 +30,9 @@ from opencompass_tooleval.extras.making.execution import execute_gold
 from opencompass_tooleval.extras.making.gates import Gate, measured, not_run, share
 from opencompass_tooleval.extras.making.made_set import MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask
+from opencompass_tooleval.extras.making.metrics import RESTRAINT_RATE
+from opencompass_tooleval.extras.making.scoring import counts_as_solved
+from opencompass_tooleval.extras.making.scripted_agents import scripted_scores, solved_by
 from opencompass_tooleval.extras.making.tool_table import ToolRow, tool_rows
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
@@ -36,38 +40,8 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
 
 JOURNAL_FOLDER = 'check_journal'
-_SAYS = 'I have done it.'
 UNANSWERED = 'no answer'
 """Begins the reason of a gate whose model did not answer."""
-
-
-class _Says:
-    """An agent that calls nothing."""
-
-    settings: ClassVar[dict[str, Any]] = {}
-
-    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        yield from ()
-        chain = Chain('says', self.settings)
-        chain.add(Answer(_SAYS))
-        return chain.end(_SAYS)
-
-
-class _CallsEverything:
-    """An agent that calls each tool once, with example arguments, and tells all that it was told."""
-
-    settings: ClassVar[dict[str, Any]] = {}
-
-    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        yield from ()
-        chain, told = Chain('calls_everything', self.settings), [_SAYS]
-        chain.add(Answer(''))
-        for tool in task.tools:
-            arguments = example_arguments(tool.parameters)
-            observation = session.call(tool.name, arguments)
-            chain.add_call(answered_call(tool.name, arguments, observation, MAX_TEXT))
-            told.append(observation.text)
-        return chain.end('\n'.join(told))
 
 
 class _Asks:
@@ -135,15 +109,13 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
         ServerError: The server cannot be started.
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
-    tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
+    tasks, needing = made.tasks, [one for one in made.tasks if one.goal.kind not in RESTRAINT]
     here, tally = made.trusted_environment(), Tally()
     tally.include(made.settings.get('calls') or {})
     with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
         found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
         tally.include(begin.tally.to_rows())  # without the calls of the agents that must fail
-        scripted = DialogueRunner(None, None, 0, threads=begin.threads)
-        for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
-            found.append(_must_fail(name, len(tasks), _try(scripted, needing, begin, loop)))
+        found += _scripted(tasks, begin)
     with closing(AgentDialogues(**here)) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
@@ -159,7 +131,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
         tally.include(begin.tally.to_rows())
     if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
         shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
-    found += [_must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
+    found += [_must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak, tasks)]
     return Checked(found, _tool_rows(made, tally))
 
 
@@ -174,6 +146,17 @@ def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
     return share(
         gates.REPRODUCED, [made.task.id for made in tasks], {task: str(fault) for task, fault in faults.items()}
     )
+
+
+def _scripted(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Iterator[Gate]:
+    """Measures the agents without a model: none may solve a task that needs tools."""
+    solved = solved_by(tasks, begin.carry_out, begin.threads)
+    for name, agent in gates.SCRIPTED.items():
+        reached = {one.task.id: [one.task.id in solved[agent]] for one in tasks if one.goal.kind not in RESTRAINT}
+        yield _must_fail(name, len(tasks), Tried(reached))
+    shares = {agent: scores[RESTRAINT_RATE] for agent, scores in scripted_scores(tasks, solved).items()}
+    shown = ', '.join(f'{agent} {share:.3g}%' for agent, share in shares.items() if share is not None)
+    yield Gate('restraint of scripted agents', gates.SHOWN, shown or '-', 'what an agent has without looking')
 
 
 def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:
@@ -245,12 +228,20 @@ def run_trials(
     return done, ''
 
 
-def model_gates(strong: Tried, weak: Tried) -> list[Gate]:
+def _of_solved(tried: Tried, tasks: Sequence[MadeTask]) -> Tried:
+    """Leaves out the tasks that do not count in ``solved``."""
+    others = {one.task.id for one in tasks if not counts_as_solved(one.goal)}
+    solved = None if tried.solved is None else {task: runs for task, runs in tried.solved.items() if task not in others}
+    return replace(tried, solved=solved)
+
+
+def model_gates(strong: Tried, weak: Tried, tasks: Sequence[MadeTask] = ()) -> list[Gate]:
     """Measures what two models' runs say of a set.
 
     Args:
         strong: Of the strong model.
         weak: Of the weak model, on the same tasks.
+        tasks: The tasks; those that do not count in ``solved`` are left out of the difference.
     """
     found = []
     for name, tried, is_fault in (
@@ -262,6 +253,7 @@ def model_gates(strong: Tried, weak: Tried) -> list[Gate]:
             task: f'solved by {sum(runs)} of {len(runs)} runs' for task, runs in runs_of.items() if is_fault(runs)
         }
         found.append(not_run(name, tried.why) if tried.solved is None else share(name, list(runs_of), faults))
+    strong, weak = (_of_solved(side, tasks) for side in (strong, weak))
     if strong.solved is None or weak.solved is None:
         return [*found, not_run(gates.TELLS_APART, strong.why or weak.why)]
     weak_values, strong_values = (

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from opencompass_tooleval.agents.scoring.goal_check import WRONG_EFFECTS, holds_fact, plain_text
+from opencompass_tooleval.agents.scoring.goal_check import WRONG_EFFECTS, holds_fact
 from opencompass_tooleval.agents.scoring.scoring import ALL_RIGHT
+from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.typed_result import named_values, plain_text
 from opencompass_tooleval.environments.observation import ERROR, INJECTED
+from opencompass_tooleval.extras.making.facts import observed_text
 from opencompass_tooleval.extras.making.scoring import score_made
+from opencompass_tooleval.extras.making.wording import without_line
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
@@ -21,6 +25,7 @@ VOLATILE = 'execution:volatile'
 NOT_REPRODUCED = 'execution:effects'
 NO_FACT = 'execution:facts'
 FAILED = 'execution:error'
+FREE = 'execution:free'
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,10 @@ def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> E
             return Executed(NOT_REPRODUCED, f'{run.changes} instead of {task.goal.effects}'[:500])
         if not score.result.is_solved or score.values[ALL_RIGHT] != 1:
             return Executed(FAILED, f'the gold calls score {score.reason}')
-    observed = [plain_text('\n'.join(call.observation for call in run.calls)) for run in (first, second)]
-    missing = [fact for fact in task.goal.facts if not all(holds_fact(text, fact) for text in observed)]
+    seen = [observed_text(call.observation for call in run.calls) for run in (first, second)]
+    missing = [fact for fact in task.goal.facts if not all(holds_fact(text, fact) for text in seen)]
+    if task.goal.kind not in RESTRAINT:
+        asked = plain_text(without_line(task.query, task.goal.form, task.language))
+        named = named_values(task.goal.form, task.goal.result)
+        missing += [text for text in named if not all(holds_fact(f'{one}\n{asked}', text) for one in seen)]
     return Executed(NO_FACT, ', '.join(missing)) if missing else None

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from opencompass_tooleval.agents.scoring.goal_check import holds_fact, plain_text
+from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.text.reading import parse_literal, unread
+from opencompass_tooleval.core.typed_result import plain_text
 from opencompass_tooleval.extras.making.made_task import Solution
 
 MAX_FACT = 80
@@ -79,6 +80,15 @@ def _of_one(text: str) -> Iterator[str]:
         return
     yield from text.splitlines()  # not all of them as one text: a right answer may make a list of it
     yield from _tokens(text)
+
+
+def observed_text(observations: Iterable[str]) -> str:
+    """Returns all that observations hold, in plain form; of JSON also its values, without their escapes."""
+    texts = []
+    for text in observations:
+        read = parse_literal(text) if text.lstrip()[:1] in ('{', '[') else unread('')
+        texts += [text, *(_leaves(read.value) if read.ok else ())]
+    return plain_text('\n'.join(texts))
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from opencompass_tooleval.agents.scoring.goal_check import plain_text
 from opencompass_tooleval.core.calls.function_calling import call_fault
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.scoring.usage_summary import numbers_of
+from opencompass_tooleval.core.typed_result import plain_text
+from opencompass_tooleval.extras.making import scripted_agents
+from opencompass_tooleval.extras.making.agreement import holds_result
 from opencompass_tooleval.extras.making.facts import leaked_facts, leaked_names
 from opencompass_tooleval.extras.making.made_task import MadeTask
 
@@ -24,7 +26,14 @@ PASSED, FAILED, NOT_RUN, SHOWN = 'passed', 'FAILED', 'NOT RUN', 'shown'
 VALID_CALLS = 'valid calls'
 REPRODUCED = 'reproduced gold'
 EMPTY_AGENT = 'empty agent'
+ASKS_BACK = 'agent that asks back'
 CALLS_EVERYTHING = 'agent that calls everything'
+SCRIPTED = {
+    EMPTY_AGENT: scripted_agents.SAYS_DONE,
+    ASKS_BACK: scripted_agents.ASKS_BACK,
+    CALLS_EVERYTHING: scripted_agents.CALLS_EVERYTHING,
+}
+"""Gate -> agent without a model."""
 WITHOUT_TOOLS = 'agent without tools'
 SOLVABLE = 'solvable'
 NOT_TRIVIAL = 'not trivial'
@@ -52,6 +61,7 @@ THRESHOLDS = {
     VALID_CALLS: Threshold(100, False, "a gold call that breaks its tool's schema cannot be asked of a model"),
     REPRODUCED: Threshold(100, False, 'gold that flips between two fresh states scores chance'),
     EMPTY_AGENT: Threshold(5, True, 'a task that is solved without a call checks nothing'),
+    ASKS_BACK: Threshold(5, True, 'a task that needs tools is not solved by a question'),
     CALLS_EVERYTHING: Threshold(5, True, 'a task that is solved by calling blindly checks nothing'),
     WITHOUT_TOOLS: Threshold(5, True, 'a task that a model solves from memory or by guessing does not need the tools'),
     SOLVABLE: Threshold(70, False, 'a task that a strong model never solves may be faulty'),
@@ -60,7 +70,9 @@ THRESHOLDS = {
         0, False, 'the whole 95% interval has to lie above 0, else the set does not tell them apart', ' points'
     ),
     NAMES: Threshold(0, True, 'a query that names a tool or parameter tells the agent what to call', ' tasks'),
-    FACTS: Threshold(0, True, 'a query that holds a fact of the answer tells the agent what to answer', ' tasks'),
+    FACTS: Threshold(
+        0, True, 'a query that holds a fact of the answer, or its result, tells the agent what to answer', ' tasks'
+    ),
     DUPLICATES: Threshold(
         0, True, f'queries that are alike (similarity {DUPLICATE:g} or more) count one task twice', ' tasks'
     ),
@@ -149,11 +161,11 @@ def task_gates(tasks: Sequence[MadeTask], similarity: Similarity, makers: Sequen
     invalid = {made.task.id: fault for made in tasks if (fault := _invalid_call(made))}
     yield share(VALID_CALLS, ids, invalid)
     names = {made.task.id: leaked_names(made.task.query, made.task.tools) for made in tasks}
-    facts = {made.task.id: leaked_facts(made.task.query, made.goal.facts) for made in tasks}
+    facts = {made.task.id: given_away(made) for made in tasks}
     for name, found in ((NAMES, names), (FACTS, facts)):
         leaks = {task: ', '.join(leaked) for task, leaked in found.items() if leaked}
         yield measured(name, len(leaks), f'{len(leaks)} tasks', leaks)
-    alike = near_duplicates([made.task.query for made in tasks], similarity)
+    alike = near_duplicates([made.query for made in tasks], similarity)
     twins = {ids[place]: f'{ids[other]} ({value:.2f})' for place, (other, value) in alike.items()}
     yield measured(DUPLICATES, len(twins), f'{len(twins)} tasks, by the encoder {similarity.name}', twins)
     yield from _coverage(tasks)
@@ -161,6 +173,12 @@ def task_gates(tasks: Sequence[MadeTask], similarity: Similarity, makers: Sequen
     yield from _difficulty(tasks)
     reviewed = sum(made.is_reviewed for made in tasks)
     yield Gate('reviewed', SHOWN, f'{reviewed} of {len(tasks)} tasks', 'a person has accepted or edited them')
+
+
+def given_away(made: MadeTask) -> tuple[str, ...]:
+    """Returns the facts of a task that its query holds, and its result if the query holds that."""
+    facts, goal = leaked_facts(made.query, made.goal.facts), made.goal
+    return (*facts, goal.result) if goal.result and holds_result(made.query, goal.form, goal.result) else facts
 
 
 def _invalid_call(made: MadeTask) -> str:

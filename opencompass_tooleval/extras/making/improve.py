@@ -156,7 +156,7 @@ class Improvement:
             'settings': [settings_hash(options.model), settings_hash(options.rewriter)],
             'split': {name: [one.task.id for one in tasks] for name, tasks in by_half.items()},
             'before': {
-                'solved': 100 * sum(run.is_solved for run in self.before) / len(self.before),
+                'solved': mean_solved(self.before),
                 'confusion': confusion(self.before),
                 'reasons': reasons_of(self.before),
                 'losses': [run.to_row() for run in self.before if not run.is_solved],
@@ -183,6 +183,12 @@ def _values(runs: Sequence[Run], metric: str) -> RecordValues:
         if value is not None:
             values.setdefault(run.made.task.id, []).append(value)
     return {name: RecordValue(math.fsum(some) / len(some), len(some), tuple(some)) for name, some in values.items()}
+
+
+def mean_solved(runs: Sequence[Run]) -> float | None:
+    """Returns the share of runs that solve their task, 0-100, of those that count in ``solved``; None without any."""
+    values = [value for run in runs if (value := run.score.values[SOLVED]) is not None]
+    return 100 * math.fsum(values) / len(values) if values else None
 
 
 def verdict(row: Mapping[str, float] | None, is_rewritten: bool) -> str:

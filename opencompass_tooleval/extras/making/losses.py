@@ -65,6 +65,7 @@ class Run:
             'needed': [needed for needed, _ in self.pairs if needed != NONE],
             'called': [called for _, called in self.pairs if called != NONE],
             'missing_facts': list(result.missing_facts),
+            'wrong_result': list(result.wrong_result),
             'wrong_effects': list(result.wrong_effects),
             'forbidden_calls': list(result.forbidden_calls),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ class MadeSet:
         tasks: The tasks.
         dropped: The drafts that became none.
         version: :data:`~opencompass_tooleval.extras.making.VERSION` that it was made with.
+        scripted: Agent without a model -> ids of the tasks whose goal it reaches; empty in sets of version 1.
     """
 
     folder: Path
@@ -73,6 +74,7 @@ class MadeSet:
     tasks: tuple[MadeTask, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     version: int = VERSION
+    scripted: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def trustee(self) -> Trustee:
@@ -120,6 +122,7 @@ class MadeSet:
         self.write_dropped()
         write_lines(self.folder / TASKS_FILE, (task.to_row() for task in self.tasks))
         head = {'tooleval_made_set': self.version, **{name: kind(getattr(self, name)) for name, kind in _HEAD.items()}}
+        head['scripted'] = {agent: list(solved) for agent, solved in self.scripted.items()}
         write_json(self.folder / SET_FILE, head)
         if self.starts_programs:
             self.trustee.trust()
@@ -142,6 +145,7 @@ def load_set(folder: Path) -> MadeSet:
             folder,
             **{name: kind(head[name]) for name, kind in _HEAD.items()},
             version=int(head['tooleval_made_set']),
+            scripted=dict(head.get('scripted') or {}),
         )
         _check_head(made)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -164,6 +168,12 @@ def _check_head(made: MadeSet) -> None:
     environment = made.environment
     if environment.get('loop') not in LOOPS:
         raise ValueError(f'there is no loop {str(environment.get("loop"))[:50]!r}')
+    if made.version > VERSION:
+        raise ValueError(f'its version is {made.version}, and this package reads up to {VERSION}: update the package')
+    if not all(isinstance(solved, list) for solved in made.scripted.values()) or not all(
+        isinstance(task, str) for solved in made.scripted.values() for task in solved
+    ):
+        raise ValueError('the tasks that a scripted agent solves are no list')
     if not all(isinstance(model, str) for model in made.models.values()):
         raise ValueError('the name of a model is no text')
     live = environment.get('live') or {}

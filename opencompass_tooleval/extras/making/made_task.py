@@ -14,6 +14,7 @@ from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.extras.making.wording import without_line
 from opencompass_tooleval.work_dir.data_files import read_text
 
 T = TypeVar('T')
@@ -87,6 +88,11 @@ class MadeTask:
         assert self.task.goal is not None
         return self.task.goal
 
+    @property
+    def query(self) -> str:
+        """The query without the line that asks for its result."""
+        return without_line(self.task.query, self.goal.form, self.task.language)
+
     def with_goal(self, goal: Goal) -> MadeTask:
         """Returns the task with another goal; its gold calls are the first alternatives of the goal's calls."""
         gold = tuple(alternatives[0] for alternatives in goal.calls)
@@ -136,7 +142,7 @@ def _check_task(task: Task) -> None:
     goal = task.goal
     assert goal is not None
     texts = [task.id, task.subset, task.query, *(text for tool in task.tools for text in (tool.name, tool.description))]
-    texts += [goal.answer, goal.fails_first, *goal.facts, *goal.forbidden, *(goal.effects or {})]
+    texts += [goal.answer, goal.result, goal.fails_first, *goal.facts, *goal.forbidden, *(goal.effects or {})]
     if not _is_object(goal.effects):
         raise ValueError('the effects of the goal are no object')
     if not all(isinstance(text, str) for text in texts):

@@ -9,10 +9,23 @@ from opencompass_tooleval.catalogue.metrics import Metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow
 
 SOLVED = 'solved'
+RESTRAINT_RATE = 'restraint'
 FORBIDDEN_RATE = 'forbidden_call_rate'
 
 METRICS = (
-    Metric(SOLVED, 'Solved', 'share of tasks whose goal is reached; no judge is asked', binary=True, rank=2),
+    Metric(
+        SOLVED,
+        'Solved',
+        'share of tasks that need tools whose goal is reached; no judge is asked',
+        binary=True,
+        rank=2,
+    ),
+    Metric(
+        RESTRAINT_RATE,
+        'Restraint',
+        'share of tasks that need no tool, or lack a value to ask for, whose goal is reached',
+        binary=True,
+    ),
     Metric(
         FORBIDDEN_RATE,
         'Forbidden calls',
@@ -22,7 +35,7 @@ METRICS = (
     *(metric for metric in OF_AGENTS if metric.name in scoring.METRICS),
 )
 
-NAMES = (SOLVED, scoring.FINISH_RATE, *scoring.OF_CALLS, FORBIDDEN_RATE, *scoring.WASTE)
+NAMES = (SOLVED, RESTRAINT_RATE, scoring.FINISH_RATE, *scoring.OF_CALLS, FORBIDDEN_RATE, *scoring.WASTE)
 """All of them, in the order of results."""
 
 

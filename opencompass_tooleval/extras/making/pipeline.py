@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,11 @@ from opencompass_tooleval.extras.making.live_checks import LiveChecks
 from opencompass_tooleval.extras.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution
 from opencompass_tooleval.extras.making.queries import write_query
+from opencompass_tooleval.extras.making.scripted_agents import free_points, solved_by
 from opencompass_tooleval.extras.making.solving import REVIEWER, Attempt, solve
 from opencompass_tooleval.extras.making.tool_source import ToolSource
 from opencompass_tooleval.extras.making.tool_table import ToolRow, tool_rows
+from opencompass_tooleval.extras.making.wording import with_line, without_line
 from opencompass_tooleval.instructions.generate import TRIES
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
@@ -100,7 +102,13 @@ class _Asked:
 
     draft: Draft
     task: Task
+    form: str
     attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def query(self) -> str:
+        """The query without the line that asks for its result."""
+        return without_line(self.task.query, self.form, self.draft.language)
 
     @property
     def accepted(self) -> list[Solution]:
@@ -149,6 +157,10 @@ class Making:
         self._dropped: list[Dropped] = []
         self._checks = LiveChecks(source, source.live) if source.live else None
         self._left_out: dict[str, str] = {}
+        self._reached: dict[str, list[str]] = {}
+        self._solvers_by_role = {role: self._models[role].name for role in (SOLUTION, SECOND) if role in self._models}
+        self._solvers = tuple(self._solvers_by_role.values())
+        self._reading = {name for name, tool in source.tools.items() if tool.only_reads}
         self._simulated: dict[str, list[RecordedCall]] = {}
         self.failed: dict[str, str] = {}
         self.ended = ''
@@ -215,10 +227,11 @@ class Making:
 
     def _agreed(self, one: _Asked, may_repeat: bool = True) -> Dropped | None:
         """Makes a task of a solved draft, or says why not. Effects that differ are looked into once."""
-        agreement, fault = agree(one.draft, one.task.query, one.accepted), None
+        agreement = agree(one.draft, one.query, one.form, one.accepted, self._solvers, self._reading)
+        fault = None
         if agreement.goal is not None:
             if one.draft.kind not in self._missing():
-                return Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.task.query)
+                return Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.query)
             fault = self._check(one, agreement, agreement.goal)
             if fault is None:
                 return None
@@ -257,23 +270,23 @@ class Making:
             else:
                 schemas = tuple(tools[tool].schema for tool in draft.offered)
                 documents = {tool: tools[tool].document for tool in draft.offered}
-                task = Task(name, self._options.name, written.query, schemas, documents=documents)
-                yield _Asked(draft, replace(task, language=draft.language))
+                query = with_line(written.query, written.form, draft.language)
+                task = Task(name, self._options.name, query, schemas, documents=documents, language=draft.language)
+                yield _Asked(draft, task, written.form)
 
     def _without_duplicates(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
-        known = [made.task.query for made in self._made]
-        twins = near_duplicates([*known, *(one.task.query for one in asked)], self._similarity, len(known))
+        known = [made.query for made in self._made]
+        twins = near_duplicates([*known, *(one.query for one in asked)], self._similarity, len(known))
         for place, one in enumerate(asked, len(known)):
             if place in twins:
-                self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.task.query)
+                self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.query)
             else:
                 yield one
 
     def _solved(self, asked: Sequence[_Asked]) -> list[_Asked]:
         runs = {f'{one.draft.id}#{trial}': one for one in asked for trial in range(self._options.trials)}
         has_reviewer, environment = REVIEWER in self._models, self._source.environment
-        for role in (role for role in (SOLUTION, SECOND) if role in self._models):
-            model = self._models[role].name
+        for role, model in self._solvers_by_role.items():
             dialogues = {
                 key: solve(one.task, one.draft, environment, self._loop, model, f'{key} {role}', has_reviewer)
                 for key, one in runs.items()
@@ -310,17 +323,20 @@ class Making:
         if len(one.accepted) < LEAST_AGREEING and reasons:
             words = next((attempt.detail for attempt in one.attempts if attempt.detail), '')
             reason, count = reasons.most_common(1)[0]
-            detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.task.query}'
+            detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.query}'
             return Dropped(one.draft.id, 'solution', reason, detail)
-        return Dropped(one.draft.id, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
+        return Dropped(one.draft.id, 'agreement', agreement.reason, f'{agreement.detail}; {one.query}')
 
     def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> Executed | None:
         """Executes the gold of a task; keeps the task, or returns what is wrong."""
         made = MadeTask(one.task, agreement.solutions, one.draft.operation, self._made_by()).with_goal(goal)
-        environment = self._environment_of(made)
+        environment, reached = self._environment_of(made), dict[str, list[str]]()
         try:
-            found = execute_gold([made.task], partial(carry_out, loop=self._loop, environment=environment))
-            fault = found.get(made.task.id)
+            run = partial(carry_out, environment=environment)
+            fault = execute_gold([made.task], partial(run, loop=self._loop)).get(made.task.id)
+            if fault is None:
+                reached = solved_by([made], run)
+                fault = free_points(made, reached)
         except ServerError as error:
             fault = Executed(FAILED, str(error))
         finally:
@@ -328,6 +344,8 @@ class Making:
                 environment.bank.close()
         if fault is None:
             self._made.append(made)
+            for agent, ids in reached.items():
+                self._reached.setdefault(agent, []).extend(ids)
         return fault
 
     def _environment_of(self, made: MadeTask) -> Environment:
@@ -387,6 +405,7 @@ class Making:
             },
             tuple(self._made),
             tuple(self._dropped),
+            scripted=self._reached,
         )
 
 

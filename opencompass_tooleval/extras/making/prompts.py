@@ -20,9 +20,15 @@ Rules:
 - Name only things that exist in the environment, or that the request itself makes.
 - State every value that the agent needs and cannot find out with the tools.
 - Do not mention tools, functions or parameters, and do not say how to do it.
-- Do not give away the answer. The result must be checkable: a value that the tools return, or a change that they make.
+- Do not give away the answer, and ask no yes-or-no question.
+- {result}
 
-Reply with JSON only: {{"query": "..."}}"""
+Reply with JSON only: {{"query": "...", "result": "..."}}"""
+
+RESULT = """Ask for at most one result, and state its form as "result": number, text (a name or a few words), date, list
+(in order), set (in any order), pairs (a value for each name) or none. It is none only if the request asks for changes
+alone, or for a text that no line can hold. The form and how to write it are added to the request: do not mention them."""
+
 
 KINDS = {
     'ordinary': 'Write a request that needs these tools, each at least once, and no other: {needed}.',
@@ -50,16 +56,22 @@ What exists in the environment (a sample):
 
 What the request is meant to be: {kind}
 
+Form of its result, as its writer states it: {form}
+
 Rewrite it in {language} so that it is natural, unambiguous and complete for its purpose. Keep every name and value. Do
 not mention tools, functions or parameters. It is solvable if an agent with these tools can do what is meant.
+{result}{forbids}
 
-Reply with JSON only: {{"query": "...", "solvable": true or false}}"""
+Reply with JSON only: {reply}"""
+
+FORBIDS = """
+As "forbids", repeat the words of the request by which the user rules out what is not to be done."""
 
 OPERATIONS = {
     'generalise': """Rewrite this request so that it keeps its purpose but concerns another situation, other things or
 another wording of the same domain. Use only things that exist.""",
-    'complicate': """Rewrite this request so that it needs more steps: add one condition, one further result or one
-dependent action that the same tools can do. Use only things that exist.""",
+    'complicate': """Rewrite this request so that it needs more steps: add one condition or one dependent action that
+the same tools can do. Use only things that exist.""",
 }
 """UltraTool's operations (section 3.1)."""
 
@@ -74,12 +86,14 @@ What exists in the environment (a sample):
 {resources}
 
 Write in {language}. Do not mention tools, functions or parameters.
+{result}
 
-Reply with JSON only: {{"query": "..."}}"""
+Reply with JSON only: {{"query": "...", "result": "..."}}"""
 
-QUERY_FORM = '{"query": "..."}'
+QUERY_FORM = '{"query": "...", "result": "..."}'
 # No example value: a small model copies the form, and would find everything solvable, and accept it.
-REFINED_FORM = '{"query": "...", "solvable": true or false}'
+REFINED_FORM = '{"query": "...", "result": "...", "solvable": true or false}'
+FORBIDDEN_FORM = '{"query": "...", "result": "...", "forbids": "...", "solvable": true or false}'
 
 PLAN = """You plan how an agent carries out a user's request with tools.
 
@@ -109,8 +123,8 @@ Calls and responses, in order:
 
 Final answer: {answer}
 
-Accept only if everything that was requested is done, nothing else was changed, and each statement of the final answer
-agrees with the responses.
+Accept only if everything that was requested is done, nothing else was changed, and each statement of the final answer,
+its result above all, agrees with the responses or follows from them.
 
 Reply with JSON only: {{"why": "...", "accept": true or false}}"""
 

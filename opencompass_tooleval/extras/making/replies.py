@@ -6,14 +6,19 @@ Replies are hostile: nothing is evaluated, everything is bounded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, MISSING_PARAMETER
+from opencompass_tooleval.agents.trajectory import asks_back
 from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSchema
 from opencompass_tooleval.core.text.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.core.text.reading import json_values
+from opencompass_tooleval.core.typed_result import FORMS, NONE
 from opencompass_tooleval.extras.making.facts import leaked_names
+from opencompass_tooleval.extras.making.wording import rules_out
 from opencompass_tooleval.instructions.reply import EMPTY, NOT_TEXT
 from opencompass_tooleval.instructions.reply import TOO_LONG as LONG_DESCRIPTION
 from opencompass_tooleval.instructions.validate import Fault
@@ -26,9 +31,12 @@ _MAX_STEP = 500
 _TRIES = 32
 
 NO_JSON = 'reply:no_json'
+NO_FORM = 'reply:no_form'
 NO_QUERY = 'reply:no_query'
 TOO_LONG = 'reply:too_long'
 LEAK = 'query:leak'
+UNCHECKED = 'query:unchecked'
+NO_BAN = 'query:no_ban'
 NOT_SOLVABLE = 'query:not_solvable'
 NO_STEPS = 'reply:no_steps'
 NO_VERDICT = 'reply:no_verdict'
@@ -45,8 +53,32 @@ def read_object(reply: str, key: str) -> dict[str, Any] | Fault:
     return Fault(NO_JSON, f'The reply holds no JSON object with "{key}".')
 
 
-def read_query(reply: str, tools: Sequence[ToolSchema]) -> str | list[Fault]:
-    """Reads a query; one that names a tool or a parameter is a fault."""
+@dataclass(frozen=True)
+class Query:
+    """A query as a model writes it.
+
+    Attributes:
+        text: The query.
+        form: Form of its result, one of :data:`~opencompass_tooleval.core.typed_result.FORMS`.
+        is_solvable: Whether the refining model says that the tools can do it.
+    """
+
+    text: str
+    form: str
+    is_solvable: bool = True
+
+
+def read_query(reply: str, tools: Sequence[ToolSchema], kind: str, form: str = '') -> Query | list[Fault]:
+    """Reads a query and the form of its result.
+
+    A query that names a tool or a parameter is a fault, and so is a question without a result.
+
+    Args:
+        reply: The reply.
+        tools: The offered tools.
+        kind: Kind of the task; of ``missing_parameter`` the form is ``none``, since the agent has to ask.
+        form: The form where the reply states none.
+    """
     read = read_object(reply, 'query')
     if isinstance(read, Fault):
         return [read]
@@ -58,16 +90,29 @@ def read_query(reply: str, tools: Sequence[ToolSchema]) -> str | list[Fault]:
     leaks = leaked_names(query, tools)
     if leaks:
         return [Fault(LEAK, f'The query must not contain the technical names {", ".join(leaks[:5])}.')]
+    stated = NONE if kind == MISSING_PARAMETER else str(read.get('result', form)).strip().casefold()
+    if stated not in FORMS:
+        return [Fault(NO_FORM, f'"result" has to be one of {", ".join(FORMS)}.')]
+    if stated == NONE and kind != MISSING_PARAMETER and asks_back(query):
+        return [Fault(UNCHECKED, 'The query asks a question, so that "result" cannot be none.')]
+    return Query(query, stated, read.get('solvable') is not False)
+
+
+def read_refined(reply: str, tools: Sequence[ToolSchema], kind: str, form: str) -> Query | list[Fault]:
+    """Reads a refined query; where its kind is ``forbidden``, the reply has to cite the words of the ban.
+
+    Args:
+        reply: The reply; without a form, that of ``form``; solvable if it does not deny that.
+        tools: The offered tools.
+        kind: Kind of the task.
+        form: The form of the result before.
+    """
+    query, read = read_query(reply, tools, kind, form), read_object(reply, 'query')
+    if isinstance(query, Query) and isinstance(read, dict) and kind == FORBIDDEN:
+        cited = read.get('forbids')
+        if not isinstance(cited, str) or not rules_out(query.text, cited):
+            return [Fault(NO_BAN, 'As "forbids", cite the words of the query that rule something out; it needs some.')]
     return query
-
-
-def read_refined(reply: str, tools: Sequence[ToolSchema]) -> tuple[str, bool] | list[Fault]:
-    """Reads a refined query, and whether it is solvable; a reply that does not say so means that it is."""
-    query = read_query(reply, tools)
-    if isinstance(query, list):
-        return query
-    read = read_object(reply, 'query')
-    return query, not (isinstance(read, dict) and read.get('solvable') is False)
 
 
 def read_plan(reply: str) -> tuple[str, ...] | list[Fault]:

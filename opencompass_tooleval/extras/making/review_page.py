@@ -18,7 +18,8 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.environments.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.extras.making.decisions import MAX_COMMENT, set_digest, task_digest
-from opencompass_tooleval.extras.making.facts import leaked_facts, leaked_names
+from opencompass_tooleval.extras.making.facts import leaked_names
+from opencompass_tooleval.extras.making.gates import given_away
 from opencompass_tooleval.extras.making.made_set import MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution
 from opencompass_tooleval.report.script import to_data
@@ -98,7 +99,7 @@ def warnings_of(made: MadeTask, checks: Sequence[str] = ()) -> list[str]:
 
 
 def _warnings(made: MadeTask) -> Iterator[str]:
-    for fact in leaked_facts(made.task.query, made.goal.facts):
+    for fact in given_away(made):
         yield f'The query contains a fact of the answer: {fact}'
     for name in leaked_names(made.task.query, made.task.tools):
         yield f'The query names a tool or a parameter: {name}'
@@ -156,6 +157,8 @@ def _shown_task(made: MadeTask, warnings: Sequence[str]) -> dict[str, Any]:
         'goal': {
             'answer': goal.answer,
             'facts': goal.facts,
+            'form': goal.form,
+            'result': goal.result,
             'forbidden': goal.forbidden,
             'effects': _shown_changes(goal.effects),
             'missing': goal.missing,

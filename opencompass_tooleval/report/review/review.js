@@ -129,6 +129,7 @@ function goalOf({ goal }, { facts, forbidden }) {
   const box = element('dl', { className: 'settings' });
   const row = (name, ...content) => { if (content.length) box.append(element('dt', { textContent: name }), element('dd', {}, ...content)); };
   row('a right answer', goal.answer ? boxOf('answer', goal.answer) : 'not known');
+  if (goal.result) row('result', listOf([`${goal.result} (${goal.form})`]));
   row('facts in the answer', facts.length ? listOf(facts) : 'none');
   row('effects', ...(goal.effects === null ? ['the state cannot be read'] : Object.keys(goal.effects).length ? changesOf(goal.effects) : ['none']));
   row('must not be called', forbidden.length ? listOf(forbidden) : 'nothing');

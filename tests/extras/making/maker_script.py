@@ -31,6 +31,10 @@ PURPOSES = (
 NAMES = ('Oslo', 'Berta', 'Quito', 'Chen', 'Lagos', 'Ines', 'Turin', 'Pavel', 'Osaka', 'Rosa', 'Perth', 'Amir', 'Leeds')
 NEEDED = re.compile(r'needs? (?:these tools|exactly this tool|this tool)[^:]*: (.+?)\.(?: |$)', re.MULTILINE)
 
+BAN = 'Whatever you do, keep everything else as it is.'
+WRITES = re.compile(r'keep |tell \S+@|write down|stage |take everything|open the line|change over|\w+ takes .* home')
+"""Begins a clause that asks for a change, and to be told nothing."""
+
 _seen: Counter[str] = Counter()
 _lock = threading.Lock()
 
@@ -48,8 +52,33 @@ def _query(prompt: str) -> str:
     if 'Leave out the value' in prompt:
         return f'For {purpose}, do the usual thing again, but I shall not say with which one.'
     clauses = [KEY[name][_number(prompt, name) % len(KEY[name])][0] for name in names if KEY.get(name)]
-    ban = ' Whatever you do, keep everything else as it is.' if 'rules out' in prompt else ''
+    ban = f' {BAN}' if 'rules out' in prompt else ''
     return f'For {purpose}: ' + '; '.join(clauses) + f'.{ban}'
+
+
+def form_of(query: str) -> str:
+    """The form of a query's result: of sums a number, of clauses that ask for something a value for each."""
+    if 'how much is' in query:
+        return 'number'
+    asked = [clause for rows in KEY.values() for clause, _ in rows if clause in query and not WRITES.match(clause)]
+    return 'list' if asked else 'none'
+
+
+def is_write(name: str, query: str) -> bool:
+    """Whether the clause of a tool asks for a change."""
+    return any(WRITES.match(clause) for clause, _ in KEY[name] if clause in query)
+
+
+def written(query: str) -> str:
+    """A reply with a query, and all that is stated beside it."""
+    ban = {'forbids': BAN} if BAN in query else {}
+    return json.dumps({'query': query, 'result': form_of(query), 'solvable': True, **ban})
+
+
+def _first_value(text: str) -> str:
+    """The first value of a response, as far as a result can hold it."""
+    value = re.search(r"\w['\"]?: ?['\"\[{]{0,3}([^'\";,:\n\[\]{}]{1,60})", text) or re.search(r'([^;,\n]{1,60})', text)
+    return value[1].strip() if value else ''
 
 
 def _calls(query: str) -> list[dict[str, Any]]:
@@ -63,10 +92,11 @@ def _calls(query: str) -> list[dict[str, Any]]:
 
 
 def _solve(messages: Messages, request: dict[str, Any]) -> Any:
-    query = messages[1]['content'].partition('\n\nA plan')[0]
+    query = messages[1]['content'].partition('\n\n')[0]
     told = [message['content'] for message in messages if message['role'] == 'tool']
     if 'how much is' in query:
-        return 'That is easy to add up.'
+        one, other = re.findall(r'\d+', query.partition('how much is')[2])
+        return f'That is easy to add up.\nResult: {int(one) + int(other)}'
     if 'shall not say with which one' in query:
         return 'Which one do you mean?'
     sent = [tool['function']['name'] for tool in request.get('tools') or ()]
@@ -78,18 +108,22 @@ def _solve(messages: Messages, request: dict[str, Any]) -> Any:
         name = next((one for one in sent if one == re.sub(r'[^A-Za-z0-9_-]+', '_', call['name'])), call['name'])
         return {'content': 'Next.', 'calls': [{'name': name, 'arguments': call['arguments']}]}
     good = [text for text in told if text not in failed]
-    return 'Results: ' + ' | '.join(text[:300] for text in good) if good else 'Nothing to do.'
+    if not good:
+        return 'Nothing to do.'
+    asked = [_first_value(text) for call, text in zip(planned, good, strict=False) if not is_write(call['name'], query)]
+    told_all = 'Responses: ' + ' | '.join(text[:300] for text in good)
+    return f'{told_all}\nResult: {"; ".join(asked)}' if asked else told_all
 
 
 def right(messages: Messages, request: dict[str, Any]) -> Any:
     """Answers every role rightly."""
     prompt = messages[0]['content']
     if prompt.startswith('You write requests'):
-        return json.dumps({'query': _query(prompt)})
+        return written(_query(prompt))
     if prompt.startswith(('Rewrite this request', 'Improve this request')):
         query = re.search(r'^Request: (.*)$', prompt, re.MULTILINE)
         assert query is not None
-        return json.dumps({'query': query[1], 'solvable': True})
+        return written(query[1])
     if prompt.startswith('You plan'):
         return json.dumps({'steps': ['Do it.', 'Answer.']})
     if prompt.startswith('You review'):
@@ -122,7 +156,7 @@ def leaks(messages: Messages, request: dict[str, Any]) -> Any:
     needed = NEEDED.search(prompt)
     if not prompt.startswith('You write') or needed is None:
         return right(messages, request)
-    return json.dumps({'query': f'{needed[1].split(", ")[0]} please'})
+    return written(f'{needed[1].split(", ")[0]} please')
 
 
 def repeats(messages: Messages, request: dict[str, Any]) -> Any:
@@ -130,16 +164,16 @@ def repeats(messages: Messages, request: dict[str, Any]) -> Any:
     if not messages[0]['content'].startswith('You write'):
         return right(messages, request)
     rows = next(iter(KEY.values()))
-    return json.dumps({'query': f'For the audit: {rows[0][0]}.'})
+    return written(f'For the audit: {rows[0][0]}.')
 
 
 def disagrees(messages: Messages, request: dict[str, Any]) -> Any:
     """Gives another part of the responses each time it is asked the same."""
     answer = right(messages, request)
-    if not (isinstance(answer, str) and answer.startswith('Results')):
+    if not (isinstance(answer, str) and answer.startswith('Responses')):
         return answer
     values = re.findall(r"(?<=: ['\"])[^'\"]{3,60}(?=['\"])", answer)
-    return f'It is: {values[_times(messages) % len(values)]}' if values else 'It is done.'
+    return f'Result: {values[_times(messages) % len(values)]}' if values else 'It is done.'
 
 
 def refuses(messages: Messages, request: dict[str, Any]) -> Any:
@@ -168,5 +202,5 @@ def simulates(messages: Messages, request: dict[str, Any]) -> Any:
 def gives_up(messages: Messages, request: dict[str, Any]) -> Any:
     """Says that no request can be carried out."""
     if messages[0]['content'].startswith('Improve'):
-        return json.dumps({'query': 'Do it.', 'solvable': False})
+        return json.dumps({'query': 'Do it.', 'result': 'none', 'solvable': False})
     return right(messages, request)

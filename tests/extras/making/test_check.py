@@ -34,7 +34,7 @@ from tests.extras.making.check_models import PartlyKnowing
 
 models = [dict(type=PartlyKnowing, abbr={name!r}, path={name!r}, **{options!r})]
 """
-SCRIPTED = ('reproduced gold', 'empty agent', 'agent that calls everything')
+SCRIPTED = ('reproduced gold', 'empty agent', 'agent that asks back', 'agent that calls everything')
 OF_TASKS = ('valid calls', 'names in queries', 'facts in queries', 'duplicates', 'tools needed', 'makers agree')
 OF_MODELS = ('agent without tools', 'solvable', 'not trivial', 'strong minus weak')
 
@@ -79,7 +79,9 @@ def test_a_sound_set_passes_and_says_what_did_not_run(tmp_path: Path, capsys: py
     assert gates['calls per task']['shown'] == 'mean 1.0, median 1, 95% up to 2'
     assert gates['pairs of tools']['shown'] == '0 of 3 pairs' and gates['reviewed']['shown'] == '0 of 8 tasks'
     printed = ' '.join(capsys.readouterr().out.split())
-    assert 'gates: passed 9, NOT RUN 4' in printed
+    assert 'gates: passed 10, NOT RUN 4' in printed
+    restraint = 'does nothing 50%, asks back 100%, calls everything 0%'
+    assert gates['restraint of scripted agents']['shown'] == restraint
     assert 'at most 5' in printed and 'gold that flips' in printed
 
 

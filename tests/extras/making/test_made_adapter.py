@@ -67,7 +67,7 @@ models = [dict(type=OracleModel, abbr=name, path=name, max_out_len=64, batch_siz
           for name in ['oracle', 'Second']]
 summarizer = dict(type=ToolEvalSummarizer, report=True)
 """
-PERFECT = {name: 100.0 if name in ('solved', FINISH_RATE, *OF_CALLS) else 0.0 for name in NAMES}
+PERFECT = {name: 100.0 if name in ('solved', 'restraint', FINISH_RATE, *OF_CALLS) else 0.0 for name in NAMES}
 
 
 def evaluated(made: MadeSet) -> tuple[ToolEvalMadeEvaluator, dict[str, Any]]:
@@ -112,7 +112,7 @@ def test_the_oracle_is_perfect_over_tools_with_a_state(tmp_path: Path) -> None:
     made.write()
     write_bank(open_bank(str(file.parent)).calls(), made.folder / BANK_FILE)
     _, result = evaluated(made)
-    assert {name: result[name] for name in NAMES} == {**PERFECT, 'forbidden_call_rate': None}
+    assert {name: result[name] for name in NAMES} == {**PERFECT, 'restraint': None, 'forbidden_call_rate': None}
     assert result['breakdown']['sources']['function'] == 6
     assert len(tasks) == 3
 

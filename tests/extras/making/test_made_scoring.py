@@ -130,7 +130,8 @@ def test_the_reason_is_the_goals_though_calls_are_right() -> None:
     score = replace(score_made(made(goal), done(answered('a'))), is_reviewed=True)
     detail = score.to_detail()
     assert (score.reason, score.values['all_calls_right'], score.values['solved']) == ('goal:facts', 1, 0)
-    assert detail['goal'] == {'wrong_effects': [], 'missing_facts': ['8'], 'missing_calls': [], 'forbidden_calls': []}
+    others = ('wrong_effects', 'missing_calls', 'forbidden_calls', 'wrong_result')
+    assert detail['goal'] == {'missing_facts': ['8'], **{key: [] for key in others}}
     assert detail['reviewed'] is True
     way = score_made(made(Goal(calls=((gold('a'),),), facts=('7',))), done(answered('b')))
     assert (way.reason, way.values['call_recall'], way.to_detail()['goal']['missing_calls']) == ('ok', 0, [0])

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.scoring.goal_check import holds_fact, plain_text
 from opencompass_tooleval.agents.tasks.goal import KINDS, MISSING_PARAMETER, NO_TOOL
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.typed_result import find_result, is_same
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
@@ -83,8 +83,7 @@ def test_fifty_tasks_on_the_tools_of_teval(
         ('leaks', {'query query:leak'}),
         ('gives_up', {'query query:not_solvable'}),
         ('refuses', {'solution reviewer:refused'}),
-        # Of two drafts the maker knows no tool, and calls none.
-        ('calls_wrongly', {'agreement agreement:nothing_to_check', 'agreement agreement:too_few'}),
+        ('calls_wrongly', {'agreement agreement:too_few'}),  # no call is answered
     ],
 )
 def test_a_planted_fault_is_caught(
@@ -106,11 +105,11 @@ def test_answers_that_disagree_make_no_task(start: Start, teval: dict[str, Any],
     server = start(teval_key(Path(teval['bank'])), 'disagrees')
     folder = tmp_path / 'office'
     _, report = run(folder, write_model_config(tmp_path / 'model.py', server), 12, kinds=['ordinary=1'], **teval)
-    assert report['dropped']['agreement agreement:facts'] >= 5
-    for task in load_set(folder).tasks:  # what they disagree about is no fact of it
-        assert task.goal.is_single_path
-        answers = [plain_text(solution.answer) for solution in task.solutions]
-        assert all(holds_fact(answer, fact) for fact in task.goal.facts for answer in answers)
+    assert report['dropped']['agreement agreement:result'] >= 5
+    for task in load_set(folder).tasks:  # at least two of three gave one result
+        results = [find_result(solution.answer) for solution in task.solutions]
+        assert task.goal.is_single_path and len(results) >= 2
+        assert task.goal.form == 'none' or all(is_same(task.goal.form, task.goal.result, one) for one in results)
 
 
 def test_a_fault_that_is_named_is_fixed(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
@@ -123,14 +122,14 @@ def test_duplicates_are_dropped(start: Start, teval: dict[str, Any], tmp_path: P
     server = start(teval_key(Path(teval['bank'])), 'repeats')
     model = write_model_config(tmp_path / 'model.py', server)
     status, report = run(tmp_path / 'office', model, 4, kinds=['ordinary=1'], **teval)
-    # Five rounds of six drafts; the first of a round is solved, until one is that offers the tool of the query.
-    dropped = {'duplicate query:duplicate': 25, 'agreement agreement:nothing_to_check': 4}
-    assert (status, report['tasks'], report['dropped']) == (1, 1, dropped)
+    # Five rounds of six drafts; the first of a round is solved, by no tool that it needs.
+    dropped = {'duplicate query:duplicate': 25, 'agreement agreement:too_few': 4, 'agreement agreement:other_tool': 1}
+    assert (status, report['tasks'], report['dropped']) == (1, 0, dropped)
 
 
 def test_a_second_maker_and_a_reviewer(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
     key = teval_key(Path(teval['bank']))
-    one, other, reviewer = start(key), start(key, 'disagrees'), start(key, 'right')
+    one, other, reviewer = start(key), start(key), start(key)
     status, _ = run(
         tmp_path / 'office',
         write_model_config(tmp_path / 'one.py', one, abbr='one'),
@@ -142,8 +141,18 @@ def test_a_second_maker_and_a_reviewer(start: Start, teval: dict[str, Any], tmp_
     )
     made = load_set(tmp_path / 'office')
     assert status == 0 and made.models == {'query': 'one', 'solution': 'one', 'second': 'other', 'reviewer': 'third'}
-    assert {solution.model for task in made.tasks for solution in task.solutions} == {'one'}
+    assert all({solution.model for solution in task.solutions} == {'one', 'other'} for task in made.tasks)
     assert reviewer.stats()['requests'] > 0
+
+
+def test_no_gold_is_of_one_model_alone(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
+    key = teval_key(Path(teval['bank']))
+    models = {name: start(key, maker) for name, maker in {'one': 'right', 'other': 'disagrees'}.items()}
+    model, second = (write_model_config(tmp_path / f'{name}.py', models[name], abbr=name) for name in models)
+    _, report = run(tmp_path / 'office', model, 3, second=second, kinds=['ordinary=1'], **teval)
+    assert report['dropped']['agreement agreement:no_majority'] >= 10  # 3 of 6 are a tie
+    tasks = load_set(tmp_path / 'office').tasks if report['tasks'] else ()
+    assert all({solution.model for solution in task.solutions} == {'one', 'other'} for task in tasks)
 
 
 def test_a_simulator_answers_and_is_counted(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
@@ -220,9 +229,8 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
     assert (made.folder / 'fixture' / 'notes.txt').read_text() == 'Buy 12 pears\n'
     changed = [task for task in made.tasks if task.goal.effects]
     assert changed and all({'file notes.txt', 'read_notes()'} == set(task.goal.effects or ()) for task in changed)
-    assert all(
-        '12' in task.goal.facts or 'Buy 12 pears' in task.goal.facts for task in changed if len(task.goal.calls) > 1
-    )
+    both = [task.goal for task in changed if len(task.goal.calls) > 1]
+    assert all((goal.form, goal.result, goal.facts) == ('list', 'Buy 12 pears', ()) for goal in both)
     assert {task.goal.fails_first for task in made.tasks if task.goal.kind == 'recovery'} <= {'read_notes', 'add_note'}
     server = f'env COUNTER={tmp_path / "count"} {NOTES}'
     with pytest.raises(ServerError, match='does not reset'):

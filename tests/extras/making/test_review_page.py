@@ -170,6 +170,7 @@ def hostile_task(name: str) -> MadeTask:
     goal = Goal(
         'recovery', ((gold,),), ((0, 0),), (HOSTILE,), {HOSTILE: HOSTILE}, (HOSTILE,), HOSTILE, HOSTILE, HOSTILE
     )
+    goal = replace(goal, form='text', result=HOSTILE)
     calls = (
         SolvedCall(HOSTILE, {HOSTILE: HOSTILE}, f'{HOSTILE}{"x" * 200_000}', HOSTILE, HOSTILE, HOSTILE),
         SolvedCall('__proto__', {'__proto__': {'a': 1}}, '{"__proto__": 1}', '', 'constructor', 'toString'),

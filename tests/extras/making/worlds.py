@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.environments.bank import Bank
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.extras.making.commands.tasks import make_tasks
 from tests.conftest import ModelServer
 
@@ -123,3 +123,76 @@ def git_key(repository: Path) -> dict[str, Any]:
         'git_show': [[f'open the version "{subject}"', {**at, 'revision': commit}] for commit, _, subject in commits],
         'git_branch': [['list the lines of work', {**at, 'branch_type': 'local'}]],
     }
+
+
+BOOKS = {
+    'Butler': ('Kindred', 'Dawn', 'Fledgling'),
+    'Lem': ('Solaris', 'Fiasco', 'Eden'),
+    'Dick': ('Ubik', 'Valis', 'Radio Free Albemuth'),
+    'Le Guin': ('Rocannon', 'Lavinia', 'Malafrena'),
+    'Banks': ('Excession', 'Inversions', 'Matter'),
+    'Leckie': ('Provenance', 'Raven Tower', 'Translation State'),
+}
+
+
+def library() -> dict[str, Any]:
+    """Tools of a library: name -> clauses with arguments and responses; ``lend`` and ``remove`` change something."""
+    titles = [title for books in BOOKS.values() for title in books]
+    copies = {title: 11 + 7 * number for number, title in enumerate(titles)}
+    shelves = {title: f'{chr(65 + number)}{number + 10}' for number, title in enumerate(titles)}
+    return {
+        'first_book': [
+            (f'which book of {name} came first', {'author': name}, {'first': books[0], 'second': books[1]})
+            for name, books in BOOKS.items()
+        ],
+        'first_film': [
+            (f'which film after {name} came first', {'author': name}, {'first': f'Film of {books[2]}', 'second': '-'})
+            for name, books in BOOKS.items()
+        ],
+        'copies': [(f'how many copies of {one} do we own', {'title': one}, {'copies': copies[one]}) for one in titles],
+        'shelf': [(f'on which shelf does {one} stand', {'title': one}, {'shelf': shelves[one]}) for one in titles],
+        'lend': [
+            (f'{reader} takes {one} home', {'title': one, 'reader': reader}, {'status': 'noted'})
+            for one in titles
+            for reader in ('Ann', 'Bob', 'Cyd')
+        ],
+        'remove': [(f'take everything called {one} away', {'title': one}, {'status': 'gone'}) for one in titles],
+    }
+
+
+def write_library(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Writes the tools and their recorded responses.
+
+    Returns:
+        Options of ``tooleval make``, the key of a maker, and the response to each call.
+    """
+    tools = library()
+    functions = [
+        {
+            'type': 'function',
+            'function': {
+                'name': name,
+                'description': f'{name.replace("_", " ")} of the library, by {", ".join(rows[0][1])}.',
+                'parameters': {
+                    'type': 'object',
+                    'properties': {key: {'type': 'string'} for key in rows[0][1]},
+                    'required': list(rows[0][1]),
+                },
+            },
+        }
+        for name, rows in tools.items()
+    ]
+    (folder / 'library.json').write_text(json.dumps(functions), encoding='utf-8')
+    calls = [
+        RecordedCall('library', '', name, arguments, json.dumps(response))
+        for name, rows in tools.items()
+        for _, arguments, response in rows
+    ]
+    write_bank(calls, folder / 'library.bank')
+    options = {
+        'source': 'function_schema',
+        'input_': str(folder / 'library.json'),
+        'bank': str(folder / 'library.bank'),
+    }
+    key = {name: [row[:2] for row in rows] for name, rows in tools.items()}
+    return options, key, {json.dumps([call.name, call.arguments]): call.response for call in calls}
