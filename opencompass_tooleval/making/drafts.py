@@ -46,8 +46,7 @@ class Draft:
         operation: One of :data:`OPERATIONS`.
         other: Kind ``forbidden``: the tool that the query rules out; kind ``siblings``: the similar one; else ``''``.
         missing: Kind ``missing_parameter``: the parameter of ``needed[0]`` whose value the query leaves out.
-        dependencies: Those between needed tools, of which each but the first depends on an earlier one; empty where the
-            tools were drawn by chance.
+        dependencies: Those between needed tools; a tool stands after one that it depends on, where it can.
     """
 
     id: str
@@ -105,6 +104,7 @@ class Drawing:
         self._quotas = quotas
         self._random = random.Random(seed)
         self._drawn: Counter[str] = Counter()
+        self._begun: Counter[str] = Counter()
         self._pairs: Counter[frozenset[str]] = Counter()
         self._languages: Counter[str] = Counter()
         self._operations: Counter[str] = Counter()
@@ -180,13 +180,18 @@ class Drawing:
             if not left:
                 break
             self._random.shuffle(left)
-            rarest = min(
-                left, key=lambda name: (self._drawn[name], sum(self._pairs[frozenset((name, one))] for one in needed))
-            )
+            rarest = min(left, key=lambda name: self._rarity(name, needed))
             self._pairs.update(frozenset((rarest, one)) for one in needed)
             self._drawn[rarest] += 1
-            needed.append(rarest)
-        return self._in_order(needed)
+            self._begun[rarest] += not needed
+            needed = self._placed(needed, rarest)
+        return tuple(needed)
+
+    def _rarity(self, name: str, needed: Sequence[str]) -> tuple[int, int]:
+        """Orders tools by how often they were drawn; the first of a chain by how often one began with it."""
+        if self._dependencies and not needed:
+            return self._begun[name], self._drawn[name]
+        return self._drawn[name], sum(self._pairs[frozenset((name, one))] for one in needed)
 
     def _linked(self, needed: Sequence[str]) -> list[str]:
         """Returns the tools that depend on a needed one, or that one depends on."""
@@ -194,15 +199,14 @@ class Drawing:
         ends = [*((one, other) for one, other in pairs), *((other, one) for one, other in pairs)]
         return list(dict.fromkeys(other for one, other in ends if one in needed and other not in needed))
 
-    def _in_order(self, needed: Sequence[str]) -> tuple[str, ...]:
-        """Returns tools in an order in which each comes after those that it depends on; in a circle, as they are."""
-        left, ordered = list(needed), list[str]()
-        while left:
-            waiting = {one.consumer for one in self._dependencies if one.producer in left and one.consumer in left}
-            first = next((name for name in left if name not in waiting), left[0])
-            left.remove(first)
-            ordered.append(first)
-        return tuple(ordered)
+    def _placed(self, needed: Sequence[str], name: str) -> list[str]:
+        """Returns needed tools with one more: after those that it depends on, or before those that depend on it."""
+        producers = {one.producer for one in self._dependencies if one.consumer == name}
+        consumers = {one.consumer for one in self._dependencies if one.producer == name}
+        place = len(needed)
+        if producers.isdisjoint(needed):
+            place = next((at for at, tool in enumerate(needed) if tool in consumers), place)
+        return [*needed[:place], name, *needed[place:]]
 
     def _draw_domains(self, count: int) -> list[str]:
         domains = list(self._domains)

@@ -47,8 +47,8 @@ KINDS = {
 """Kind of a task -> what the request has to be like."""
 
 DEPENDENCY = """
-{consumer} takes what {producer} returns as its parameter "{parameter}", such as {value}. Do not state that value: say
-by what it is found."""
+{consumer} takes what {producer} returns as its parameter "{parameter}", such as {value}. Do not state it: say how to \
+find it."""
 
 EARLIER = """
 
