@@ -209,6 +209,8 @@ class Making:
             drafts = drafts[size:]
         failed = self._tried(asked)
         again = self._rewritten(failed, asked)
+        for one in again:
+            del failed[one.draft.id]
         failed |= self._tried(again) if again else {}
         self._dropped += [dropped for _, dropped in failed.values()]
         self._made.sort(key=lambda made: int(made.task.id.rpartition('_')[2]))

@@ -39,11 +39,20 @@ def _query(prompt: str) -> str:
     clauses = []
     for name in names:
         known = [json.loads(arguments) for tool, arguments in shown if tool == name]
-        drawn = {**INVENTED, **(known[_number(prompt, name) % len(known)] if known else {})}
+        drawn = {**INVENTED, **_in_text(prompt), **(known[_number(prompt, name) % len(known)] if known else {})}
         values = {one: FOUND if (name, one) in found else drawn[one] for one in PARAMETERS[name]}
         clauses.append(CLAUSES[name].format(**values))
-    purpose = PURPOSES[_number(prompt, 'p') % len(PURPOSES)].format(NAMES[_number(prompt, 'n') % len(NAMES)])
-    return f'For {purpose}: {"; ".join(clauses)}.'
+    return f'For {_purpose(prompt)}: {"; ".join(clauses)}.'
+
+
+def _in_text(prompt: str) -> dict[str, str]:
+    """Values that stand in the prompt under the name of a parameter, as in the beginning of a file."""
+    found = {one: re.findall(rf'"{one}": "([^"]+)"', prompt) for one in INVENTED}
+    return {one: values[_number(prompt, one) % len(values)] for one, values in found.items() if values}
+
+
+def _purpose(prompt: str) -> str:
+    return PURPOSES[_number(prompt, 'p') % len(PURPOSES)].format(NAMES[_number(prompt, 'n') % len(NAMES)])
 
 
 def _calls(query: str) -> list[tuple[str, dict[str, str]]]:
@@ -110,3 +119,12 @@ def right(messages: Messages, request: dict[str, Any]) -> Any:
     name, arguments = planned[len(told) - failed]
     filled = {one: _first(one, told) if value == FOUND else value for one, value in arguments.items()}
     return {'content': 'Next.', 'calls': [{'name': name, 'arguments': filled}]}
+
+
+def learns(messages: Messages, request: dict[str, Any]) -> Any:
+    """Writes of what does not exist until it is told why that failed."""
+    prompt = messages[0]['content']
+    answer = right(messages, request)
+    if not prompt.startswith('You write requests') or 'it was of no use' in prompt:
+        return answer
+    return json.dumps({'query': f'For {_purpose(prompt)}: {CLAUSES["open_book"].format(isbn="978-none")}.'})
