@@ -55,7 +55,7 @@ Run = Callable[[Mapping[str, Dialogue[Trajectory]]], Mapping[str, Outcome[Trajec
 
 @dataclass(frozen=True)
 class Explored:
-    """What is known of an environment.
+    """Calls that an environment answers, and dependencies between its tools.
 
     Attributes:
         calls: Calls that it answers without an error in the state that a task starts from.
@@ -124,7 +124,7 @@ class Exploration:
         for number in range(ROUNDS if self._calls_per_tool else 0):
             known = {call.name for call in seen} | broken
             left = [name for name in self._answerable() if name not in known]
-            outcomes = self._run(dict(self._sessions(left, seen, number))) if left else {}
+            outcomes = self._run(dict(self._sessions(left, seen, number)))
             failed = {key: str(one.infra) for key, one in outcomes.items() if one.value is None}
             if failed:
                 return [], failed

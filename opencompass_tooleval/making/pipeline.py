@@ -211,7 +211,7 @@ class Making:
         again = self._rewritten(failed, asked)
         for one in again:
             del failed[one.draft.id]
-        failed |= self._tried(again) if again else {}
+        failed |= self._tried(again)
         self._dropped += [dropped for _, dropped in failed.values()]
         self._made.sort(key=lambda made: int(made.task.id.rpartition('_')[2]))
 
@@ -278,9 +278,8 @@ class Making:
             key: self._writing(one.draft, asked, FailedQuery(one.task.query, one.why(failed[one.draft.id][1])))
             for key, one in first.items()
         }
-        written = self._run(QUERY, SOLUTION, dialogues) if first else {}
         again = []
-        for key, outcome in written.items():
+        for key, outcome in self._run(QUERY, SOLUTION, dialogues).items():
             one = first[key]
             if outcome.value is None:
                 self.failed[one.draft.id] = str(outcome.infra)
@@ -320,6 +319,8 @@ class Making:
         return [one for one in asked if one.draft.id not in self.failed]
 
     def _run(self, stage: str, role: str, dialogues: Mapping[str, Dialogue[Any]]) -> dict[str, Outcome[Any]]:
+        if not dialogues:
+            return {}
         model = self._models[role]
         others = {name: other for name, other in self._models.items() if name in (REVIEWER, SIMULATOR)}
         journal = Journal(
