@@ -75,6 +75,7 @@ from opencompass_tooleval.core.typed_result import FORMS, MAX_RESULT, NONE, find
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
+from opencompass_tooleval.extras.making.dependencies import find_dependencies
 from opencompass_tooleval.extras.making.facts import find_facts
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.extras.making.replies import read_new_description, read_plan, read_query, read_verdict
@@ -508,6 +509,13 @@ READERS: Mapping[str, Reader] = {
     'made sets, words of a query': Reader(lambda text: [asks(text), rules_out(text, text)], ('making/wording.py',)),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+    ),
+    'made sets, dependencies': Reader(
+        lambda text: find_dependencies(
+            [SolvedCall('a', {}, text), SolvedCall('b', {'x': text[:150], 'y': [text] * 3}, f'["{text}')],
+            {'b': ToolSchema('b', '', {})},
+        ),
+        ('making/dependencies.py',),
     ),
     'made sets, replies': Reader(
         lambda text: [

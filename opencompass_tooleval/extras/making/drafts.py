@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, KINDS, MISSING_PARAMETER, ORDINARY, RECOVERY, SIBLINGS
 from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.extras.making.dependencies import Dependency
 from opencompass_tooleval.extras.making.tool_source import SourceTool
 
 DOMAINS_OF_TEVAL = {1: 115, 2: 276, 3: 162}
@@ -45,6 +46,7 @@ class Draft:
         operation: One of :data:`OPERATIONS`.
         other: Kind ``forbidden``: the tool that the query rules out; kind ``siblings``: the similar one; else ``''``.
         missing: Kind ``missing_parameter``: the parameter of ``needed[0]`` whose value the query leaves out.
+        dependencies: Those between needed tools; a tool stands after one that it depends on, where it can.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Draft:
     operation: str = ''
     other: str = ''
     missing: str = ''
+    dependencies: tuple[Dependency, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Quotas:
 class Drawing:
     """Draws drafts; the same seed and tools draw the same drafts.
 
-    Tools, and then pairs of tools, that were drawn least often come first, so that all are covered.
+    Tools, and then pairs of tools, that were drawn least often come first, so that all are covered. Where dependencies
+    between tools are known, those of a task are a chain of them.
 
     Args:
         tools: Name -> tool.
@@ -100,6 +104,7 @@ class Drawing:
         self._quotas = quotas
         self._random = random.Random(seed)
         self._drawn: Counter[str] = Counter()
+        self._begun: Counter[str] = Counter()
         self._pairs: Counter[frozenset[str]] = Counter()
         self._languages: Counter[str] = Counter()
         self._operations: Counter[str] = Counter()
@@ -108,7 +113,12 @@ class Drawing:
             self._domains.setdefault(tool.domain, []).append(tool.name)
         self._similarity = similarity
         self._siblings: dict[str, str] = {}
+        self._dependencies: tuple[Dependency, ...] = ()
         self._count = 0
+
+    def follow(self, dependencies: Sequence[Dependency]) -> None:
+        """Draws further chains of tools along dependencies, and no tools together that have none."""
+        self._dependencies = tuple(dependencies)
 
     def apportion(self, tasks: int) -> dict[str, int]:
         """Returns the number of tasks of each kind, by the quotas and largest remainders.
@@ -139,8 +149,9 @@ class Drawing:
         missing = self._random.choice(self._tools[needed[0]].required) if kind == MISSING_PARAMETER else ''
         other = self._forbidden(needed) if kind == FORBIDDEN else self._sibling(needed[0]) if kind == SIBLINGS else ''
         offered = self._offered(needed, other)
+        between = tuple(one for one in self._dependencies if one.producer in needed and one.consumer in needed)
         self._count += 1
-        return Draft(f'task_{self._count}', kind, language, needed, offered, operation, other, missing)
+        return Draft(f'task_{self._count}', kind, language, needed, offered, operation, other, missing, between)
 
     def _can(self, kind: str) -> bool:
         if kind in (FORBIDDEN, SIBLINGS):
@@ -165,15 +176,37 @@ class Drawing:
             pool = [name for name in self._tools if self._tools[name].required]
         needed: list[str] = []
         while len(needed) < min(length, len(pool)):
-            left = [name for name in pool if name not in needed]
+            left = self._linked(needed) if needed and self._dependencies else [n for n in pool if n not in needed]
+            if not left:
+                break
             self._random.shuffle(left)
-            rarest = min(
-                left, key=lambda name: (self._drawn[name], sum(self._pairs[frozenset((name, one))] for one in needed))
-            )
+            rarest = min(left, key=lambda name: self._rarity(name, needed))
             self._pairs.update(frozenset((rarest, one)) for one in needed)
             self._drawn[rarest] += 1
-            needed.append(rarest)
+            self._begun[rarest] += not needed
+            needed = self._placed(needed, rarest)
         return tuple(needed)
+
+    def _rarity(self, name: str, needed: Sequence[str]) -> tuple[int, int]:
+        """Orders tools by how often they were drawn; the first of a chain by how often one began with it."""
+        if self._dependencies and not needed:
+            return self._begun[name], self._drawn[name]
+        return self._drawn[name], sum(self._pairs[frozenset((name, one))] for one in needed)
+
+    def _linked(self, needed: Sequence[str]) -> list[str]:
+        """Returns the tools that depend on a needed one, or that one depends on."""
+        pairs = [(one.producer, one.consumer) for one in self._dependencies]
+        ends = [*((one, other) for one, other in pairs), *((other, one) for one, other in pairs)]
+        return list(dict.fromkeys(other for one, other in ends if one in needed and other not in needed))
+
+    def _placed(self, needed: Sequence[str], name: str) -> list[str]:
+        """Returns needed tools with one more: after those that it depends on, or before those that depend on it."""
+        producers = {one.producer for one in self._dependencies if one.consumer == name}
+        consumers = {one.consumer for one in self._dependencies if one.producer == name}
+        place = len(needed)
+        if producers.isdisjoint(needed):
+            place = next((at for at, tool in enumerate(needed) if tool in consumers), place)
+        return [*needed[:place], name, *needed[place:]]
 
     def _draw_domains(self, count: int) -> list[str]:
         domains = list(self._domains)

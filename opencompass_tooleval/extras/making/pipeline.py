@@ -1,10 +1,11 @@
-"""Makes a set in rounds of drafts, queries, solutions, agreement and execution, until there are enough tasks."""
+"""Makes a set: explores the tools, then rounds of drafts, queries, solutions, agreement and execution, until there are
+enough tasks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.tasks.goal import Goal
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.trajectory import STATE_LOST
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
@@ -23,14 +25,15 @@ from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.extras.making.agreement import DIFFERENT_EFFECTS, LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.extras.making.drafts import Draft, Drawing, Quotas
 from opencompass_tooleval.extras.making.execution import FAILED, NOT_REPRODUCED, Executed, execute_gold
+from opencompass_tooleval.extras.making.exploration import CALLS_PER_TOOL, Exploration, Explored, explored_requests
 from opencompass_tooleval.extras.making.gates import DUPLICATE, near_duplicates
-from opencompass_tooleval.extras.making.grounding import sample_resources
+from opencompass_tooleval.extras.making.grounding import show_what_exists
 from opencompass_tooleval.extras.making.live_checks import LiveChecks
 from opencompass_tooleval.extras.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution
-from opencompass_tooleval.extras.making.queries import write_query
+from opencompass_tooleval.extras.making.queries import FailedQuery, Written, write_query
 from opencompass_tooleval.extras.making.scripted_agents import free_points, solved_by
-from opencompass_tooleval.extras.making.solving import REVIEWER, Attempt, solve
+from opencompass_tooleval.extras.making.solving import REVIEWER, Attempt, solve, tell_failure
 from opencompass_tooleval.extras.making.tool_source import ToolSource
 from opencompass_tooleval.extras.making.tool_table import ToolRow, tool_rows
 from opencompass_tooleval.extras.making.wording import with_line, without_line
@@ -46,8 +49,11 @@ _SURPLUS = 1.4
 """Drafts of a round for each task that is still missing."""
 
 JOURNAL_FOLDER = 'journal'
-QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
-_STAGES = {QUERY: 'writes queries', SOLUTION: 'solves'}
+_FIRST_WAVE = 4
+"""Drafts whose queries are written first; each wave sees the queries before it, and is as large as all of these."""
+
+EXPLORE, QUERY, SOLUTION, SECOND = 'explore', 'query', 'solution', 'second'
+_STAGES = {EXPLORE: 'explores', QUERY: 'writes queries', SOLUTION: 'solves'}
 
 BROKEN_TOOL = 'environment:broken_tool'
 _EFFECTS = {DIFFERENT_EFFECTS, NOT_REPRODUCED}
@@ -70,6 +76,7 @@ class Options:
         seed: Seed of the drafts.
         loop: Loop of the executor, one of :data:`~opencompass_tooleval.agents.loops.loops.LOOPS`.
         quotas: How tasks are distributed.
+        explore: Calls for each tool with which the first model explores; 0 for none.
     """
 
     name: str
@@ -79,6 +86,7 @@ class Options:
     seed: int = 0
     loop: str = 'function_calling'
     quotas: Quotas = field(default_factory=Quotas)
+    explore: int = CALLS_PER_TOOL
 
 
 @dataclass
@@ -98,17 +106,32 @@ class Spent:
 
 @dataclass
 class _Asked:
-    """A draft on its way."""
+    """A draft on its way.
+
+    Attributes:
+        draft: The draft.
+        task: Its task, without goal.
+        number: 2 for the query that was written anew, else 1.
+        attempts: Attempts to solve it.
+    """
 
     draft: Draft
     task: Task
     form: str
+    number: int = 1
     attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return self.draft.id if self.number == 1 else f'{self.draft.id}.{self.number}'
 
     @property
     def query(self) -> str:
         """The query without the line that asks for its result."""
         return without_line(self.task.query, self.form, self.draft.language)
+
+    def why(self, dropped: Dropped) -> str:
+        return tell_failure(dropped.reason, dropped.detail, self.attempts)
 
     @property
     def accepted(self) -> list[Solution]:
@@ -130,9 +153,10 @@ class Making:
         similarity: Of texts, for near-duplicates and for tools that are easily confused.
 
     Attributes:
-        failed: Draft -> ``infra:...`` reason; such drafts make the run unfinished.
+        failed: Draft, or session that explores -> ``infra:...`` reason; these make the run unfinished.
         ended: Why the run ended before all rounds: the server fails again and again; ``''`` if it did not.
         spent: What it cost.
+        explored: What exists.
     """
 
     def __init__(
@@ -165,9 +189,10 @@ class Making:
         self.failed: dict[str, str] = {}
         self.ended = ''
         self.spent = Spent()
+        self.explored = Explored()
 
     def run(self) -> MadeSet:
-        """Makes the tasks, in rounds; a round with failed requests is the last.
+        """Explores the tools and makes the tasks, in rounds; a round with failed requests is the last.
 
         Returns:
             The set, not yet written. It has fewer tasks than wanted where the rounds did not give more.
@@ -178,6 +203,7 @@ class Making:
         """
         if self._checks:
             self._checks.check_begun(self._options.folder / JOURNAL_FOLDER)
+        self._explore()
         for _ in range(MAX_ROUNDS):
             missing = self._missing()
             if not missing or self.failed or self.ended:
@@ -191,6 +217,15 @@ class Making:
         needed = Counter(name for made in self._made for name in {call.name for call in made.task.gold or ()})
         return tool_rows(self._source.tools, needed, self._source.environment.tally, self._left_out)
 
+    def _explore(self) -> None:
+        options, folder = self._options, self._options.folder / JOURNAL_FOLDER
+        run = partial(self._run, EXPLORE, SOLUTION)
+        exploration = Exploration(self._source, options.loop, options.seed, options.explore, run)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.explored = exploration.explore(folder, settings_hash(self._cfgs[SOLUTION]))
+        self.failed.update(self.explored.failed)
+        self._drawing.follow(self.explored.dependencies)
+
     def _missing(self) -> dict[str, int]:
         made = Counter(task.goal.kind for task in self._made)
         quota = self._drawing.apportion(self._options.tasks)
@@ -200,10 +235,30 @@ class Making:
         self._dropped.append(Dropped(draft.id, stage, reason, detail))
 
     def _round(self, drafts: Sequence[Draft]) -> None:
-        asked = list(self._without_duplicates(list(self._written(drafts))))
+        asked: list[_Asked] = []
+        while drafts:
+            size = max(_FIRST_WAVE, len(asked))
+            asked += self._without_duplicates(list(self._written(drafts[:size], asked)), asked)
+            drafts = drafts[size:]
+        failed = self._tried(asked)
+        again = [] if self.ended else self._rewritten(failed, asked)
+        for one in again:
+            del failed[one.draft.id]
+        failed |= self._tried(again)
+        self._dropped += [dropped for _, dropped in failed.values()]
+        self._made.sort(key=lambda made: int(made.task.id.rpartition('_')[2]))
+
+    def _tried(self, asked: Sequence[_Asked]) -> dict[str, tuple[_Asked, Dropped]]:
+        """Has queries solved, and makes tasks where solutions agree.
+
+        Returns:
+            Draft -> its query that became no task, with the reason.
+        """
+        failed = {}
         for one in self._solved_in_parts(asked):
             if dropped := self._agreed(one):
-                self._dropped.append(dropped)
+                failed[one.draft.id] = (one, dropped)
+        return failed
 
     def _solved_in_parts(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
         """Has queries solved; on a live server a few first, which show whether it can be used."""
@@ -250,15 +305,14 @@ class Making:
         self._simulated.pop(one.draft.id, None)
         return Dropped(one.draft.id, 'execution', fault.reason, fault.detail)
 
-    def _written(self, drafts: Sequence[Draft]) -> Iterator[_Asked]:
-        tools, resources = self._source.tools, self._source.resources
+    def _written(self, drafts: Sequence[Draft], asked: Sequence[_Asked]) -> Iterator[_Asked]:
+        tools = self._source.tools
         dialogues = {}
         for draft in drafts:
             if tool := next((name for name in draft.needed if name in self._left_out), None):
                 self._drop(draft, 'draft', self._left_out[tool], tool)
             else:
-                shown = sample_resources(resources, f'{self._options.seed} {draft.id}')
-                dialogues[draft.id] = write_query(draft, tools, shown)
+                dialogues[draft.id] = self._writing(draft, asked)
         by_id = {draft.id: draft for draft in drafts}
         for name, outcome in self._run(QUERY, SOLUTION, dialogues).items():
             draft, written = by_id[name], outcome.value
@@ -274,17 +328,56 @@ class Making:
                 task = Task(name, self._options.name, query, schemas, documents=documents, language=draft.language)
                 yield _Asked(draft, task, written.form)
 
-    def _without_duplicates(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
-        known = [made.query for made in self._made]
-        twins = near_duplicates([*known, *(one.query for one in asked)], self._similarity, len(known))
-        for place, one in enumerate(asked, len(known)):
+    def _writing(self, draft: Draft, asked: Sequence[_Asked], failed: FailedQuery | None = None) -> Dialogue[Written]:
+        """Has a query written that differs from those of its kind."""
+        made = [task.query for task in self._made if task.goal.kind == draft.kind]
+        earlier = [*made, *(one.query for one in asked if one.draft.kind == draft.kind)]
+        shown = show_what_exists(
+            self.explored.calls, self._source.resources, draft.needed, f'{self._options.seed} {draft.id}'
+        )
+        return write_query(draft, self._source.tools, shown, earlier, failed)
+
+    def _rewritten(self, failed: Mapping[str, tuple[_Asked, Dropped]], asked: Sequence[_Asked]) -> list[_Asked]:
+        """Has queries written anew, once, whose solutions or executions failed, while tasks of their kind miss."""
+        missing = self._missing()
+        first = {
+            f'{name}.2': one
+            for name, (one, dropped) in failed.items()
+            if one.draft.kind in missing and dropped.reason not in (_QUOTA_IS_FULL, STATE_LOST)
+            if self._left_out.keys().isdisjoint(one.draft.needed)
+        }
+        dialogues = {
+            key: self._writing(one.draft, asked, FailedQuery(one.query, one.why(failed[one.draft.id][1])))
+            for key, one in first.items()
+        }
+        again = []
+        for key, outcome in self._run(QUERY, SOLUTION, dialogues).items():
+            one = first[key]
+            if outcome.value is None:
+                self.failed[one.draft.id] = str(outcome.infra)
+            elif not outcome.value.reason:
+                written = outcome.value
+                query = with_line(written.query, written.form, one.draft.language)
+                again.append(_Asked(one.draft, replace(one.task, query=query), written.form, 2))
+        twins = self._twins(again, asked)
+        return [one for place, one in enumerate(again) if place not in twins]
+
+    def _without_duplicates(self, written: Sequence[_Asked], asked: Sequence[_Asked]) -> Iterator[_Asked]:
+        twins = self._twins(written, asked)
+        for place, one in enumerate(written):
             if place in twins:
                 self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.query)
             else:
                 yield one
 
+    def _twins(self, written: Sequence[_Asked], asked: Sequence[_Asked]) -> set[int]:
+        """Returns the places of queries that are alike to one of a task, or to one that was written before."""
+        known = [*(made.query for made in self._made), *(one.query for one in asked)]
+        queries = [*known, *(one.query for one in written)]
+        return {place - len(known) for place in near_duplicates(queries, self._similarity, len(known))}
+
     def _solved(self, asked: Sequence[_Asked]) -> list[_Asked]:
-        runs = {f'{one.draft.id}#{trial}': one for one in asked for trial in range(self._options.trials)}
+        runs = {f'{one.key}#{trial}': one for one in asked for trial in range(self._options.trials)}
         has_reviewer, environment = REVIEWER in self._models, self._source.environment
         for role, model in self._solvers_by_role.items():
             dialogues = {
@@ -299,6 +392,8 @@ class Making:
         return [one for one in asked if one.draft.id not in self.failed]
 
     def _run(self, stage: str, role: str, dialogues: Mapping[str, Dialogue[Any]]) -> dict[str, Outcome[Any]]:
+        if not dialogues:
+            return {}
         model = self._models[role]
         others = {name: other for name, other in self._models.items() if name in (REVIEWER, SIMULATOR)}
         journal = Journal(
@@ -402,6 +497,7 @@ class Making:
                 'left_out_tools': self._left_out,
                 'masked': {part: list(fields) for part, fields in self._checks.masked.items()} if self._checks else {},
                 'calls': self._source.environment.tally.to_rows(),
+                'explored': self.explored.summary(list(self._source.tools)),
             },
             tuple(self._made),
             tuple(self._dropped),
@@ -409,16 +505,18 @@ class Making:
         )
 
 
-def expected_requests(options: Options, models: int) -> Mapping[str, int]:
+def expected_requests(options: Options, models: int, tools: int) -> Mapping[str, int]:
     """Estimates the requests of a first round: two per query, one more with an operation; plan, steps and review.
 
     Args:
         options: The options.
         models: Number of models that solve.
+        tools: Number of tools.
 
     Returns:
-        ``drafts``, ``query`` requests, ``solution`` requests with three calls each.
+        ``explore`` requests at most, ``drafts``, ``query`` requests, ``solution`` requests with three calls each.
     """
     drafts = round(options.tasks * _SURPLUS + 0.5)
     attempts = drafts * options.trials * models
-    return {'drafts': drafts, QUERY: round(drafts * 2.3), SOLUTION: attempts * (1 + 4 + 1)}
+    explore = explored_requests(tools, options.explore)
+    return {EXPLORE: explore, 'drafts': drafts, QUERY: round(drafts * 2.3), SOLUTION: attempts * (1 + 4 + 1)}
