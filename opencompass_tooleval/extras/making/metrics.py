@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from opencompass_tooleval.agents.metrics import METRICS as OF_AGENTS
-from opencompass_tooleval.agents.scoring import scoring
 from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import Metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow
@@ -11,6 +10,8 @@ from opencompass_tooleval.catalogue.subset_names import SubsetRow
 SOLVED = 'solved'
 RESTRAINT_RATE = 'restraint'
 FORBIDDEN_RATE = 'forbidden_call_rate'
+
+_UNJUDGED = tuple(metric for metric in OF_AGENTS if not metric.by_judge)
 
 METRICS = (
     Metric(
@@ -32,10 +33,16 @@ METRICS = (
         'share of tasks with forbidden tools in which one is called',
         higher_is_better=False,
     ),
-    *(metric for metric in OF_AGENTS if metric.name in scoring.METRICS),
+    *_UNJUDGED,
 )
 
-NAMES = (SOLVED, RESTRAINT_RATE, scoring.FINISH_RATE, *scoring.OF_CALLS, FORBIDDEN_RATE, *scoring.WASTE)
+NAMES = (
+    SOLVED,
+    RESTRAINT_RATE,
+    *(metric.name for metric in _UNJUDGED if metric.higher_is_better),
+    FORBIDDEN_RATE,
+    *(metric.name for metric in _UNJUDGED if not metric.higher_is_better),
+)
 """All of them, in the order of results."""
 
 
