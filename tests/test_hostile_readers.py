@@ -75,6 +75,7 @@ from opencompass_tooleval.instructions.reply import read_description, read_examp
 from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
+from opencompass_tooleval.making.dependencies import find_dependencies
 from opencompass_tooleval.making.facts import find_facts
 from opencompass_tooleval.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.making.replies import read_new_description, read_plan, read_query, read_verdict
@@ -491,6 +492,13 @@ READERS: Mapping[str, Reader] = {
     ),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+    ),
+    'made sets, dependencies': Reader(
+        lambda text: find_dependencies(
+            [SolvedCall('a', {}, text), SolvedCall('b', {'x': text[:150], 'y': [text] * 3}, f'["{text}')],
+            {'b': ToolSchema('b', '', {})},
+        ),
+        ('making/dependencies.py',),
     ),
     'made sets, replies': Reader(
         lambda text: [

@@ -60,6 +60,9 @@ def make_tasks(
     language: Annotated[list[str] | None, typer.Option(help='EN, ZH or both, in equal shares.')] = None,
     trials: Annotated[int, typer.Option(min=1, help='Attempts of each model at each task.')] = 3,
     loop: Annotated[str, typer.Option(help='function_calling or react.')] = 'function_calling',
+    explore: Annotated[
+        int, typer.Option(min=0, metavar='CALLS', help='Calls for each tool that explore before anything is written.')
+    ] = 4,
     seed: Annotated[int, typer.Option(help='Seed of the drafts.')] = 0,
     encoder: EncoderOption = 'offline',
     dry_run: Annotated[bool, typer.Option(help='Only say what would be drawn, and what it would cost.')] = False,
@@ -94,7 +97,7 @@ def make_tasks(
     if trials * (1 + (second is not None)) < LEAST_AGREEING:
         raise ValueError('one attempt agrees with no other: give --trials 2 or more, or --second')
     quotas = Quotas(_shares(kinds) or dict(DEFAULT_KINDS), dict.fromkeys(language or ('EN',), 1.0))
-    options = Options(set_name, out, tasks, trials, seed, loop, quotas)
+    options = Options(set_name, out, tasks, trials, seed, loop, quotas, explore)
     cfgs = {role: load_model_cfg(path) if path else None for role, path in _roles(model, second, reviewer, simulator)}
     similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
     console = Screen(stderr=json_out == STDOUT)
@@ -106,7 +109,7 @@ def make_tasks(
             with planned.closing:
                 drawing = Drawing(planned.tools, quotas, seed, similarity)
                 drafts = list(drawing.draw(drawing.apportion(tasks)))
-        _show_plan(console, drafts, expected_requests(options, 1 + (second is not None)))
+        _show_plan(console, drafts, expected_requests(options, 1 + (second is not None), len(planned.tools)))
         return 0
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -221,6 +224,7 @@ def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
         'kinds': dict(Counter(task.goal.kind for task in made.tasks)),
         'single_path': sum(task.goal.is_single_path for task in made.tasks),
         'dropped': dict(dropped.most_common()),
+        'explored': made.settings['explored'],
         'volatile_tools': made.settings['volatile_tools'],
         'failed': dict(failed),
         'calls': spent.calls,
@@ -235,12 +239,15 @@ def _show(console: Screen, out: Path, report: Mapping[str, Any]) -> int:
 
     cost = '' if report['cost'] is None else f', cost {report["cost"]:.4f}'
     say(f'{report["calls"]} requests, {report["tokens"]} tokens{cost}')
+    explored = report['explored']
+    known = f'{explored["calls"]} calls of {explored["tools"]} tools, {len(explored["dependencies"])} dependencies'
+    say(f'queries were written from {known}')
     if report['dropped']:
         say(counts_line('dropped', report['dropped']))
     for draft, reason in report['failed'].items():
         say(f'FAILED {draft}: {reason}')
     if report['failed']:
-        say(f'{len(report["failed"])} drafts got no answer; nothing is written. The same command asks only for them.')
+        say(f'{len(report["failed"])} got no answer; nothing is written. The same command asks only for them.')
         return 1
     if not report['tasks']:
         say(
@@ -261,6 +268,8 @@ def _show_plan(console: Screen, drafts: Sequence[Any], expected: Mapping[str, in
     for kind, count in Counter(draft.kind for draft in drafts).items():
         table.add_row(kind, str(count))
     console.print(table)
+    if expected['explore']:
+        console.print(f'At most {expected["explore"]} requests would explore the tools.', highlight=False)
     console.print(
         f'A first round would send about {expected["query"]} requests for {expected["drafts"]} queries and '
         f'{expected["solution"]} for their solutions.',

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from opencompass_tooleval.agents.goal import FORBIDDEN, KINDS, MISSING_PARAMETER, ORDINARY, RECOVERY, SIBLINGS
 from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.making.dependencies import Dependency
 from opencompass_tooleval.making.tool_source import SourceTool
 
 DOMAINS_OF_TEVAL = {1: 115, 2: 276, 3: 162}
@@ -26,6 +27,9 @@ DEFAULT_KINDS = {
     RECOVERY: 0.08,
 }
 """Kind -> share of the tasks, where no quota is given."""
+
+WEIGHT_ALONE = 0.5
+"""Drafts that begin with a tool without dependencies, and have no other, for each that begins with another tool."""
 
 GENERALISE, COMPLICATE = 'generalise', 'complicate'
 OPERATIONS = ('', GENERALISE, COMPLICATE)
@@ -45,6 +49,7 @@ class Draft:
         operation: One of :data:`OPERATIONS`.
         other: Kind ``forbidden``: the tool that the query rules out; kind ``siblings``: the similar one; else ``''``.
         missing: Kind ``missing_parameter``: the parameter of ``needed[0]`` whose value the query leaves out.
+        dependencies: Those between needed tools; a tool stands after one that it depends on, where it can.
     """
 
     id: str
@@ -55,6 +60,7 @@ class Draft:
     operation: str = ''
     other: str = ''
     missing: str = ''
+    dependencies: tuple[Dependency, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,8 @@ class Quotas:
 class Drawing:
     """Draws drafts; the same seed and tools draw the same drafts.
 
-    Tools, and then pairs of tools, that were drawn least often come first, so that all are covered.
+    Tools, and then pairs of tools, that were drawn least often come first, so that all are covered. Where dependencies
+    between tools are known, those of a task are a chain of them.
 
     Args:
         tools: Name -> tool.
@@ -100,6 +107,7 @@ class Drawing:
         self._quotas = quotas
         self._random = random.Random(seed)
         self._drawn: Counter[str] = Counter()
+        self._begun: Counter[str] = Counter()
         self._pairs: Counter[frozenset[str]] = Counter()
         self._languages: Counter[str] = Counter()
         self._operations: Counter[str] = Counter()
@@ -108,7 +116,13 @@ class Drawing:
             self._domains.setdefault(tool.domain, []).append(tool.name)
         self._similarity = similarity
         self._siblings: dict[str, str] = {}
+        self._dependencies: tuple[Dependency, ...] = ()
+        self._beginnings: Counter[str] = Counter()
         self._count = 0
+
+    def follow(self, dependencies: Sequence[Dependency]) -> None:
+        """Draws further chains of tools along dependencies, and no tools together that have none."""
+        self._dependencies = tuple(dependencies)
 
     def apportion(self, tasks: int) -> dict[str, int]:
         """Returns the number of tasks of each kind, by the quotas and largest remainders.
@@ -139,8 +153,9 @@ class Drawing:
         missing = self._random.choice(self._tools[needed[0]].required) if kind == MISSING_PARAMETER else ''
         other = self._forbidden(needed) if kind == FORBIDDEN else self._sibling(needed[0]) if kind == SIBLINGS else ''
         offered = self._offered(needed, other)
+        between = tuple(one for one in self._dependencies if one.producer in needed and one.consumer in needed)
         self._count += 1
-        return Draft(f'task_{self._count}', kind, language, needed, offered, operation, other, missing)
+        return Draft(f'task_{self._count}', kind, language, needed, offered, operation, other, missing, between)
 
     def _can(self, kind: str) -> bool:
         if kind in (FORBIDDEN, SIBLINGS):
@@ -155,25 +170,60 @@ class Drawing:
         return chosen
 
     def _needed(self, kind: str) -> tuple[str, ...]:
-        if kind in (ORDINARY, RECOVERY):
-            length = self._weighted(self._quotas.lengths)
-            domains = self._draw_domains(self._weighted(DOMAINS_OF_TEVAL))
-        else:
-            length, domains = 1, self._draw_domains(1)
+        is_chain = kind in (ORDINARY, RECOVERY)
+        length = self._weighted(self._quotas.lengths) if is_chain else 1
+        if is_chain and self._dependencies:
+            return self._chain(length)
+        domains = self._draw_domains(self._weighted(DOMAINS_OF_TEVAL) if is_chain else 1)
         pool = [name for domain in domains for name in self._domains[domain]]
         if kind == MISSING_PARAMETER:
             pool = [name for name in self._tools if self._tools[name].required]
         needed: list[str] = []
         while len(needed) < min(length, len(pool)):
-            left = [name for name in pool if name not in needed]
-            self._random.shuffle(left)
-            rarest = min(
-                left, key=lambda name: (self._drawn[name], sum(self._pairs[frozenset((name, one))] for one in needed))
-            )
-            self._pairs.update(frozenset((rarest, one)) for one in needed)
-            self._drawn[rarest] += 1
-            needed.append(rarest)
+            needed.append(self._rarest([name for name in pool if name not in needed], needed))
         return tuple(needed)
+
+    def _chain(self, length: int) -> tuple[str, ...]:
+        """Draws tools along dependencies, or one that has none."""
+        linked = [name for name in self._tools if self._neighbours([name])]
+        alone = [name for name in self._tools if name not in linked]
+        weights = {'linked': len(linked), 'alone': WEIGHT_ALONE * len(alone)}
+        begins_alone = self._next(self._beginnings, weights) == 'alone'
+        first = min(self._shuffled(alone if begins_alone else linked), key=lambda name: self._begun[name])
+        self._begun[first] += 1
+        self._drawn[first] += 1
+        needed = [first]
+        while len(needed) < length and (left := self._neighbours(needed)):
+            needed = self._placed(needed, self._rarest(left, needed))
+        return tuple(needed)
+
+    def _rarest(self, names: Sequence[str], needed: Sequence[str]) -> str:
+        """Draws the tool that was drawn least often, and of several the one that was least often with needed ones."""
+        pairs = {name: [frozenset((name, one)) for one in needed] for name in names}
+        rarest = min(
+            self._shuffled(names), key=lambda name: (self._drawn[name], sum(self._pairs[pair] for pair in pairs[name]))
+        )
+        self._pairs.update(pairs[rarest])
+        self._drawn[rarest] += 1
+        return rarest
+
+    def _shuffled(self, names: Sequence[str]) -> list[str]:
+        return self._random.sample(names, len(names))
+
+    def _neighbours(self, needed: Sequence[str]) -> list[str]:
+        """Returns the tools that depend on a needed one, or that one depends on."""
+        pairs = [(one.producer, one.consumer) for one in self._dependencies]
+        ends = [*pairs, *((consumer, producer) for producer, consumer in pairs)]
+        return list(dict.fromkeys(other for one, other in ends if one in needed and other not in needed))
+
+    def _placed(self, needed: Sequence[str], name: str) -> list[str]:
+        """Returns needed tools with one more: after those that it depends on, or before those that depend on it."""
+        producers = {one.producer for one in self._dependencies if one.consumer == name}
+        consumers = {one.consumer for one in self._dependencies if one.producer == name}
+        place = len(needed)
+        if producers.isdisjoint(needed):
+            place = next((at for at, tool in enumerate(needed) if tool in consumers), place)
+        return [*needed[:place], name, *needed[place:]]
 
     def _draw_domains(self, count: int) -> list[str]:
         domains = list(self._domains)

@@ -1,4 +1,4 @@
-"""Texts about the files, state and documents of an environment, so that queries name things that exist."""
+"""Texts about the calls, files, state and documents of an environment, so that queries name things that exist."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text
 from opencompass_tooleval.environments.state import State
+from opencompass_tooleval.making.made_task import SolvedCall
 from opencompass_tooleval.work_dir.data_files import open_plain, read_text
 
 MAX_RESOURCES = 400
@@ -15,10 +16,16 @@ MAX_RESOURCE_CHARS = 1_500
 MAX_SERVER_RESOURCES = 100
 """Resources of a server that are read."""
 MAX_SHOWN_CHARS = 5_000
-"""Characters of all resources that one request shows."""
+"""Characters of all calls and resources that one request shows."""
+MAX_CALLS_CHARS = 4_000
+"""Characters of these calls."""
 
 _HEAD_BYTES = 600
 _MAX_URI = 200
+_NEEDED_CALLS = 3
+"""Calls of each needed tool that a request shows; of others one."""
+_MAX_ARGUMENTS_CHARS = 300
+_MAX_ANSWER_CHARS = 800
 
 
 def fixture_resources(folder: Path) -> Iterator[str]:
@@ -62,17 +69,45 @@ def document_resources(files: Sequence[Path]) -> Iterator[str]:
             yield f'From {file.name}:\n{text[start : start + MAX_RESOURCE_CHARS]}'
 
 
-def sample_resources(resources: Sequence[str], seed: str) -> str:
-    """Draws resources for one request, as many as fit into ``MAX_SHOWN_CHARS``.
+def sample_resources(resources: Sequence[str], seed: str, most: int = MAX_SHOWN_CHARS) -> str:
+    """Draws resources for one request, as many as fit.
 
     Args:
         resources: All of them.
         seed: The same seed draws the same resources.
+        most: Characters of all that are drawn.
     """
-    drawn = random.Random(seed).sample(list(resources), len(resources))
+    return _fitting(random.Random(seed).sample(list(resources), len(resources)), most)
+
+
+def show_what_exists(calls: Sequence[SolvedCall], resources: Sequence[str], needed: Sequence[str], seed: str) -> str:
+    """Shows a request calls with their answers, first of the needed tools, and resources.
+
+    Args:
+        calls: Calls that are answered in the state that a task starts from.
+        resources: As :func:`sample_resources` takes them.
+        needed: The tools that the request is about.
+        seed: The same seed draws the same calls and resources.
+    """
+    drawn = random.Random(f'{seed} calls').sample(list(calls), len(calls))
+    of_tools: dict[str, list[SolvedCall]] = {name: [] for name in needed}
+    for call in drawn:
+        of_tools.setdefault(call.name, []).append(call)
+    needed_calls = [call for name in needed for call in of_tools.pop(name)[:_NEEDED_CALLS]]
+    shown = [*needed_calls, *(calls_of_tool[0] for calls_of_tool in of_tools.values())]
+    told = _fitting(list(map(_call_text, shown)), MAX_CALLS_CHARS)
+    return '\n\n'.join(filter(None, (told, sample_resources(resources, seed, MAX_SHOWN_CHARS - len(told)))))
+
+
+def _call_text(call: SolvedCall) -> str:
+    arguments = bounded_text(dict(call.arguments), _MAX_ARGUMENTS_CHARS)
+    return f'{call.name} {arguments} returns:\n{bounded_text(call.observation, _MAX_ANSWER_CHARS)}'
+
+
+def _fitting(texts: Sequence[str], most: int) -> str:
     shown: list[str] = []
-    left = MAX_SHOWN_CHARS
-    for text in drawn:
+    left = most
+    for text in texts:
         if len(text) <= left:
             shown.append(text)
             left -= len(text)

@@ -1,4 +1,5 @@
-"""Makes a set in rounds of drafts, queries, solutions, agreement and execution, until there are enough tasks."""
+"""Makes a set: explores the tools, then rounds of drafts, queries, solutions, agreement and execution, until there are
+enough tasks."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from opencompass_tooleval.agents.carry_out import carry_out
 from opencompass_tooleval.agents.goal import Goal
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import STATE_LOST
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
@@ -24,12 +26,13 @@ from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.making.agreement import LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.making.drafts import Draft, Drawing, Quotas
 from opencompass_tooleval.making.execution import FAILED, VOLATILE, Executed, execute_gold
+from opencompass_tooleval.making.exploration import CALLS_PER_TOOL, Exploration, Explored, explored_requests
 from opencompass_tooleval.making.gates import DUPLICATE, near_duplicates
-from opencompass_tooleval.making.grounding import sample_resources
+from opencompass_tooleval.making.grounding import show_what_exists
 from opencompass_tooleval.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
-from opencompass_tooleval.making.queries import write_query
-from opencompass_tooleval.making.solving import REVIEWER, Attempt, solve
+from opencompass_tooleval.making.queries import FailedQuery, Written, write_query
+from opencompass_tooleval.making.solving import REVIEWER, Attempt, solve, tell_failure
 from opencompass_tooleval.making.tool_source import ToolSource
 from opencompass_tooleval.mcp_servers.server import ServerError
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
@@ -42,8 +45,11 @@ _SURPLUS = 1.4
 """Drafts of a round for each task that is still missing."""
 
 JOURNAL_FOLDER = 'journal'
-QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
-_STAGES = {QUERY: 'writes queries', SOLUTION: 'solves'}
+_FIRST_WAVE = 4
+"""Drafts whose queries are written first; each wave sees the queries before it, and is as large as all of these."""
+
+EXPLORE, QUERY, SOLUTION, SECOND = 'explore', 'query', 'solution', 'second'
+_STAGES = {EXPLORE: 'explores', QUERY: 'writes queries', SOLUTION: 'solves'}
 
 _NEAR_DUPLICATE = 'query:duplicate'
 _QUOTA_IS_FULL = 'quota:full'
@@ -61,6 +67,7 @@ class Options:
         seed: Seed of the drafts.
         loop: Loop of the executor, one of :data:`~opencompass_tooleval.agents.loops.LOOPS`.
         quotas: How tasks are distributed.
+        explore: Calls for each tool with which the first model explores; 0 for none.
     """
 
     name: str
@@ -70,6 +77,7 @@ class Options:
     seed: int = 0
     loop: str = 'function_calling'
     quotas: Quotas = field(default_factory=Quotas)
+    explore: int = CALLS_PER_TOOL
 
 
 @dataclass
@@ -89,11 +97,26 @@ class Spent:
 
 @dataclass
 class _Asked:
-    """A draft on its way."""
+    """A draft on its way.
+
+    Attributes:
+        draft: The draft.
+        task: Its task, without goal.
+        number: 2 for the query that was written anew, else 1.
+        attempts: Attempts to solve it.
+    """
 
     draft: Draft
     task: Task
+    number: int = 1
     attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return self.draft.id if self.number == 1 else f'{self.draft.id}.{self.number}'
+
+    def why(self, dropped: Dropped) -> str:
+        return tell_failure(dropped.reason, dropped.detail, self.attempts)
 
     @property
     def accepted(self) -> list[Solution]:
@@ -115,8 +138,9 @@ class Making:
         similarity: Of texts, for near-duplicates and for tools that are easily confused.
 
     Attributes:
-        failed: Draft -> ``infra:...`` reason; such drafts make the run unfinished.
+        failed: Draft, or session that explores -> ``infra:...`` reason; these make the run unfinished.
         spent: What it cost.
+        explored: What exists.
     """
 
     def __init__(
@@ -143,13 +167,15 @@ class Making:
         self._simulated: dict[str, list[RecordedCall]] = {}
         self.failed: dict[str, str] = {}
         self.spent = Spent()
+        self.explored = Explored()
 
     def run(self) -> MadeSet:
-        """Makes the tasks, in rounds; a round with failed requests is the last.
+        """Explores the tools and makes the tasks, in rounds; a round with failed requests is the last.
 
         Returns:
             The set, not yet written. It has fewer tasks than wanted where the rounds did not give more.
         """
+        self._explore()
         for _ in range(MAX_ROUNDS):
             missing = self._missing()
             if not missing or self.failed:
@@ -157,6 +183,15 @@ class Making:
             counts = {kind: round(count * _SURPLUS + 0.5) for kind, count in missing.items()}
             self._round(list(self._drawing.draw(counts)))
         return self._set()
+
+    def _explore(self) -> None:
+        options, folder = self._options, self._options.folder / JOURNAL_FOLDER
+        run = partial(self._run, EXPLORE, SOLUTION)
+        exploration = Exploration(self._source, options.loop, options.seed, options.explore, run)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.explored = exploration.explore(folder, settings_hash(self._cfgs[SOLUTION]))
+        self.failed.update(self.explored.failed)
+        self._drawing.follow(self.explored.dependencies)
 
     def _missing(self) -> dict[str, int]:
         made = Counter(task.goal.kind for task in self._made)
@@ -167,25 +202,46 @@ class Making:
         self._dropped.append(Dropped(draft.id, stage, reason, detail))
 
     def _round(self, drafts: Sequence[Draft]) -> None:
-        written = list(self._written(drafts))
-        for one in self._solved(list(self._without_duplicates(written))):
+        asked: list[_Asked] = []
+        while drafts:
+            size = max(_FIRST_WAVE, len(asked))
+            asked += self._without_duplicates(list(self._written(drafts[:size], asked)), asked)
+            drafts = drafts[size:]
+        failed = self._tried(asked)
+        again = self._rewritten(failed, asked)
+        for one in again:
+            del failed[one.draft.id]
+        failed |= self._tried(again)
+        self._dropped += [dropped for _, dropped in failed.values()]
+        self._made.sort(key=lambda made: int(made.task.id.rpartition('_')[2]))
+
+    def _tried(self, asked: Sequence[_Asked]) -> dict[str, tuple[_Asked, Dropped]]:
+        """Has queries solved, and makes tasks where solutions agree.
+
+        Returns:
+            Draft -> its query that became no task, with the reason.
+        """
+        failed = {}
+        for one in self._solved(asked):
             agreement = agree(one.draft, one.task.query, one.accepted)
             if agreement.goal is None:
-                self._drop_unsolved(one, agreement)
+                dropped: Dropped | None = self._unsolved(one, agreement)
             elif one.draft.kind in self._missing():
-                self._check(one, agreement, agreement.goal)
+                dropped = self._check(one, agreement, agreement.goal)
             else:
-                self._drop(one.draft, 'quota', _QUOTA_IS_FULL, one.task.query)
+                dropped = Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.task.query)
+            if dropped:
+                failed[one.draft.id] = (one, dropped)
+        return failed
 
-    def _written(self, drafts: Sequence[Draft]) -> Iterator[_Asked]:
-        tools, resources = self._source.tools, self._source.resources
+    def _written(self, drafts: Sequence[Draft], asked: Sequence[_Asked]) -> Iterator[_Asked]:
+        tools = self._source.tools
         dialogues = {}
         for draft in drafts:
             if tool := next((name for name in draft.needed if name in self._volatile), None):
                 self._drop(draft, 'draft', VOLATILE, tool)
             else:
-                shown = sample_resources(resources, f'{self._options.seed} {draft.id}')
-                dialogues[draft.id] = write_query(draft, tools, shown)
+                dialogues[draft.id] = self._writing(draft, asked)
         by_id = {draft.id: draft for draft in drafts}
         for name, outcome in self._run(QUERY, SOLUTION, dialogues).items():
             draft, written = by_id[name], outcome.value
@@ -200,17 +256,54 @@ class Making:
                 task = Task(name, self._options.name, written.query, schemas, documents=documents)
                 yield _Asked(draft, replace(task, language=draft.language))
 
-    def _without_duplicates(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
-        known = [made.task.query for made in self._made]
-        twins = near_duplicates([*known, *(one.task.query for one in asked)], self._similarity, len(known))
-        for place, one in enumerate(asked, len(known)):
+    def _writing(self, draft: Draft, asked: Sequence[_Asked], failed: FailedQuery | None = None) -> Dialogue[Written]:
+        """Has a query written that differs from those of its kind."""
+        made = [task.task.query for task in self._made if task.goal.kind == draft.kind]
+        earlier = [*made, *(one.task.query for one in asked if one.draft.kind == draft.kind)]
+        shown = show_what_exists(
+            self.explored.calls, self._source.resources, draft.needed, f'{self._options.seed} {draft.id}'
+        )
+        return write_query(draft, self._source.tools, shown, earlier, failed)
+
+    def _rewritten(self, failed: Mapping[str, tuple[_Asked, Dropped]], asked: Sequence[_Asked]) -> list[_Asked]:
+        """Has queries written anew, once, whose solutions or executions failed, while tasks of their kind miss."""
+        missing = self._missing()
+        first = {
+            f'{name}.2': one
+            for name, (one, dropped) in failed.items()
+            if one.draft.kind in missing and dropped.reason not in (_QUOTA_IS_FULL, STATE_LOST)
+            if self._volatile.isdisjoint(one.draft.needed)
+        }
+        dialogues = {
+            key: self._writing(one.draft, asked, FailedQuery(one.task.query, one.why(failed[one.draft.id][1])))
+            for key, one in first.items()
+        }
+        again = []
+        for key, outcome in self._run(QUERY, SOLUTION, dialogues).items():
+            one = first[key]
+            if outcome.value is None:
+                self.failed[one.draft.id] = str(outcome.infra)
+            elif not outcome.value.reason:
+                again.append(_Asked(one.draft, replace(one.task, query=outcome.value.query), 2))
+        twins = self._twins(again, asked)
+        return [one for place, one in enumerate(again) if place not in twins]
+
+    def _without_duplicates(self, written: Sequence[_Asked], asked: Sequence[_Asked]) -> Iterator[_Asked]:
+        twins = self._twins(written, asked)
+        for place, one in enumerate(written):
             if place in twins:
                 self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.task.query)
             else:
                 yield one
 
-    def _solved(self, asked: list[_Asked]) -> list[_Asked]:
-        runs = {f'{one.draft.id}#{trial}': one for one in asked for trial in range(self._options.trials)}
+    def _twins(self, written: Sequence[_Asked], asked: Sequence[_Asked]) -> set[int]:
+        """Returns the places of queries that are alike to one of a task, or to one that was written before."""
+        known = [*(made.task for made in self._made), *(one.task for one in asked)]
+        queries = [task.query for task in (*known, *(one.task for one in written))]
+        return {place - len(known) for place in near_duplicates(queries, self._similarity, len(known))}
+
+    def _solved(self, asked: Sequence[_Asked]) -> list[_Asked]:
+        runs = {f'{one.key}#{trial}': one for one in asked for trial in range(self._options.trials)}
         has_reviewer, environment = REVIEWER in self._models, self._source.environment
         for role in (role for role in (SOLUTION, SECOND) if role in self._models):
             model = self._models[role].name
@@ -226,6 +319,8 @@ class Making:
         return [one for one in asked if one.draft.id not in self.failed]
 
     def _run(self, stage: str, role: str, dialogues: Mapping[str, Dialogue[Any]]) -> dict[str, Outcome[Any]]:
+        if not dialogues:
+            return {}
         model = self._models[role]
         others = {name: other for name, other in self._models.items() if name in (REVIEWER, SIMULATOR)}
         journal = Journal(
@@ -245,17 +340,16 @@ class Making:
             self.spent.cost = (self.spent.cost or 0.0) + sum(filter(None, costs))
         return outcomes
 
-    def _drop_unsolved(self, one: _Asked, agreement: Agreement) -> None:
+    def _unsolved(self, one: _Asked, agreement: Agreement) -> Dropped:
         reasons = Counter(attempt.reason for attempt in one.attempts if attempt.reason)
         if len(one.accepted) < LEAST_AGREEING and reasons:
             words = next((attempt.detail for attempt in one.attempts if attempt.detail), '')
             reason, count = reasons.most_common(1)[0]
             detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.task.query}'
-            self._drop(one.draft, 'solution', reason, detail)
-        else:
-            self._drop(one.draft, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
+            return Dropped(one.draft.id, 'solution', reason, detail)
+        return Dropped(one.draft.id, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
 
-    def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> None:
+    def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> Dropped | None:
         made = MadeTask(one.task, agreement.solutions, one.draft.operation, self._made_by()).with_goal(goal)
         environment = self._environment_of(made)
         try:
@@ -268,11 +362,11 @@ class Making:
                 environment.bank.close()
         if fault is None:
             self._made.append(made)
-            return
+            return None
         if fault.tool:
             self._volatile.add(fault.tool)
-        self._drop(one.draft, 'execution', fault.reason, fault.detail)
         self._simulated.pop(one.draft.id, None)
+        return Dropped(one.draft.id, 'execution', fault.reason, fault.detail)
 
     def _environment_of(self, made: MadeTask) -> Environment:
         """Returns the environment for the gold calls, with the simulated responses of the solutions."""
@@ -323,6 +417,7 @@ class Making:
                 'duplicate': DUPLICATE,
                 'encoder': self._similarity.name,
                 'quotas': asdict(options.quotas),
+                'explored': self.explored.summary(list(self._source.tools)),
                 'volatile_tools': sorted(self._volatile),
             },
             tuple(self._made),
@@ -330,16 +425,18 @@ class Making:
         )
 
 
-def expected_requests(options: Options, models: int) -> Mapping[str, int]:
+def expected_requests(options: Options, models: int, tools: int) -> Mapping[str, int]:
     """Estimates the requests of a first round: two per query, one more with an operation; plan, steps and review.
 
     Args:
         options: The options.
         models: Number of models that solve.
+        tools: Number of tools.
 
     Returns:
-        ``drafts``, ``query`` requests, ``solution`` requests with three calls each.
+        ``explore`` requests at most, ``drafts``, ``query`` requests, ``solution`` requests with three calls each.
     """
     drafts = round(options.tasks * _SURPLUS + 0.5)
     attempts = drafts * options.trials * models
-    return {'drafts': drafts, QUERY: round(drafts * 2.3), SOLUTION: attempts * (1 + 4 + 1)}
+    explore = explored_requests(tools, options.explore)
+    return {EXPLORE: explore, 'drafts': drafts, QUERY: round(drafts * 2.3), SOLUTION: attempts * (1 + 4 + 1)}

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+EXPLORE = """Find out what exists here, so that requests to these tools can be written. Call each tool at least once, and those
+that list, search or show something with several different arguments. Begin with calls whose arguments are known, then
+pass values that tools returned on to other tools. Try tools that change something too: this is a copy. Do not repeat
+calls. When further calls would show nothing new, say in one sentence what exists.
+
+Known so far:
+{known}"""
+
 LANGUAGES = {'EN': 'English', 'ZH': 'Chinese'}
 
 WRITE = """You write requests for a benchmark of AI agents that use tools. A user sends the request to an agent that can
@@ -10,10 +18,10 @@ call the tools below. The agent sees nothing else.
 Tools:
 {tools}
 
-What exists in the environment (a sample; everything else is unknown):
+What exists in the environment (a sample, with calls and what they return; everything else is unknown):
 {resources}
 
-{kind}
+{kind}{earlier}
 
 Rules:
 - One user speaks, in {language}, in at most five sentences, with a concrete purpose.
@@ -37,6 +45,34 @@ KINDS = {
     '{other} would do, although it would be tempting to use it.',
 }
 """Kind of a task -> what the request has to be like."""
+
+DEPENDENCY = """
+{consumer} takes what {producer} returns as its parameter "{parameter}", such as {value}. Do not state it: say how to \
+find it."""
+
+EARLIER = """
+
+Earlier requests. Write about other things, for another purpose:
+{queries}"""
+
+FAILED = """
+
+You wrote this request, and it was of no use:
+{query}
+Why: {why}
+Write another one that avoids this."""
+
+FAILURES = {
+    'agreement:effects': 'Solutions of it left different states.',
+    'agreement:facts': 'Solutions of it gave different answers.',
+    'agreement:nothing_to_check': 'It changes nothing and asks for nothing that the tools return.',
+    'agreement:too_few': 'Too few attempts to solve it can be used.',
+    'execution:effects': 'The same calls left another state when they were executed again.',
+    'execution:error': 'The calls of the solution failed when they were executed again.',
+    'execution:facts': 'The answer tells something that no call returned.',
+    'reviewer:refused': 'A reviewer refused the solutions.',
+}
+"""Reason of a dropped draft -> the same for the model that writes another query."""
 
 REFINE = """Improve this request to an AI agent, and decide whether it can be carried out.
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.instructions.generate import ask_until_usable
 from opencompass_tooleval.instructions.split import Limit
 from opencompass_tooleval.making import prompts
+from opencompass_tooleval.making.dependencies import Dependency
 from opencompass_tooleval.making.drafts import Draft
 from opencompass_tooleval.making.replies import NOT_SOLVABLE, read_query, read_refined
 from opencompass_tooleval.making.tool_source import SourceTool, tool_text
+
+MAX_EARLIER = 10
+"""Earlier queries that a request shows: the last ones."""
+_MAX_EARLIER_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -31,13 +38,34 @@ class Written:
     detail: str = ''
 
 
-def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -> Dialogue[Written]:
+@dataclass(frozen=True)
+class FailedQuery:
+    """A query that did not become a task.
+
+    Attributes:
+        query: The query.
+        why: Why it failed, in words, with what the attempts to solve it did.
+    """
+
+    query: str
+    why: str
+
+
+def write_query(
+    draft: Draft,
+    tools: Mapping[str, SourceTool],
+    resources: str,
+    earlier: Sequence[str] = (),
+    failed: FailedQuery | None = None,
+) -> Dialogue[Written]:
     """Has the query of a draft written; two requests, three with an operation.
 
     Args:
         draft: The draft.
         tools: Name -> tool, of the whole source.
         resources: What the request shows of the environment.
+        earlier: Queries of other drafts.
+        failed: The query of this draft that is written anew.
     """
     schemas = [tools[name].schema for name in draft.offered]
     shown = {
@@ -46,10 +74,12 @@ def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -
         'language': prompts.LANGUAGES[draft.language],
         'kind': prompts.KINDS[draft.kind].format(
             needed=', '.join(draft.needed), other=draft.other, missing=draft.missing
-        ),
+        )
+        + ''.join(prompts.DEPENDENCY.format(**vars(one)) for one in _of_chain(draft)),
     }
     read = partial(read_query, tools=schemas)
-    written = yield from ask_until_usable(_prompt(prompts.WRITE, **shown), read, prompts.QUERY_FORM, Limit())
+    asked = _prompt(prompts.WRITE, **shown, earlier=_earlier(earlier, failed))
+    written = yield from ask_until_usable(asked, read, prompts.QUERY_FORM, Limit())
     if draft.operation and isinstance(written, str):
         operation = prompts.OPERATIONS[draft.operation]
         asked = _prompt(prompts.OPERATE, operation=operation, query=written, **shown)
@@ -66,6 +96,21 @@ def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -
         return Written(written, refined[0].code, refined[0].message)
     query, is_solvable = refined
     return Written(query) if is_solvable else Written(query, NOT_SOLVABLE)
+
+
+def _of_chain(draft: Draft) -> Iterator[Dependency]:
+    """Yields the first dependency of each needed tool on one before it."""
+    for place, name in enumerate(draft.needed):
+        on_earlier = (
+            one for one in draft.dependencies if one.consumer == name and one.producer in draft.needed[:place]
+        )
+        yield from islice(on_earlier, 1)
+
+
+def _earlier(queries: Sequence[str], failed: FailedQuery | None) -> str:
+    listed = '\n'.join(f'- {bounded_text(query, _MAX_EARLIER_CHARS)}' for query in queries[-MAX_EARLIER:])
+    told = prompts.EARLIER.format(queries=listed) if listed else ''
+    return told + (prompts.FAILED.format(query=failed.query, why=failed.why) if failed else '')
 
 
 def _prompt(template: str, **values: str) -> tuple[Message, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval.agents.carry_out import carry_out
@@ -31,6 +32,10 @@ REVIEWER = 'reviewer'
 REFUSED = 'reviewer:refused'
 
 _MAX_OBSERVATION = 1_500
+_MAX_TOLD_OBSERVATION = 300
+_MAX_TOLD_ATTEMPT = 1_200
+_MOST_TOLD = 3
+"""Different attempts that are shown to the model that writes."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +112,27 @@ def _solution(trajectory: Trajectory, model: str, plan: tuple[str, ...]) -> Solu
     return Solution(model, calls, trajectory.final_answer, trajectory.changes, plan)
 
 
-def _shown_calls(solution: Solution) -> str:
+def _shown_calls(solution: Solution, most: int = _MAX_OBSERVATION) -> str:
     rows = (
         f'{number}. {call.name} {json.dumps(call.arguments, ensure_ascii=False)}\n'
-        f'   -> {bounded_text(call.observation, _MAX_OBSERVATION)}'
+        f'   -> {bounded_text(call.observation, most)}'
         for number, call in enumerate(solution.calls, 1)
     )
     return '\n'.join(rows) or '(none)'
+
+
+def tell_failure(reason: str, detail: str, attempts: Sequence[Attempt]) -> str:
+    """Says why a query became no task, with what was executed, for the model that writes another one.
+
+    Args:
+        reason: As ``area:code``.
+        detail: What was found.
+        attempts: All attempts to solve it.
+    """
+    told = [
+        bounded_text(f'{_shown_calls(solution, _MAX_TOLD_OBSERVATION)}\nAnswer: {solution.answer}', _MAX_TOLD_ATTEMPT)
+        for solution in (attempt.solution for attempt in attempts)
+        if solution
+    ]
+    shown = [f'Attempt, with its calls:\n{text}' for text in list(dict.fromkeys(told))[:_MOST_TOLD]]
+    return '\n'.join([f'{prompts.FAILURES.get(reason, reason)} {bounded_text(detail, _MAX_TOLD_OBSERVATION)}', *shown])

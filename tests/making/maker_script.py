@@ -62,20 +62,36 @@ def _calls(query: str) -> list[dict[str, Any]]:
     return [call for _, call in sorted(found, key=lambda pair: pair[0])]
 
 
+def _sent_name(name: str, request: dict[str, Any]) -> str:
+    sent = [tool['function']['name'] for tool in request.get('tools') or ()]
+    return next((one for one in sent if one == re.sub(r'[^A-Za-z0-9_-]+', '_', name)), '')
+
+
+def _explore(told: list[str], request: dict[str, Any]) -> Any:
+    """Makes the first three calls of each offered tool that the key has."""
+    calls = [(_sent_name(name, request), arguments) for name, rows in KEY.items() for _, arguments in rows[:3]]
+    offered = [call for call in calls if call[0]]
+    if len(told) >= len(offered):
+        return 'There is nothing else.'
+    name, arguments = offered[len(told)]
+    return {'content': 'Let me see.', 'calls': [{'name': name, 'arguments': arguments}]}
+
+
 def _solve(messages: Messages, request: dict[str, Any]) -> Any:
     query = messages[1]['content'].partition('\n\nA plan')[0]
     told = [message['content'] for message in messages if message['role'] == 'tool']
+    if query.startswith('Find out what exists'):
+        return _explore(told, request)
     if 'how much is' in query:
         return 'That is easy to add up.'
     if 'shall not say with which one' in query:
         return 'Which one do you mean?'
-    sent = [tool['function']['name'] for tool in request.get('tools') or ()]
     planned = _calls(query)
     failed = [text for text in told if 'temporarily unavailable' in text]
     place = len(told) - len(failed)
     if place < len(planned):
         call = planned[place]
-        name = next((one for one in sent if one == re.sub(r'[^A-Za-z0-9_-]+', '_', call['name'])), call['name'])
+        name = _sent_name(call['name'], request) or call['name']
         return {'content': 'Next.', 'calls': [{'name': name, 'arguments': call['arguments']}]}
     good = [text for text in told if text not in failed]
     return 'Results: ' + ' | '.join(text[:300] for text in good) if good else 'Nothing to do.'
