@@ -75,7 +75,7 @@ def find_dependencies(calls: Sequence[SolvedCall], tools: Mapping[str, ToolSchem
             for producer in returned:
                 key = (producer, call.name, parameter)
                 if producer != call.name and key not in found and _is_in(value, parameter, returned[producer]):
-                    found[key] = Dependency(*key, str(value)[:_MAX_VALUE])
+                    found[key] = Dependency(*key, ' '.join(str(value).split()))
     return tuple(found.values())
 
 
@@ -93,7 +93,8 @@ def count_dependent(calls: Sequence[SolvedCall], query: str) -> int:
 
 
 def _is_fixed(tool: ToolSchema, parameter: str, value: Any) -> bool:
-    schema = (tool.parameters.get('properties') or {}).get(parameter)
+    properties = tool.parameters.get('properties')
+    schema = properties.get(parameter) if isinstance(properties, Mapping) else None
     rules = schema if isinstance(schema, Mapping) else {}
     return value == ALIAS or 'enum' in rules or ('default' in rules and rules['default'] == value)
 

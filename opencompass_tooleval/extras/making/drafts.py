@@ -28,6 +28,9 @@ DEFAULT_KINDS = {
 }
 """Kind -> share of the tasks, where no quota is given."""
 
+WEIGHT_ALONE = 0.5
+"""Drafts that begin with a tool without dependencies, and have no other, for each that begins with another tool."""
+
 GENERALISE, COMPLICATE = 'generalise', 'complicate'
 OPERATIONS = ('', GENERALISE, COMPLICATE)
 """UltraTool's operations on a query (its section 3.1); ``''`` leaves it as it was written."""
@@ -114,6 +117,7 @@ class Drawing:
         self._similarity = similarity
         self._siblings: dict[str, str] = {}
         self._dependencies: tuple[Dependency, ...] = ()
+        self._beginnings: Counter[str] = Counter()
         self._count = 0
 
     def follow(self, dependencies: Sequence[Dependency]) -> None:
@@ -166,37 +170,50 @@ class Drawing:
         return chosen
 
     def _needed(self, kind: str) -> tuple[str, ...]:
-        if kind in (ORDINARY, RECOVERY):
-            length = self._weighted(self._quotas.lengths)
-            domains = self._draw_domains(self._weighted(DOMAINS_OF_TEVAL))
-        else:
-            length, domains = 1, self._draw_domains(1)
+        is_chain = kind in (ORDINARY, RECOVERY)
+        length = self._weighted(self._quotas.lengths) if is_chain else 1
+        if is_chain and self._dependencies:
+            return self._chain(length)
+        domains = self._draw_domains(self._weighted(DOMAINS_OF_TEVAL) if is_chain else 1)
         pool = [name for domain in domains for name in self._domains[domain]]
         if kind == MISSING_PARAMETER:
             pool = [name for name in self._tools if self._tools[name].required]
         needed: list[str] = []
         while len(needed) < min(length, len(pool)):
-            left = self._linked(needed) if needed and self._dependencies else [n for n in pool if n not in needed]
-            if not left:
-                break
-            self._random.shuffle(left)
-            rarest = min(left, key=lambda name: self._rarity(name, needed))
-            self._pairs.update(frozenset((rarest, one)) for one in needed)
-            self._drawn[rarest] += 1
-            self._begun[rarest] += not needed
-            needed = self._placed(needed, rarest)
+            needed.append(self._rarest([name for name in pool if name not in needed], needed))
         return tuple(needed)
 
-    def _rarity(self, name: str, needed: Sequence[str]) -> tuple[int, int]:
-        """Orders tools by how often they were drawn; the first of a chain by how often one began with it."""
-        if self._dependencies and not needed:
-            return self._begun[name], self._drawn[name]
-        return self._drawn[name], sum(self._pairs[frozenset((name, one))] for one in needed)
+    def _chain(self, length: int) -> tuple[str, ...]:
+        """Draws tools along dependencies, or one that has none."""
+        linked = [name for name in self._tools if self._neighbours([name])]
+        alone = [name for name in self._tools if name not in linked]
+        weights = {'linked': len(linked), 'alone': WEIGHT_ALONE * len(alone)}
+        begins_alone = self._next(self._beginnings, weights) == 'alone'
+        first = min(self._shuffled(alone if begins_alone else linked), key=lambda name: self._begun[name])
+        self._begun[first] += 1
+        self._drawn[first] += 1
+        needed = [first]
+        while len(needed) < length and (left := self._neighbours(needed)):
+            needed = self._placed(needed, self._rarest(left, needed))
+        return tuple(needed)
 
-    def _linked(self, needed: Sequence[str]) -> list[str]:
+    def _rarest(self, names: Sequence[str], needed: Sequence[str]) -> str:
+        """Draws the tool that was drawn least often, and of several the one that was least often with needed ones."""
+        pairs = {name: [frozenset((name, one)) for one in needed] for name in names}
+        rarest = min(
+            self._shuffled(names), key=lambda name: (self._drawn[name], sum(self._pairs[pair] for pair in pairs[name]))
+        )
+        self._pairs.update(pairs[rarest])
+        self._drawn[rarest] += 1
+        return rarest
+
+    def _shuffled(self, names: Sequence[str]) -> list[str]:
+        return self._random.sample(names, len(names))
+
+    def _neighbours(self, needed: Sequence[str]) -> list[str]:
         """Returns the tools that depend on a needed one, or that one depends on."""
         pairs = [(one.producer, one.consumer) for one in self._dependencies]
-        ends = [*((one, other) for one, other in pairs), *((other, one) for one, other in pairs)]
+        ends = [*pairs, *((consumer, producer) for producer, consumer in pairs)]
         return list(dict.fromkeys(other for one, other in ends if one in needed and other not in needed))
 
     def _placed(self, needed: Sequence[str], name: str) -> list[str]:

@@ -48,6 +48,7 @@ _MAX_OBSERVATION = 2_000
 _MAX_RECORDED = 20
 """Recorded calls of a tool that are drawn from."""
 _MAX_PROCESSES = 8
+_MOST_LISTED = 200
 
 Run = Callable[[Mapping[str, Dialogue[Trajectory]]], Mapping[str, Outcome[Trajectory]]]
 """Runs dialogues with the model that explores."""
@@ -72,7 +73,7 @@ class Explored:
         return {
             'calls': len(self.calls),
             'tools': len({call.name for call in self.calls} & set(tools)),
-            'dependencies': sorted(map(str, self.dependencies)),
+            'dependencies': sorted(map(str, self.dependencies))[:_MOST_LISTED],
         }
 
 

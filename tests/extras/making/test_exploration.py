@@ -14,12 +14,16 @@ import pytest
 
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.extras.making.dependencies import Dependency, count_dependent, find_dependencies
 from opencompass_tooleval.extras.making.drafts import Drawing, Quotas
+from opencompass_tooleval.extras.making.exploration import Exploration, Explored
 from opencompass_tooleval.extras.making.grounding import MAX_SHOWN_CHARS, show_what_exists
 from opencompass_tooleval.extras.making.made_set import load_set
 from opencompass_tooleval.extras.making.made_task import SolvedCall
-from opencompass_tooleval.extras.making.tool_source import SourceTool
+from opencompass_tooleval.extras.making.tool_source import SourceTool, ToolSource
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools
+from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from tests.conftest import ModelServer, start_server
 from tests.extras.making.library_server import start_state
 from tests.extras.making.test_make import run
@@ -131,14 +135,16 @@ def test_a_writer_sees_earlier_queries_and_why_its_own_failed(make: Callable[...
     written = maker.prompts('You write requests')
     first = [prompt for prompt in written if 'it was of no use' not in prompt]
     again = [prompt for prompt in written if 'it was of no use' in prompt]
-    assert len(load_set(tmp_path / 'made').tasks) == 5 and len(again) == len(first)
+    alike = report(tmp_path)['dropped'].get('duplicate query:duplicate', 0)
+    assert len(load_set(tmp_path / 'made').tasks) == 5 and len(again) == len(first) - alike >= 5
     for prompt in again:
         assert 'A reviewer refused the solutions. 2 of 2 attempts; it does not exist;' in prompt
         assert '978-none' in prompt and '-> there is no such thing' in prompt
     # The first four see none, the next see these.
     earlier = [prompt.count('\n- For ') for prompt in first]
-    assert earlier[:4] == [0] * 4 and set(earlier[4:]) == {4}
-    assert load_set(tmp_path / 'made').dropped == () or report(tmp_path)['dropped'].keys() == {'quota quota:full'}
+    assert earlier[:4] == [0] * 4 and 4 - alike <= max(earlier[4:]) == min(earlier[4:]) <= 4
+    # A draft has one line, of its last query.
+    assert 'solution reviewer:refused' not in report(tmp_path)['dropped']
 
 
 def test_after_a_kill_nothing_is_explored_again(make: Callable[..., Maker], tmp_path: Path) -> None:
@@ -155,6 +161,23 @@ def test_after_a_kill_nothing_is_explored_again(make: Callable[..., Maker], tmp_
     assert not any('now {} returns' in prompt for prompt in whole.prompts('You write requests'))
     assert not resumed.prompts('Find out what exists') and not resumed.prompts('You write requests')
     assert (tmp_path / 'made' / 'tasks.jsonl').read_bytes() == lines
+
+
+def test_of_a_shared_server_only_readings_are_explored(tmp_path: Path) -> None:
+    names = {'reads': True, 'writes': False, 'silent': None}
+    tools = {name: SourceTool(ToolSchema(name, '', {}), '', {}, reads) for name, reads in names.items()}
+    asked: list[str] = []
+
+    def run_nothing(dialogues: Mapping[str, Any]) -> dict[str, Any]:
+        for dialogue in dialogues.values():
+            asked.extend(tool.name for tool in next(dialogue).tools.tools)
+        return {}
+
+    for server, expected in (('http://127.0.0.1:9/mcp', {'reads'}), ('no-such-program', set(names))):
+        asked.clear()
+        source = ToolSource(tools, Environment(live=LiveTools(parse_server(server))), {})
+        exploration = Exploration(source, 'function_calling', 0, 4, run_nothing)
+        assert exploration.explore(tmp_path, server) == Explored() and set(asked) == expected
 
 
 def call(name: str, answer: str, **arguments: Any) -> SolvedCall:
@@ -222,7 +245,7 @@ def test_chains_are_drawn_along_dependencies() -> None:
         for place, name in enumerate(draft.needed[1:], 1):
             assert any((producer, name) in pairs for producer in draft.needed[:place]), draft.needed
     assert max(len(draft.needed) for draft in chains) == 4
-    assert 8 <= [draft.needed for draft in chains].count(('alone',)) <= 10  # a fifth: its share of the tools
+    assert [draft.needed for draft in chains].count(('alone',)) in (5, 6)  # half as many as begin with another
 
 
 def test_what_is_shown_is_bounded() -> None:

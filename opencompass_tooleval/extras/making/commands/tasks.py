@@ -256,7 +256,7 @@ def _show(console: Screen, out: Path, report: Mapping[str, Any]) -> int:
     for draft, reason in report['failed'].items():
         say(f'FAILED {draft}: {reason}')
     if report['failed']:
-        say(f'{len(report["failed"])} drafts got no answer; nothing is written. The same command asks only for them.')
+        say(f'{len(report["failed"])} got no answer; nothing is written. The same command asks only for them.')
         return 1
     if not report['tasks']:
         say(
