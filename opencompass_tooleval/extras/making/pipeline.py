@@ -55,7 +55,8 @@ _FIRST_WAVE = 4
 EXPLORE, QUERY, SOLUTION, SECOND = 'explore', 'query', 'solution', 'second'
 _STAGES = {EXPLORE: 'explores', QUERY: 'writes queries', SOLUTION: 'solves'}
 
-BROKEN_TOOL = 'environment:broken_tool'
+_OF_ENVIRONMENT = 'environment:'
+BROKEN_TOOL = f'{_OF_ENVIRONMENT}broken_tool'
 _EFFECTS = {DIFFERENT_EFFECTS, NOT_REPRODUCED}
 _FIRST = 3
 """Drafts of a live server that are solved before the others."""
@@ -344,6 +345,7 @@ class Making:
             f'{name}.2': one
             for name, (one, dropped) in failed.items()
             if one.draft.kind in missing and dropped.reason not in (_QUOTA_IS_FULL, STATE_LOST)
+            if not dropped.reason.startswith(_OF_ENVIRONMENT)
             if self._left_out.keys().isdisjoint(one.draft.needed)
         }
         dialogues = {

@@ -71,6 +71,11 @@ Write another one that avoids this."""
 FAILURES = {
     'agreement:effects': 'Solutions of it left different states.',
     'agreement:facts': 'Solutions of it gave different answers.',
+    'agreement:given_away': 'The request itself holds what it asks for.',
+    'agreement:no_majority': 'Its solutions disagreed, and no result had a majority.',
+    'agreement:one_model': 'Only one of two models solved it so.',
+    'agreement:other_tool': 'Solutions of it did not call the needed tools.',
+    'agreement:result': 'Solutions of it ended with different results.',
     'agreement:nothing_to_check': 'It changes nothing and asks for nothing that the tools return.',
     'agreement:too_few': 'Too few attempts to solve it can be used.',
     'execution:effects': 'The same calls left another state when they were executed again.',

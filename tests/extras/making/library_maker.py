@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from tests.extras.making.library_server import PARAMETERS
-from tests.extras.making.maker_script import NAMES, NEEDED, PURPOSES, Messages, _number
+from tests.extras.making.maker_script import NAMES, NEEDED, PURPOSES, Messages, _first_value, _number
 
 CLAUSES = {
     'list_authors': 'name all that write here',
@@ -25,6 +25,7 @@ CLAUSES = {
     'lend_book': 'hand {isbn} to {reader}',
     'opening_hours': 'say when it is open on {day}',
 }
+WRITES = 'lend_book'
 INVENTED = {'author': 'Smith', 'isbn': '978-0000', 'shelf': 'A1', 'reader': 'Ann', 'day': 'Sunday'}
 FOUND = '(the first one found)'
 DEPENDENCY = re.compile(r'^(\w+) takes what \w+ returns as its parameter "(\w+)"', re.MULTILINE)
@@ -53,6 +54,11 @@ def _in_text(prompt: str) -> dict[str, str]:
 
 def _purpose(prompt: str) -> str:
     return PURPOSES[_number(prompt, 'p') % len(PURPOSES)].format(NAMES[_number(prompt, 'n') % len(NAMES)])
+
+
+def _written(query: str) -> str:
+    asks = any(name != WRITES for name, _ in _calls(query))
+    return json.dumps({'query': query, 'result': 'list' if asks else 'none', 'solvable': True})
 
 
 def _calls(query: str) -> list[tuple[str, dict[str, str]]]:
@@ -98,24 +104,27 @@ def right(messages: Messages, request: dict[str, Any]) -> Any:
         with Path(LOG).open('a', encoding='utf-8') as log:
             log.write(json.dumps([message['content'] for message in messages]) + '\n')
     if prompt.startswith('You write requests'):
-        return json.dumps({'query': _query(prompt)})
+        return _written(_query(prompt))
     if prompt.startswith(('Rewrite this request', 'Improve this request')):
         query = re.search(r'^Request: (.*)$', prompt, re.MULTILINE)
         assert query is not None
-        return json.dumps({'query': query[1], 'solvable': True})
+        return _written(query[1])
     if prompt.startswith('You plan'):
         return json.dumps({'steps': ['Do it.', 'Answer.']})
     if prompt.startswith('You review'):
         is_done = 'there is no such thing' not in prompt
         return json.dumps({'accept': is_done, 'why': 'all is there' if is_done else 'it does not exist'})
     told = [message['content'] for message in messages if message['role'] == 'tool']
-    query = messages[1]['content'].partition('\n\nA plan')[0]
+    query = messages[1]['content'].partition('\n\n')[0]
     offered = {tool['function']['name'] for tool in request.get('tools') or ()}
     planned = _explore(told) if query.startswith('Find out what exists') else _calls(query)
     planned = [call for call in planned if call[0] in offered]
     failed = sum('temporarily unavailable' in text for text in told)
     if len(told) - failed >= len(planned):
-        return 'Results: ' + ' | '.join(told) if told else 'Nothing to do.'
+        good = [text for text in told if 'temporarily unavailable' not in text]
+        reads = [text for (name, _), text in zip(planned, good, strict=False) if name != WRITES]
+        asked = f'\nResult: {"; ".join(map(_first_value, reads))}' if reads else ''
+        return f'All that I know: {" | ".join(good)}{asked}' if good else 'Nothing to do.'
     name, arguments = planned[len(told) - failed]
     filled = {one: _first(one, told) if value == FOUND else value for one, value in arguments.items()}
     return {'content': 'Next.', 'calls': [{'name': name, 'arguments': filled}]}
@@ -127,4 +136,4 @@ def learns(messages: Messages, request: dict[str, Any]) -> Any:
     answer = right(messages, request)
     if not prompt.startswith('You write requests') or 'it was of no use' in prompt:
         return answer
-    return json.dumps({'query': f'For {_purpose(prompt)}: {CLAUSES["open_book"].format(isbn="978-none")}.'})
+    return _written(f'For {_purpose(prompt)}: {CLAUSES["open_book"].format(isbn="978-none")}.')

@@ -122,8 +122,8 @@ def test_duplicates_are_dropped(start: Start, teval: dict[str, Any], tmp_path: P
     server = start(teval_key(Path(teval['bank'])), 'repeats')
     model = write_model_config(tmp_path / 'model.py', server)
     status, report = run(tmp_path / 'office', model, 4, kinds=['ordinary=1'], **teval)
-    # Of each of five rounds the first is solved; it becomes a task where the draft needs the tool of the query. A failed
-    # query is written anew once, as the same.
+    # Of each of five rounds the first is solved, and a task where the draft needs the tool of the query; a failed query
+    # is written anew once, as the same.
     dropped = report['dropped']
     assert (status, dropped.pop('duplicate query:duplicate')) == (1, 25)
     others = {'agreement agreement:too_few', 'agreement agreement:other_tool', 'agreement agreement:nothing_to_check'}
