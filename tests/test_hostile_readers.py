@@ -70,6 +70,7 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.fixture import FixtureCopy
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
+from opencompass_tooleval.environments.volatile import difference_text, differing_fields, mask_fields
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.reply import read_description, read_example
 from opencompass_tooleval.instructions.validate import check_example
@@ -491,6 +492,15 @@ READERS: Mapping[str, Reader] = {
     ),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+    ),
+    'made sets, generated values': Reader(
+        lambda text: [
+            differing_fields(text, f'{text} 12:00:01'),
+            difference_text(text, f'{text} 12:00:01'),
+            mask_fields(text, ['[0]', 'a']),
+            mask_fields(json.dumps([text[:900], {text[:900]: 1}]), ['[]']),
+        ],
+        ('environments/volatile.py',),
     ),
     'made sets, replies': Reader(
         lambda text: [

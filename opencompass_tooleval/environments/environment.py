@@ -42,7 +42,8 @@ from opencompass_tooleval.environments.observation import (
 )
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
-from opencompass_tooleval.mcp_servers.server import REFUSED, SERVER_ERRORS, TOOL_ERROR
+from opencompass_tooleval.environments.tally import Tally
+from opencompass_tooleval.mcp_servers.server import GONE, REFUSED, SERVER_ERRORS, TOOL_ERROR
 
 if TYPE_CHECKING:
     from opencompass_tooleval.environments.live import LiveTools, LiveTrial
@@ -127,7 +128,10 @@ class Session:
             name: The tool, by the benchmark's name.
             arguments: A value or JSON text.
         """
-        return self._answer(_shown_name(name), read_arguments(arguments))
+        shown = _shown_name(name)
+        observation = self._answer(shown, read_arguments(arguments))
+        self._count(shown, observation)
+        return observation
 
     def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
         """Answers a call; the environment's simulator receives a call that no other source answers.
@@ -148,7 +152,12 @@ class Session:
                 observation = Observation(text, SIMULATED)
             elif is_published:
                 observation = replace(observation, text=simulator.form.no_response)
+        self._count(shown, observation)
         return observation
+
+    def _count(self, name: str, observation: Observation) -> None:
+        if observation.source != ERROR or not observation.text.startswith(GONE):  # it was called
+            self._environment.tally.add(name, observation)
 
     def has_recorded(self, name: Any, arguments: Any) -> bool:
         """Tests if the bank has a call of this task with these arguments."""
@@ -329,6 +338,9 @@ class Environment:
             Tools in ``bank`` are frozen: the bank answers them, and the server never does.
         probes: Probes of the state of ``live``, for :meth:`Session.changes`.
 
+    Attributes:
+        tally: Counts of the calls of all sessions.
+
     Raises:
         ValueError: ``argument_checks`` has another value.
     """
@@ -356,6 +368,18 @@ class Environment:
         self.simulator = simulator
         self.live = live
         self.probes = tuple(probes)
+        self.tally = Tally()
+
+    def mask(self, masks: Mapping[str, Sequence[str]]) -> None:
+        """Leaves fields out of the state that the probes read.
+
+        Args:
+            masks: Part of the state -> fields of it.
+        """
+        from opencompass_tooleval.environments.state import with_masks
+
+        self.probes = with_masks(self.probes, masks)
+        self.__dict__.pop('start_state', None)
 
     @cached_property
     def start_state(self) -> State:

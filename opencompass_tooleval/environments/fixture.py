@@ -224,6 +224,17 @@ def _walk(folder: Path) -> Iterator[Path]:
                     left.append(entry.path)
 
 
+def _new_digest() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
+
+
+def text_digest(text: str) -> str:
+    """Returns the digest of a file with a text, as :func:`folder_state` has it."""
+    digest = _new_digest()
+    digest.update(text.encode('utf-8', 'surrogatepass'))
+    return digest.hexdigest()
+
+
 def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
     """Returns path -> digest of each file below a folder, sorted; for links the target, for empty folders ``folder``.
 
@@ -247,7 +258,7 @@ def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
             state[name] = f'link to {target}'
         elif path.is_file():
             with path.open('rb') as content:
-                digest = hashlib.blake2b(digest_size=16)
+                digest = _new_digest()
                 while chunk := content.read(1 << 20):
                     digest.update(chunk)
             state[name] = digest.hexdigest()

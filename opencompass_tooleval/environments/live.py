@@ -26,7 +26,7 @@ from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.environments.fixture import FixtureWatch
 from opencompass_tooleval.environments.live_process import RunningServer
 from opencompass_tooleval.mcp_servers.connection import ToolAnswer
-from opencompass_tooleval.mcp_servers.server import DISCONNECTED, FATAL, Server, ServerError
+from opencompass_tooleval.mcp_servers.server import DISCONNECTED, FATAL, GONE, Server, ServerError
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 
@@ -74,7 +74,7 @@ class LiveTrial:
             if self.is_closed:
                 raise ServerError(f'the trial of {self.task!r} has ended')
             if self.failed:
-                return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
+                return ToolAnswer(f'{GONE} ({self.failed}).', DISCONNECTED)
             await self._live.allow(name)
             running = self.running or await self._start()
             self._live.mark_used(self)
@@ -351,11 +351,20 @@ class LiveTools:
         finally:
             self._watch = None
 
-    async def _close(self) -> None:
-        started = await asyncio.gather(*self._ready, return_exceptions=True)
+    def renew(self) -> None:
+        """Stops the processes that wait for a trial: that of the next one starts after all earlier calls."""
+        run(self._renew())
+
+    async def _renew(self) -> None:
+        ready = list(self._ready)
         self._ready.clear()
+        started = await asyncio.gather(*ready, return_exceptions=True)
         ended = [one.stop() for one in started if isinstance(one, RunningServer)]
-        await asyncio.gather(*ended, *self._ending, *(self.take_back(trial) for trial in list(self._used)))
+        await asyncio.gather(*ended, *self._ending)
+
+    async def _close(self) -> None:
+        await self._renew()
+        await asyncio.gather(*(self.take_back(trial) for trial in list(self._used)))
 
     def __enter__(self) -> LiveTools:
         return self

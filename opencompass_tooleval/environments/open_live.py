@@ -53,6 +53,8 @@ def open_live(
 def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
     """Converts probes: ``{"tool": NAME, "arguments": {...}}``, or ``{"leave_out": [PATTERN, ...]}`` for the files.
 
+    Both may have a ``mask``: fields of the answer, or file -> fields.
+
     Raises:
         ValueError: One is neither.
     """
@@ -60,12 +62,18 @@ def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
 
     parsed: list[Probe] = []
     for probe in probes:
-        if isinstance(probe.get('tool'), str):
-            parsed.append(CallProbe(probe['tool'], dict(probe.get('arguments') or {})))
-        elif isinstance(probe.get('leave_out'), list):
-            parsed.append(FolderProbe(tuple(map(str, probe['leave_out']))))
+        mask = probe.get('mask')
+        if isinstance(probe.get('tool'), str) and isinstance(mask, list | None):
+            parsed.append(CallProbe(probe['tool'], dict(probe.get('arguments') or {}), tuple(map(str, mask or ()))))
+        elif isinstance(probe.get('leave_out'), list) and _is_mask_of_files(mask):
+            masks = {str(file): tuple(map(str, fields)) for file, fields in (mask or {}).items()}
+            parsed.append(FolderProbe(tuple(map(str, probe['leave_out'])), masks))
         else:
             raise ValueError(
                 f'a probe is {{"tool": NAME, "arguments": {{...}}}} or {{"leave_out": [...]}}, not {probe}'
             )
     return tuple(parsed)
+
+
+def _is_mask_of_files(mask: Any) -> bool:
+    return mask is None or (isinstance(mask, dict) and all(isinstance(fields, list) for fields in mask.values()))

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.environments.arguments import canonical_arguments
 from opencompass_tooleval.environments.bank import Built, RecordedCall, write_bank
-from opencompass_tooleval.environments.fixture import folder_state
+from opencompass_tooleval.environments.fixture import folder_state, text_digest
 from opencompass_tooleval.environments.live import LiveTools, LiveTrial
+from opencompass_tooleval.environments.volatile import MAX_CHARS, difference_text, differing_fields, mask_fields
 from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS, TOOL_ERROR, ServerError
 
 CHECK_TASK = 'state check'
 PAUSE = 1.1
 """Seconds between two readings of one start: a clock with seconds shows another time then."""
 
+_FILE = 'file '
+"""Begins the names of files among the parts of the state."""
 _MOST_SHOWN = 5
 _MOST_TEXT = 120
 
@@ -35,13 +38,24 @@ class CallProbe:
     Attributes:
         name: The tool.
         arguments: JSON values.
+        mask: Fields of its answer that are no state (:mod:`~opencompass_tooleval.environments.volatile`).
     """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    mask: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f'{self.name}({canonical_arguments(self.arguments) if self.arguments else ""})'
+
+    def without_mask(self) -> CallProbe:
+        """Returns a probe that reads the whole answer."""
+        return replace(self, mask=())
+
+    def to_row(self) -> dict[str, Any]:
+        """Returns its JSON values."""
+        mask = {'mask': list(self.mask)} if self.mask else {}
+        return {'tool': self.name, 'arguments': dict(self.arguments), **mask}
 
 
 @dataclass(frozen=True)
@@ -50,9 +64,20 @@ class FolderProbe:
 
     Attributes:
         leave_out: Patterns of paths to skip, for :func:`~opencompass_tooleval.environments.fixture.folder_state`.
+        mask: File -> fields of it that are no state (:mod:`~opencompass_tooleval.environments.volatile`).
     """
 
     leave_out: tuple[str, ...] = ()
+    mask: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def without_mask(self) -> FolderProbe:
+        """Returns a probe that reads whole files."""
+        return replace(self, mask={})
+
+    def to_row(self) -> dict[str, Any]:
+        """Returns its JSON values."""
+        mask = {'mask': {file: list(fields) for file, fields in self.mask.items()}} if self.mask else {}
+        return {'leave_out': list(self.leave_out), **mask}
 
 
 Probe = CallProbe | FolderProbe
@@ -75,16 +100,65 @@ def read_state(trial: LiveTrial, probes: Sequence[Probe]) -> State:
     for probe in probes:
         if isinstance(probe, FolderProbe):
             try:
-                files = folder_state(trial.folder, probe.leave_out)
+                folder = trial.folder
+                files = folder_state(folder, probe.leave_out)
+                for path, fields in probe.mask.items():
+                    if path in files and (text := _text_of(folder / path)) is not None:
+                        files[path] = text_digest(mask_fields(text, fields))
             except (OSError, ValueError) as error:
                 raise ServerError(f'the files that the server left cannot be read: {error}') from error
-            state |= {f'file {path}': digest for path, digest in files.items()}
+            state |= {f'{_FILE}{path}': digest for path, digest in files.items()}
             continue
         answer = trial.call(probe.name, probe.arguments)
         if answer.error in SERVER_ERRORS:
             raise ServerError(f'the server fails at the probe {shorten(str(probe), _MOST_TEXT)}: {answer.text}')
-        state[str(probe)] = f'{answer.error}: {answer.text}' if answer.error else answer.text
+        text = mask_fields(answer.text, probe.mask)
+        state[str(probe)] = f'{answer.error}: {text}' if answer.error else text
     return state
+
+
+def _text_of(file: Path) -> str | None:
+    """Returns the text of a small file; None for any other file."""
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > MAX_CHARS:
+        return None
+    content = file.read_bytes()
+    return None if b'\0' in content else content.decode('utf-8', 'replace')
+
+
+def read_contents(trial: LiveTrial, probes: Sequence[Probe]) -> State:
+    """Reads a trial's state as :func:`read_state`, without masks, and of small text files the text.
+
+    Raises:
+        ServerError: As in :func:`read_state`.
+    """
+    state = read_state(trial, [probe.without_mask() for probe in probes])
+    folder = trial.folder
+    files = [part for part in state if part.startswith(_FILE)]
+    texts = {part: _text_of(folder / part.removeprefix(_FILE)) for part in files}
+    return state | {part: text for part, text in texts.items() if text is not None}
+
+
+def with_masks(probes: Sequence[Probe], masks: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
+    """Returns probes that leave fields out of the state.
+
+    Args:
+        probes: The probes.
+        masks: Part of the state -> further fields of it.
+    """
+
+    files = {part.removeprefix(_FILE): fields for part, fields in masks.items() if part.startswith(_FILE)}
+
+    def masked(probe: Probe) -> Probe:
+        if isinstance(probe, CallProbe):
+            return replace(probe, mask=_union(probe.mask, masks.get(str(probe), ())))
+        names = dict.fromkeys([*probe.mask, *files])
+        return replace(probe, mask={name: _union(probe.mask.get(name, ()), files.get(name, ())) for name in names})
+
+    return tuple(map(masked, probes))
+
+
+def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*one, *other]))
 
 
 def state_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -152,6 +226,39 @@ def check_reset(
             f'{live.name}: its state does not reset, since two starts from the same fixture differ: {_shown(differing)}'
         )
     return ResetCheck(stable, volatile)
+
+
+def start_differences(start: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """Describes how two starts differ, other than in ids and times; ``''`` if they do not."""
+    rows = [
+        f'{shorten(name, _MOST_TEXT)}: {difference_text(*pair)}'
+        for name, pair in state_differences(start, other).items()
+        if differing_fields(*pair) is None
+    ]
+    return first_of(rows, _MOST_SHOWN)
+
+
+def check_start(live: LiveTools, probes: Sequence[Probe], start: Mapping[str, str], what: str) -> None:
+    """Starts a server once more, after calls in other trials, and compares its state with an earlier start.
+
+    Args:
+        live: The server; processes that were started in advance are stopped.
+        probes: The probes.
+        start: What they read at the earlier start.
+        what: The calls, in words.
+
+    Raises:
+        ServerError: The state is another one: the calls have left something outside of their trials. Ids and times
+            may differ.
+    """
+    live.renew()
+    with live.begin(CHECK_TASK) as trial:
+        now = read_state(trial, probes)
+    if differing := start_differences(start, now):
+        raise ServerError(
+            f'{live.name}: its state does not reset: after {what}, a new start is different: {differing}. '
+            'It keeps state outside of the fixture: give the place of its state, such as by --env, with {fixture} in it'
+        )
 
 
 def _recorded(probe: CallProbe, read: str) -> RecordedCall:

@@ -26,6 +26,7 @@ from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.mcp_servers.server import (
     DISCONNECTED,
     FATAL,
+    GONE,
     INVALID_OUTPUT,
     REFUSED,
     TIMEOUT,
@@ -155,7 +156,7 @@ class Connection:
     async def _answer(self, ask: Callable[[float], Awaitable[ToolAnswer]]) -> ToolAnswer:
         """Asks the server within the limits, for any behaviour of it; ``ask`` takes the seconds of a request."""
         if self.failed:
-            return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
+            return ToolAnswer(f'{GONE} ({self.failed}).', DISCONNECTED)
         seconds = self.server.limits.call_seconds
         self.state.disconnected = ''  # such as of a stream that the SDK has opened again
         try:
@@ -252,6 +253,9 @@ def _slow(seconds: float) -> ToolAnswer:
 
 
 def _first_line(error: BaseException) -> str:
+    if isinstance(error, ValidationError):  # its first line has no more than the number of faults
+        fault = error.errors(include_url=False, include_input=False)[0]
+        return printable(clean_text(f'{".".join(map(str, fault["loc"]))}: {fault["msg"]}'))
     return printable(clean_text(redact((str(error).strip().splitlines() or [''])[0])))
 
 

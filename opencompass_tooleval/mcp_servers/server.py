@@ -27,6 +27,10 @@ FATAL = (TIMEOUT, TOO_LARGE, DISCONNECTED)
 """Errors that leave the server in an unknown state: it is no longer called."""
 
 
+GONE = 'The server is gone'
+"""Begins the answer to a call that is not made any more, after an error in :data:`FATAL`."""
+
+
 class ServerError(ValueError):
     """A server cannot be started or reached, or breaks the protocol; the message names it."""
 
