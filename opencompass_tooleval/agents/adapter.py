@@ -112,6 +112,7 @@ class AgentDialogues:
 
     Attributes:
         models: The simulator, for the inferencer.
+        tally: Counts of all calls of tools.
         threads: Number of dialogues that continue at the same time: one, or as many as a live server has processes.
 
     Raises:
@@ -147,6 +148,7 @@ class AgentDialogues:
             open_live(**server) if live else None,
             parse_probes(live.get('probes', ())) if live else (),
         )
+        self.tally = self._environment.tally
         self.threads = self._environment.threads
         self._settings: dict[str, Any] = {
             'bank': opened.digest if opened else None,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, MadeSetArgument, TrustOption
 from opencompass_tooleval.cli.output import (
@@ -20,11 +19,11 @@ from opencompass_tooleval.cli.output import (
     write_outputs,
 )
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.work_dir.printing import say
 
 if TYPE_CHECKING:
     from opencompass_tooleval.core.similarity import Similarity
-    from opencompass_tooleval.making.gates import Gate
+    from opencompass_tooleval.making.check import Checked
 
 _MOST_FAULTS = 10
 
@@ -41,7 +40,7 @@ def check_made_set(
     trust: TrustOption = False,
     json_out: JsonOption = None,
 ) -> int:
-    """Measures the gates of a set and prints them with their thresholds. After a kill the same command goes on.
+    """Prints the tools of a set with their failures, and measures its gates. After a kill the same command goes on.
 
     Returns:
         0; 1 if a value is beyond its threshold, or if a model gave no answer. Any other gate that could not run does
@@ -67,11 +66,11 @@ def check_made_set(
     cfgs = [load_model_cfg(path) if path else None for path in (model, weak)]
     with naming_model_faults(model or folder, made.folder / JOURNAL_FOLDER):
         found = check_set(made, Models(cfgs[0], cfgs[1], trials), _similarity())
-    report = {'name': made.name, 'tasks': len(made.tasks), 'gates': [gate.to_row() for gate in found]}
-    write_outputs(report, (), json_out, None)
+    rows = {'tools': [asdict(row) for row in found.tools], 'gates': [gate.to_row() for gate in found.gates]}
+    write_outputs({'name': made.name, 'tasks': len(made.tasks), **rows}, (), json_out, None)
     if json_out != STDOUT:
-        _show(Screen(), report, found)
-    return int(any(gate.status == FAILED or gate.why.startswith(UNANSWERED) for gate in found))
+        _show(made.name, found)
+    return int(any(gate.status == FAILED or gate.why.startswith(UNANSWERED) for gate in found.gates))
 
 
 def _similarity() -> Similarity:
@@ -87,16 +86,19 @@ def _similarity() -> Similarity:
         return ExactSimilarity()
 
 
-def _show(console: Screen, report: Mapping[str, Any], found: Sequence[Gate]) -> None:
-    table = Table(title=f'{report["name"]}: {report["tasks"]} tasks', title_justify='left', box=None, pad_edge=False)
-    for column in ('gate', 'value', 'threshold', '', 'why'):
-        table.add_column(column, overflow='fold')
-    for gate in found:
-        table.add_row(gate.name, gate.shown, gate.threshold, gate.status, gate.why)
-    console.print(table)
-    for gate in found:
+def _show(name: str, found: Checked) -> None:
+    from opencompass_tooleval.making.gates import FAILED, NOT_RUN, PASSED, SHOWN
+    from opencompass_tooleval.making.tool_table import table_lines
+
+    say(f'{name}: the tools, by the making of the set and this check')
+    for line in (*table_lines(found.tools), ''):
+        say(line)
+    for gate in found.gates:
+        value = gate.name if gate.status == NOT_RUN else f'{gate.name}: {gate.shown}'
+        threshold = f' [{gate.threshold}]' if gate.status in (PASSED, FAILED) else ''
+        why = f': {gate.why}' if gate.status in (FAILED, NOT_RUN) else ''
+        say(f'{"" if gate.status == SHOWN else gate.status:<7}  {value}{threshold}{why}')
         if gate.faults:
             faults = [shorten(f'{task}: {fault}', 200) for task, fault in gate.faults.items()]
-            console.print(f'{gate.name}: {first_of(faults, _MOST_FAULTS)}', soft_wrap=True)
-    counts = Counter(gate.status for gate in found if gate.threshold)
-    console.print(counts_line('gates', counts))
+            say(f'{"":<9}{first_of(faults, _MOST_FAULTS)}')
+    say(counts_line('gates', Counter(gate.status for gate in found.gates if gate.threshold)))

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from opencompass_tooleval.cli.options import (
 from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
 from opencompass_tooleval.core.redaction import is_secret_name
 from opencompass_tooleval.making.made_set import DROPPED_FILE, check_no_set, check_set_name
+from opencompass_tooleval.making.tool_table import ToolRow, table_lines
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import private_folder
 
@@ -123,8 +125,8 @@ def make_tasks(
         with naming_model_faults(model, out / JOURNAL_FOLDER):
             made = making.run()
     made = _described(made, source, input_)
-    report = _report(made, making.failed, making.spent)
-    if not making.failed and made.tasks:
+    report = _report(made, making)
+    if not (making.failed or making.ended) and made.tasks:
         made.write()
         write_set_outputs(made)
         shutil.rmtree(out / JOURNAL_FOLDER, ignore_errors=True)
@@ -212,7 +214,8 @@ def _described(made: Any, source: str, input_: str) -> Any:
     return replace(made, source={'kind': source, 'input': source_name(source, input_), **made.source})
 
 
-def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
+def _report(made: Any, making: Any) -> dict[str, Any]:
+    spent = making.spent
     dropped = Counter(f'{one.stage} {one.reason}' for one in made.dropped)
     return {
         'name': made.name,
@@ -221,8 +224,11 @@ def _report(made: Any, failed: Mapping[str, str], spent: Any) -> dict[str, Any]:
         'kinds': dict(Counter(task.goal.kind for task in made.tasks)),
         'single_path': sum(task.goal.is_single_path for task in made.tasks),
         'dropped': dict(dropped.most_common()),
-        'volatile_tools': made.settings['volatile_tools'],
-        'failed': dict(failed),
+        'left_out_tools': made.settings['left_out_tools'],
+        'masked': made.settings['masked'],
+        'tools': [asdict(row) for row in making.tool_rows()],
+        'ended': making.ended,
+        'failed': making.failed,
         'calls': spent.calls,
         'tokens': spent.tokens,
         'cost': spent.cost,
@@ -235,8 +241,17 @@ def _show(console: Screen, out: Path, report: Mapping[str, Any]) -> int:
 
     cost = '' if report['cost'] is None else f', cost {report["cost"]:.4f}'
     say(f'{report["calls"]} requests, {report["tokens"]} tokens{cost}')
+    if any(row['failed'] or row['why'] for row in report['tools']):
+        for line in table_lines(ToolRow(**row) for row in report['tools']):
+            say(line)
     if report['dropped']:
         say(counts_line('dropped', report['dropped']))
+    if report['ended']:
+        say(
+            f'FAILED {report["ended"]}: the run has ended, and no set is written. '
+            'The answers of the models are kept: fix the tools, and run the same command again'
+        )
+        return 1
     for draft, reason in report['failed'].items():
         say(f'FAILED {draft}: {reason}')
     if report['failed']:
@@ -250,8 +265,8 @@ def _show(console: Screen, out: Path, report: Mapping[str, Any]) -> int:
         return 1
     say(f'wrote {out}: {report["tasks"]} of {report["wanted"]} tasks, {report["single_path"]} with one possible path')
     say(counts_line('kinds', report['kinds']))
-    if report['volatile_tools']:
-        say(f'tools that answer the same call differently were left out: {", ".join(report["volatile_tools"])}')
+    for part, fields in report['masked'].items():
+        say(f'masked in {part}, since the same calls leave other values: {", ".join(fields)}')
     say(f'No person has looked at these tasks. Next: tooleval make check {out}; tooleval make review {out}')
     return int(report['tasks'] < report['wanted'])
 

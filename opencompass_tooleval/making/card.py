@@ -117,7 +117,7 @@ def write_card(made: MadeSet, files: Mapping[str, int], instructions: int) -> st
 
 def _settings(made: MadeSet) -> str:
     rows = {**made.source, 'version of making': made.version, **made.settings}
-    return '\n'.join(f'- {name}: {_shown(value)}' for name, value in rows.items())
+    return '\n'.join(f'- {name}: {_shown(value)}' for name, value in rows.items() if name != 'calls')
 
 
 def _simulated(made: MadeSet) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,12 +23,14 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.paired import pair_up
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.making import gates
-from opencompass_tooleval.making.execution import execute_gold
+from opencompass_tooleval.making.execution import Executed, execute_gold
 from opencompass_tooleval.making.gates import Gate, measured, not_run, share
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.made_task import MadeTask
+from opencompass_tooleval.making.tool_table import ToolRow, tool_rows
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
@@ -107,7 +110,20 @@ class Tried:
     why: str = ''
 
 
-def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gate]:
+@dataclass(frozen=True)
+class Checked:
+    """Result of a check.
+
+    Attributes:
+        gates: The gates.
+        tools: The tools, with their calls: those by which the set was made, and those of the gold and of models here.
+    """
+
+    gates: Sequence[Gate]
+    tools: Sequence[ToolRow]
+
+
+def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
     """Measures all gates of a set. The answers of models are journaled until every gate has its answers.
 
     Args:
@@ -120,9 +136,14 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
     tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
-    here = made.trusted_environment()
+    here, tally = made.trusted_environment(), Tally()
+    tally.include(made.settings.get('calls') or {})
     with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
-        found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
+        faults = execute_gold([one.task for one in tasks], begin.carry_out, begin.threads)
+        told = {task: str(fault) for task, fault in faults.items()}
+        reproduced = share(gates.REPRODUCED, [one.task.id for one in tasks], told)
+        found = [*gates.task_gates(tasks, similarity, solvers), reproduced]
+        tally.include(begin.tally.to_rows())  # without the calls of the agents that must fail
         scripted = DialogueRunner(None, None, 0, threads=begin.threads)
         for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
             found.append(_must_fail(name, len(tasks), _try(scripted, needing, begin, loop)))
@@ -138,16 +159,18 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
 
         alone, strong = tried('--model', models.strong, _Asks()), tried('--model', models.strong)
         weak = tried('--weak', models.weak)
+        tally.include(begin.tally.to_rows())
     if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
         shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
-    return [*found, _must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
+    found += [_must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
+    return Checked(found, _tool_rows(made, tally, faults))
 
 
-def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
-    faults = execute_gold([made.task for made in tasks], begin.carry_out, begin.threads)
-    return share(
-        gates.REPRODUCED, [made.task.id for made in tasks], {task: str(fault) for task, fault in faults.items()}
-    )
+def _tool_rows(made: MadeSet, tally: Tally, faults: Mapping[str, Executed]) -> list[ToolRow]:
+    offered = dict.fromkeys(tool.name for one in made.tasks for tool in one.task.tools)
+    needed = Counter(name for one in made.tasks for name in {call.name for call in one.task.gold or ()})
+    found = {fault.tool: fault.reason for fault in faults.values() if fault.tool}
+    return tool_rows(offered, needed, tally, {**(made.settings.get('left_out_tools') or {}), **found})
 
 
 def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:

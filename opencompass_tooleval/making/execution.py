@@ -12,11 +12,14 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.environments.observation import ERROR, INJECTED
+from opencompass_tooleval.environments.volatile import difference_text, differing_fields
 from opencompass_tooleval.making.scoring import score_made
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 
 VOLATILE = 'execution:volatile'
+VOLATILE_EFFECTS = 'environment:volatile_effects'
+BROKEN_TOOL = 'environment:broken_tool'
 NOT_REPRODUCED = 'execution:effects'
 NO_FACT = 'execution:facts'
 FAILED = 'execution:error'
@@ -29,7 +32,7 @@ class Executed:
     Attributes:
         reason: As ``area:code``.
         detail: What was found, such as both answers.
-        tool: ``execution:volatile``: the tool that answers the same call differently.
+        tool: The tool at fault, where the same call is answered differently, or leaves other effects.
     """
 
     reason: str
@@ -71,8 +74,8 @@ def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> E
     assert task.goal is not None and first is not None and second is not None
     told, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
     for (name, text), (_, other) in zip_longest(told, again, fillvalue=('the loop', '')):
-        if text != other:
-            return Executed(VOLATILE, f'{name}: {text[:100]!r} and {other[:100]!r}', name)
+        if differing_fields(text, other) is None:  # an id or a time may be another one, if no fact is in it
+            return Executed(VOLATILE, f'{name}: {difference_text(text, other)}', name)
     for call in first.calls:
         if call.source == ERROR or (call.error or INJECTED) != INJECTED:
             return Executed(FAILED, f'{call.name}: {call.observation[:200]}')
@@ -82,6 +85,6 @@ def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> E
             return Executed(NOT_REPRODUCED, f'{run.changes} instead of {task.goal.effects}'[:500])
         if not score.result.is_solved or score.values[ALL_RIGHT] != 1:
             return Executed(FAILED, f'the gold calls score {score.reason}')
-    observed = plain_text('\n'.join(call.observation for call in first.calls))
-    missing = [fact for fact in task.goal.facts if not holds_fact(observed, fact)]
+    observed = [plain_text('\n'.join(call.observation for call in run.calls)) for run in (first, second)]
+    missing = [fact for fact in task.goal.facts if not all(holds_fact(text, fact) for text in observed)]
     return Executed(NO_FACT, ', '.join(missing)) if missing else None

@@ -89,7 +89,7 @@ def open_live_source(
         if not tools:
             raise ValueError(f'{live.name}: it marks none of its tools as reading only; name tools with --allow')
         state = check_reset(live, parsed, may_be_volatile=False).state if parsed else {}
-        held, first, volatile = _read_twice(live, parsed)
+        held, first, reads, volatile = _read_twice(live, parsed)
     except BaseException:
         live.close()
         raise
@@ -102,17 +102,20 @@ def open_live_source(
     if fixture:
         resources = [*fixture_resources(folder / fixture), *resources]
     environment = Environment(bank, errors=MCP_ERRORS, live=live, probes=parsed)
-    source = ToolSource(tools, environment, settings, resources)
+    start = state | {str(read): first[str(read)] for read in reads}
+    source = ToolSource(tools, environment, settings, resources, (*parsed, *reads), start)
     source.closing.callback(live.close)
     return source
 
 
-def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[list[str], State, list[RecordedCall]]:
+def _read_twice(
+    live: LiveTools, probes: Sequence[Probe]
+) -> tuple[list[str], State, list[CallProbe], list[RecordedCall]]:
     """Reads the server's resources, and calls each tool that only reads and requires no arguments, in two trials.
 
     Returns:
-        The resources that were the same; what the tools answered; the calls that were answered differently, with the
-        first answer.
+        The resources that were the same; what the tools answered; the calls that were answered alike; those that were
+        answered differently, with the first answer.
     """
     known = {probe.name for probe in probes if isinstance(probe, CallProbe)}
     reads = [
@@ -123,16 +126,14 @@ def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[list[str], St
     with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
         held, first = one.resources(MAX_SERVER_RESOURCES), _read(one, reads)
         if not held and not reads:
-            return [], {}, []
+            return [], {}, [], []
         time.sleep(PAUSE)
         held_again, second = other.resources(MAX_SERVER_RESOURCES), _read(other, reads)
-    volatile = [
-        RecordedCall(CHECK_TASK, '', read.name, {}, first[str(read)])
-        for read in reads
-        if str(read) in first and first[str(read)] != second.get(str(read))
-    ]
+    answered = [read for read in reads if str(read) in first]
+    alike = [read for read in answered if first[str(read)] == second.get(str(read))]
+    volatile = [RecordedCall(CHECK_TASK, '', one.name, {}, first[str(one)]) for one in answered if one not in alike]
     same = {uri: text for uri, text in held.items() if held_again.get(uri) == text}
-    return list(server_resources(same)), first, volatile
+    return list(server_resources(same)), first, alike, volatile
 
 
 def _read(trial: LiveTrial, reads: Sequence[CallProbe]) -> State:

@@ -21,16 +21,18 @@ from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.instructions.generate import TRIES
 from opencompass_tooleval.judging.judge import settings_hash
-from opencompass_tooleval.making.agreement import LEAST_AGREEING, Agreement, agree
+from opencompass_tooleval.making.agreement import DIFFERENT_EFFECTS, LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.making.drafts import Draft, Drawing, Quotas
-from opencompass_tooleval.making.execution import FAILED, VOLATILE, Executed, execute_gold
+from opencompass_tooleval.making.execution import BROKEN_TOOL, FAILED, NOT_REPRODUCED, Executed, execute_gold
 from opencompass_tooleval.making.gates import DUPLICATE, near_duplicates
 from opencompass_tooleval.making.grounding import sample_resources
+from opencompass_tooleval.making.live_checks import LiveChecks
 from opencompass_tooleval.making.made_set import BANK_FILE, Dropped, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
 from opencompass_tooleval.making.queries import write_query
 from opencompass_tooleval.making.solving import REVIEWER, Attempt, solve
 from opencompass_tooleval.making.tool_source import ToolSource
+from opencompass_tooleval.making.tool_table import ToolRow, tool_rows
 from opencompass_tooleval.mcp_servers.server import ServerError
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
@@ -44,6 +46,10 @@ _SURPLUS = 1.4
 JOURNAL_FOLDER = 'journal'
 QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
 _STAGES = {QUERY: 'writes queries', SOLUTION: 'solves'}
+
+_EFFECTS = {DIFFERENT_EFFECTS, NOT_REPRODUCED}
+_FIRST = 3
+"""Drafts of a live server that are solved before the others."""
 
 _NEAR_DUPLICATE = 'query:duplicate'
 _QUOTA_IS_FULL = 'quota:full'
@@ -116,6 +122,7 @@ class Making:
 
     Attributes:
         failed: Draft -> ``infra:...`` reason; such drafts make the run unfinished.
+        ended: Why the run ended before all rounds: the server fails again and again; ``''`` if it did not.
         spent: What it cost.
     """
 
@@ -139,9 +146,11 @@ class Making:
         self._drawing = Drawing(source.tools, options.quotas, options.seed, similarity)
         self._made: list[MadeTask] = []
         self._dropped: list[Dropped] = []
-        self._volatile: set[str] = set()
+        self._checks = LiveChecks(source, source.live) if source.live else None
+        self._left_out: dict[str, str] = {}
         self._simulated: dict[str, list[RecordedCall]] = {}
         self.failed: dict[str, str] = {}
+        self.ended = ''
         self.spent = Spent()
 
     def run(self) -> MadeSet:
@@ -149,14 +158,25 @@ class Making:
 
         Returns:
             The set, not yet written. It has fewer tasks than wanted where the rounds did not give more.
+
+        Raises:
+            ServerError: The state of the live server does not reset.
+            FixtureChangedError: The live server has changed the fixture, of which each of its processes has a copy.
         """
+        if self._checks:
+            self._checks.check_begun(self._options.folder / JOURNAL_FOLDER)
         for _ in range(MAX_ROUNDS):
             missing = self._missing()
-            if not missing or self.failed:
+            if not missing or self.failed or self.ended:
                 break
             counts = {kind: round(count * _SURPLUS + 0.5) for kind, count in missing.items()}
             self._round(list(self._drawing.draw(counts)))
         return self._set()
+
+    def tool_rows(self) -> list[ToolRow]:
+        """The tools, with their calls in this run."""
+        needed = Counter(name for made in self._made for name in {call.name for call in made.task.gold or ()})
+        return tool_rows(self._source.tools, needed, self._source.environment.tally, self._left_out)
 
     def _missing(self) -> dict[str, int]:
         made = Counter(task.goal.kind for task in self._made)
@@ -167,22 +187,61 @@ class Making:
         self._dropped.append(Dropped(draft.id, stage, reason, detail))
 
     def _round(self, drafts: Sequence[Draft]) -> None:
-        written = list(self._written(drafts))
-        for one in self._solved(list(self._without_duplicates(written))):
-            agreement = agree(one.draft, one.task.query, one.accepted)
-            if agreement.goal is None:
-                self._drop_unsolved(one, agreement)
-            elif one.draft.kind in self._missing():
-                self._check(one, agreement, agreement.goal)
-            else:
-                self._drop(one.draft, 'quota', _QUOTA_IS_FULL, one.task.query)
+        asked = list(self._without_duplicates(list(self._written(drafts))))
+        for one in self._solved_in_parts(asked):
+            if dropped := self._agreed(one):
+                self._dropped.append(dropped)
+
+    def _solved_in_parts(self, asked: Sequence[_Asked]) -> Iterator[_Asked]:
+        """Has queries solved; on a live server a few first, which show whether it can be used."""
+        first = _FIRST if self._checks and not self._made else len(asked)
+        for part in filter(None, (asked[:first], asked[first:])):
+            solved = self._solved(part)
+            self._check_server(solved)
+            if self.ended:
+                return
+            yield from solved
+
+    def _check_server(self, solved: Sequence[_Asked]) -> None:
+        """Tests if the server can be used; tools that fail again and again are left out from here on."""
+        tally = self._source.environment.tally
+        self.ended = tally.broken_server()
+        self._left_out.update(dict.fromkeys(tally.broken_tools(), BROKEN_TOOL))
+        if self._left_out.keys() >= self._source.tools.keys():
+            self.ended = 'each tool fails again and again, or leaves nothing that can be compared'
+        if self._checks and not self.ended:
+            self._checks.check_reset([solution for one in solved for solution in one.accepted])
+
+    def _agreed(self, one: _Asked, may_repeat: bool = True) -> Dropped | None:
+        """Makes a task of a solved draft, or says why not. Effects that differ are looked into once."""
+        agreement, fault = agree(one.draft, one.task.query, one.accepted), None
+        if agreement.goal is not None:
+            if one.draft.kind not in self._missing():
+                return Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.task.query)
+            fault = self._check(one, agreement, agreement.goal)
+            if fault is None:
+                return None
+        if self._checks and may_repeat and (fault.reason if fault else agreement.reason) in _EFFECTS:
+            masked = dict(self._checks.masked)
+            fault = self._checks.find_volatile(one.accepted[0]) or fault
+            if self._checks.masked != masked:
+                self._made = list(map(self._checks.with_effects_of_task, self._made))
+            if self._checks.masked:  # some were not, when the draft was solved
+                one.attempts = list(map(self._checks.with_effects, one.attempts))
+                return self._agreed(one, may_repeat=False)
+        if fault is None:
+            return self._unsolved(one, agreement)
+        if fault.tool:
+            self._left_out[fault.tool] = fault.reason
+        self._simulated.pop(one.draft.id, None)
+        return Dropped(one.draft.id, 'execution', fault.reason, fault.detail)
 
     def _written(self, drafts: Sequence[Draft]) -> Iterator[_Asked]:
         tools, resources = self._source.tools, self._source.resources
         dialogues = {}
         for draft in drafts:
-            if tool := next((name for name in draft.needed if name in self._volatile), None):
-                self._drop(draft, 'draft', VOLATILE, tool)
+            if tool := next((name for name in draft.needed if name in self._left_out), None):
+                self._drop(draft, 'draft', self._left_out[tool], tool)
             else:
                 shown = sample_resources(resources, f'{self._options.seed} {draft.id}')
                 dialogues[draft.id] = write_query(draft, tools, shown)
@@ -209,7 +268,7 @@ class Making:
             else:
                 yield one
 
-    def _solved(self, asked: list[_Asked]) -> list[_Asked]:
+    def _solved(self, asked: Sequence[_Asked]) -> list[_Asked]:
         runs = {f'{one.draft.id}#{trial}': one for one in asked for trial in range(self._options.trials)}
         has_reviewer, environment = REVIEWER in self._models, self._source.environment
         for role in (role for role in (SOLUTION, SECOND) if role in self._models):
@@ -245,17 +304,17 @@ class Making:
             self.spent.cost = (self.spent.cost or 0.0) + sum(filter(None, costs))
         return outcomes
 
-    def _drop_unsolved(self, one: _Asked, agreement: Agreement) -> None:
+    def _unsolved(self, one: _Asked, agreement: Agreement) -> Dropped:
         reasons = Counter(attempt.reason for attempt in one.attempts if attempt.reason)
         if len(one.accepted) < LEAST_AGREEING and reasons:
             words = next((attempt.detail for attempt in one.attempts if attempt.detail), '')
             reason, count = reasons.most_common(1)[0]
             detail = f'{count} of {len(one.attempts)} attempts; {words}; {one.task.query}'
-            self._drop(one.draft, 'solution', reason, detail)
-        else:
-            self._drop(one.draft, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
+            return Dropped(one.draft.id, 'solution', reason, detail)
+        return Dropped(one.draft.id, 'agreement', agreement.reason, f'{agreement.detail}; {one.task.query}')
 
-    def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> None:
+    def _check(self, one: _Asked, agreement: Agreement, goal: Goal) -> Executed | None:
+        """Executes the gold of a task; keeps the task, or returns what is wrong."""
         made = MadeTask(one.task, agreement.solutions, one.draft.operation, self._made_by()).with_goal(goal)
         environment = self._environment_of(made)
         try:
@@ -268,11 +327,7 @@ class Making:
                 environment.bank.close()
         if fault is None:
             self._made.append(made)
-            return
-        if fault.tool:
-            self._volatile.add(fault.tool)
-        self._drop(one.draft, 'execution', fault.reason, fault.detail)
-        self._simulated.pop(one.draft.id, None)
+        return fault
 
     def _environment_of(self, made: MadeTask) -> Environment:
         """Returns the environment for the gold calls, with the simulated responses of the solutions."""
@@ -304,6 +359,11 @@ class Making:
 
     def _set(self) -> MadeSet:
         settings = dict(self._source.settings)
+        if self._checks:
+            settings['live'] = {
+                **settings['live'],
+                'probes': [probe.to_row() for probe in self._source.environment.probes],
+            }
         simulated = [call for calls in self._simulated.values() for call in calls]
         if self._source.live is None and (self._recorded or simulated):
             self._write_bank([*self._recorded, *simulated])
@@ -323,7 +383,9 @@ class Making:
                 'duplicate': DUPLICATE,
                 'encoder': self._similarity.name,
                 'quotas': asdict(options.quotas),
-                'volatile_tools': sorted(self._volatile),
+                'left_out_tools': self._left_out,
+                'masked': {part: list(fields) for part, fields in self._checks.masked.items()} if self._checks else {},
+                'calls': self._source.environment.tally.to_rows(),
             },
             tuple(self._made),
             tuple(self._dropped),

@@ -16,6 +16,7 @@ from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.live import LiveTools, only_reads
 from opencompass_tooleval.environments.simulator_store import open_simulator
+from opencompass_tooleval.environments.state import Probe, State
 from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
@@ -57,6 +58,8 @@ class ToolSource:
         environment: Answers the calls.
         settings: The same as keyword arguments of :class:`~opencompass_tooleval.agents.adapter.AgentDialogues`.
         resources: Texts that say what is there: files of the fixture, results of calls, documents of the user.
+        reads: Of a live server, what reads its state: its probes, and its tools that only read and need no arguments.
+        start: What they read at the start.
         closing: Ends what was started.
     """
 
@@ -64,6 +67,8 @@ class ToolSource:
     environment: Environment
     settings: Mapping[str, Any]
     resources: Sequence[str] = ()
+    reads: Sequence[Probe] = ()
+    start: State = field(default_factory=dict)
     closing: ExitStack = field(default_factory=ExitStack)
 
     @property

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,33 +26,14 @@ from opencompass_tooleval.environments.state import check_reset
 from opencompass_tooleval.making.live_source import open_live_source, place_fixture
 from opencompass_tooleval.making.made_set import load_set
 from opencompass_tooleval.mcp_servers.server import ServerError
-from tests.conftest import ROOT, ModelServer, start_server
+from tests.conftest import ROOT
 from tests.instructions.shared_data import real
-from tests.making.worlds import NOTES_KEY, SCRIPT, git_key, make_repository, teval_key, write_key, write_model_config
+from tests.making.conftest import Start
+from tests.making.worlds import NOTES_KEY, git_key, make_repository, run, teval_key, write_model_config
 from tests.mcp_servers.servers import NOTES, installed
 
 UNUSED = ('huge', 'hang', 'crash', 'fail', 'picture', 'outside_schema', 'no_structure', 'folder', 'starts')
 """Tools of the notes server that nobody makes tasks for."""
-
-Start = Callable[..., ModelServer]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a scripted maker that knows a key."""
-    started: list[ModelServer] = []
-
-    def begin(key: dict[str, Any], maker: str = 'right') -> ModelServer:
-        os.environ['MAKER_KEY'] = str(write_key(tmp_path / f'{maker}_key.json', key))
-        try:
-            started.append(start_server('--script', f'{SCRIPT}:{maker}'))
-        finally:
-            del os.environ['MAKER_KEY']
-        return started[-1]
-
-    yield begin
-    for server in started:
-        server.stop()
 
 
 @pytest.fixture
@@ -64,13 +43,6 @@ def teval(tmp_path: Path) -> dict[str, Any]:
     write_bank(read_sources(find_sources([real('teval') / 'EN' / 'review_str_v1.json'])), bank)
     source = {'source': 'teval', 'input_': str(real('teval') / 'api_descrip.json')}
     return {**source, 'bank': str(bank), 'stateful_tools': 'teval'}
-
-
-def run(folder: Path, model: Path, tasks: int = 8, **options: Any) -> tuple[int, dict[str, Any]]:
-    """Runs the command; its status and its report."""
-    report = folder.with_name(f'{folder.name}_report.json')
-    status = make_tasks(model=model, tasks=tasks, out=folder, json_out=str(report), **options)
-    return status, json.loads(report.read_text(encoding='utf-8'))
 
 
 def test_fifty_tasks_on_the_tools_of_teval(

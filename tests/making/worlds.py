@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.cli.make_tasks import make_tasks
 from opencompass_tooleval.environments.bank import Bank
 from tests.conftest import ModelServer
 
@@ -17,6 +18,13 @@ NOTES_KEY: dict[str, Any] = {
     'read_notes': [['tell me what is written down', {}]],
     'add_note': [[f'write down that the {what} is due', {'text': f'{what} due'}] for what in ('rent', 'tax', 'fee')],
 }
+
+
+def run(folder: Path, model: Path, tasks: int = 8, **options: Any) -> tuple[int, dict[str, Any]]:
+    """Runs the command; its status and its report."""
+    report = folder.with_name(f'{folder.name}_report.json')
+    status = make_tasks(model=model, tasks=tasks, out=folder, json_out=str(report), **options)
+    return status, json.loads(report.read_text(encoding='utf-8'))
 
 
 def teval_key(bank: Path) -> dict[str, Any]:
