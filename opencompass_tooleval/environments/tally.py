@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.errors import MAX_MESSAGE, first_of, shorten
-from opencompass_tooleval.environments.observation import ERROR, INJECTED, UNANSWERED, UNKNOWN_TOOL, Observation
+from opencompass_tooleval.environments.observation import (
+    INJECTED,
+    UNANSWERED,
+    UNKNOWN_TOOL,
+    WRONG_ARGUMENTS,
+    Observation,
+)
 from opencompass_tooleval.mcp_servers.server import (
     DISCONNECTED,
     FATAL,
@@ -86,12 +93,25 @@ class Tally:
     def __init__(self) -> None:
         self.tools: dict[str, ToolCounts] = {}
         self._adding = threading.Lock()
+        self._is_paused = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Counts no calls in the block, such as those of an agent that calls blindly."""
+        self._is_paused = True
+        try:
+            yield
+        finally:
+            self._is_paused = False
 
     def add(self, name: str, observation: Observation) -> None:
-        """Adds a call; calls of unknown tools, and failures that a task has planned, are none of a tool."""
-        if observation.fault == UNKNOWN_TOOL or observation.error == INJECTED:
+        """Adds a call; calls of unknown tools, and failures that a task has planned, are none of a tool.
+
+        That a tool refuses wrong arguments is no failure of it.
+        """
+        if self._is_paused or observation.fault == UNKNOWN_TOOL or observation.error == INJECTED:
             return
-        failure = observation.error or (observation.fault if observation.source == ERROR else '')
+        failure = '' if observation.fault == WRONG_ARGUMENTS else observation.error or observation.fault
         with self._adding:
             counts = self.tools.setdefault(name, ToolCounts())
             counts.called += 1

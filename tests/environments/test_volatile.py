@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.environments.volatile import difference_text, differing_fields, mask_fields
 
@@ -75,6 +76,26 @@ def test_a_long_text_is_compared_as_a_whole() -> None:
     one, other = (f'{"x" * (1 << 20)}12:00:0{second} a' for second in (1, 2))
     assert differing_fields(one, other) is None and mask_fields(one, ['x']) == one
     assert difference_text(one, other) == "'…xxx12:00:01 a' and '…xxx12:00:02 a'"
+
+
+def test_a_tally_counts_failures_of_tools_and_not_of_their_callers() -> None:
+    tally = Tally()
+    for observation in (
+        Observation('done', 'live', error=''),
+        Observation('no such note', 'live', error='tool_error'),
+        Observation('text is no number', 'live', error='wrong_arguments'),
+        Observation('text is missing', 'error', 'wrong_arguments', 'refused'),
+        Observation('not now', 'error', 'unanswered', 'refused'),
+        Observation('no tool', 'error', 'unknown_tool'),
+        Observation('try again', 'function', error='injected'),
+    ):
+        tally.add('a', observation)
+        with tally.paused():
+            tally.add('a', observation)
+    counts = tally.tools['a']
+    assert (counts.called, counts.failed) == (5, 2)
+    assert counts.why == 'error 1x (no such note), refused 1x (not now)'
+    assert not tally.broken_tools() and not tally.broken_server()
 
 
 def test_a_tally_of_others_is_checked() -> None:
