@@ -74,6 +74,7 @@ from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
+from opencompass_tooleval.environments.volatile import difference_text, differing_fields, mask_fields
 from opencompass_tooleval.extras.making.facts import find_facts
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.extras.making.replies import read_new_description, read_plan, read_query, read_verdict
@@ -496,6 +497,15 @@ READERS: Mapping[str, Reader] = {
     ),
     'made sets, facts': Reader(
         lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+    ),
+    'made sets, generated values': Reader(
+        lambda text: [
+            differing_fields(text, f'{text} 12:00:01'),
+            difference_text(text, f'{text} 12:00:01'),
+            mask_fields(text, ['[0]', 'a']),
+            mask_fields(json.dumps([text[:900], {text[:900]: 1}]), ['[]']),
+        ],
+        ('environments/volatile.py',),
     ),
     'made sets, replies': Reader(
         lambda text: [

@@ -21,7 +21,7 @@ from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.extras.making.agreement import DIFFERENT_EFFECTS, LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.extras.making.drafts import Draft, Drawing, Quotas
-from opencompass_tooleval.extras.making.execution import FAILED, NOT_REPRODUCED, Executed, execute_gold
+from opencompass_tooleval.extras.making.execution import BROKEN_TOOL, FAILED, NOT_REPRODUCED, Executed, execute_gold
 from opencompass_tooleval.extras.making.gates import DUPLICATE, near_duplicates
 from opencompass_tooleval.extras.making.grounding import sample_resources
 from opencompass_tooleval.extras.making.live_checks import LiveChecks
@@ -47,7 +47,6 @@ JOURNAL_FOLDER = 'journal'
 QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
 _STAGES = {QUERY: 'writes queries', SOLUTION: 'solves'}
 
-BROKEN_TOOL = 'environment:broken_tool'
 _EFFECTS = {DIFFERENT_EFFECTS, NOT_REPRODUCED}
 _FIRST = 3
 """Drafts of a live server that are solved before the others."""
