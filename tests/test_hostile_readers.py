@@ -81,6 +81,7 @@ from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
 from opencompass_tooleval.extras.making.replies import read_new_description, read_plan, read_query, read_verdict
 from opencompass_tooleval.extras.making.wording import asks, rules_out
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
+from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.reply import read_description, read_example
 from opencompass_tooleval.instructions.validate import check_example
@@ -506,16 +507,27 @@ READERS: Mapping[str, Reader] = {
         ],
         ('core/typed_result.py',),
     ),
-    'made sets, words of a query': Reader(lambda text: [asks(text), rules_out(text, text)], ('making/wording.py',)),
+    'made sets, words of a query': Reader(
+        lambda text: [asks(text), rules_out(text, text)], ('extras/making/wording.py',)
+    ),
     'made sets, facts': Reader(
-        lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+        lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('extras/making/facts.py',)
     ),
     'made sets, dependencies': Reader(
         lambda text: find_dependencies(
             [SolvedCall('a', {}, text), SolvedCall('b', {'x': text[:150], 'y': [text] * 3}, f'["{text}')],
             {'b': ToolSchema('b', '', {})},
         ),
-        ('making/dependencies.py',),
+        ('extras/making/dependencies.py',),
+    ),
+    'made sets, generated values': Reader(
+        lambda text: [
+            differing_fields(text, f'{text} 12:00:01'),
+            difference_text(text, f'{text} 12:00:01'),
+            mask_fields(text, ['[0]', 'a']),
+            mask_fields(json.dumps([text[:900], {text[:900]: 1}]), ['[]']),
+        ],
+        ('extras/mcp_servers/volatile.py',),
     ),
     'made sets, replies': Reader(
         lambda text: [
@@ -649,7 +661,7 @@ def test_texts_are_read_in_linear_time(name: str, length: int) -> None:
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
-    'making/made_set.py': 'a name that the user gives',
+    'extras/making/made_set.py': 'a name that the user gives',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
     'results/importing.py': 'one class of characters, in names',

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.errors import MAX_MESSAGE, first_of, shorten
 from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,
     FATAL,
@@ -19,7 +20,13 @@ from opencompass_tooleval.environments.live_source import (
     TOO_LARGE,
     TOOL_ERROR,
 )
-from opencompass_tooleval.environments.observation import ERROR, INJECTED, UNANSWERED, UNKNOWN_TOOL, Observation
+from opencompass_tooleval.environments.observation import (
+    INJECTED,
+    UNANSWERED,
+    UNKNOWN_TOOL,
+    WRONG_ARGUMENTS,
+    Observation,
+)
 
 LEAST_FAILURES = 5
 """Failures from which on a tool or a server is called broken: fewer may be accidents."""
@@ -37,6 +44,10 @@ _WORDS = {
 }
 """Failure -> as the table of tools has it."""
 _MOST_WORDS = 120
+
+
+def _shown(text: object) -> str:
+    return shorten(' '.join(str(text)[: 2 * MAX_MESSAGE].split()), _MOST_WORDS)
 
 
 @dataclass
@@ -62,7 +73,7 @@ class ToolCounts:
     def why(self) -> str:
         """The failures in words, the most frequent first; ``''`` without any."""
         rows = [
-            f'{_WORDS.get(failure, failure)} {count}x ({self.said.get(failure, "")})'
+            f'{_WORDS.get(failure, failure)} {count}x' + (f' ({self.said[failure]})' if self.said.get(failure) else '')
             for failure, count in self.failures.most_common()
         ]
         return first_of(rows, 3)
@@ -82,18 +93,31 @@ class Tally:
     def __init__(self) -> None:
         self.tools: dict[str, ToolCounts] = {}
         self._adding = threading.Lock()
+        self._is_paused = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Counts no calls in the block, such as those of an agent that calls blindly."""
+        self._is_paused = True
+        try:
+            yield
+        finally:
+            self._is_paused = False
 
     def add(self, name: str, observation: Observation) -> None:
-        """Adds a call; calls of unknown tools, and failures that a task has planned, are none of a tool."""
-        if observation.fault == UNKNOWN_TOOL or observation.error == INJECTED:
+        """Adds a call; calls of unknown tools, and failures that a task has planned, are none of a tool.
+
+        That a tool refuses wrong arguments is no failure of it.
+        """
+        if self._is_paused or observation.fault == UNKNOWN_TOOL or observation.error == INJECTED:
             return
-        failure = observation.error or (observation.fault if observation.source == ERROR else '')
+        failure = '' if observation.fault == WRONG_ARGUMENTS else observation.error or observation.fault
         with self._adding:
             counts = self.tools.setdefault(name, ToolCounts())
             counts.called += 1
             if failure in _WORDS:
                 counts.failures[failure] += 1
-                counts.said[failure] = shorten(' '.join(observation.text.split()), _MOST_WORDS)
+                counts.said[failure] = _shown(observation.text)
 
     def include(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         """Adds the JSON values of another tally.
@@ -105,8 +129,8 @@ class Tally:
             for name, row in rows.items():
                 counts = self.tools.setdefault(str(name), ToolCounts())
                 counts.called += int(row['called'])
-                counts.failures.update({str(failure): int(count) for failure, count in row['failures'].items()})
-                counts.said.update({str(failure): str(words) for failure, words in row['said'].items()})
+                counts.failures.update({_shown(failure): int(count) for failure, count in row['failures'].items()})
+                counts.said.update({_shown(failure): _shown(words) for failure, words in row['said'].items()})
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f'its counts of calls are none ({type(error).__name__}: {error})') from error
 

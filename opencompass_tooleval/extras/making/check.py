@@ -26,7 +26,7 @@ from opencompass_tooleval.core.statistics.paired import pair_up
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.extras.making import gates
-from opencompass_tooleval.extras.making.execution import execute_gold
+from opencompass_tooleval.extras.making.execution import Executed, execute_gold
 from opencompass_tooleval.extras.making.gates import Gate, measured, not_run, share
 from opencompass_tooleval.extras.making.made_set import MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask
@@ -86,7 +86,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found.
+    """Result of a check.
 
     Attributes:
         gates: The gates.
@@ -113,9 +113,13 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
     here, tally = made.trusted_environment(), Tally()
     tally.include(made.settings.get('calls') or {})
     with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
-        found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
-        tally.include(begin.tally.to_rows())  # without the calls of the agents that must fail
-        found += _scripted(tasks, begin)
+        faults = execute_gold([one.task for one in tasks], begin.carry_out, begin.threads)
+        told = {task: str(fault) for task, fault in faults.items()}
+        reproduced = share(gates.REPRODUCED, [one.task.id for one in tasks], told)
+        found = [*gates.task_gates(tasks, similarity, solvers), reproduced]
+        with begin.tally.paused():
+            found += _scripted(tasks, begin)
+        tally.include(begin.tally.to_rows())
     with closing(AgentDialogues(**here)) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
@@ -132,20 +136,14 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
     if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
         shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
     found += [_must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak, tasks)]
-    return Checked(found, _tool_rows(made, tally))
+    return Checked(found, _tool_rows(made, tally, faults))
 
 
-def _tool_rows(made: MadeSet, tally: Tally) -> list[ToolRow]:
+def _tool_rows(made: MadeSet, tally: Tally, faults: Mapping[str, Executed]) -> list[ToolRow]:
     offered = dict.fromkeys(tool.name for one in made.tasks for tool in one.task.tools)
     needed = Counter(name for one in made.tasks for name in {call.name for call in one.task.gold or ()})
-    return tool_rows(offered, needed, tally, dict(made.settings.get('left_out_tools') or {}))
-
-
-def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
-    faults = execute_gold([made.task for made in tasks], begin.carry_out, begin.threads)
-    return share(
-        gates.REPRODUCED, [made.task.id for made in tasks], {task: str(fault) for task, fault in faults.items()}
-    )
+    found = {fault.tool: fault.reason for fault in faults.values() if fault.tool}
+    return tool_rows(offered, needed, tally, {**(made.settings.get('left_out_tools') or {}), **found})
 
 
 def _scripted(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Iterator[Gate]:

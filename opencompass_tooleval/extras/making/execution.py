@@ -22,6 +22,8 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 
 VOLATILE = 'execution:volatile'
+VOLATILE_EFFECTS = 'environment:volatile_effects'
+BROKEN_TOOL = 'environment:broken_tool'
 NOT_REPRODUCED = 'execution:effects'
 NO_FACT = 'execution:facts'
 FAILED = 'execution:error'
@@ -35,7 +37,7 @@ class Executed:
     Attributes:
         reason: As ``area:code``.
         detail: What was found, such as both answers.
-        tool: ``execution:volatile``: the tool that answers the same call differently.
+        tool: The tool at fault, where the same call is answered differently, or leaves other effects.
     """
 
     reason: str

@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.loops.steps import CUT_MARK, shown_observation
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.observation import LIVE
-from opencompass_tooleval.extras.making.execution import Executed
+from opencompass_tooleval.extras.making.execution import VOLATILE_EFFECTS, Executed
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution, SolvedCall
 from opencompass_tooleval.extras.making.solving import Attempt
 from opencompass_tooleval.extras.making.tool_source import ToolSource
@@ -31,7 +31,6 @@ from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, di
 from opencompass_tooleval.work_dir.data_files import read_json
 from opencompass_tooleval.work_dir.whole_file import write_json
 
-VOLATILE_EFFECTS = 'environment:volatile_effects'
 _START_FILE = 'start_state.json'
 _TASK = 'repeated'
 _MOST_TOOLS = 5
@@ -112,14 +111,24 @@ class LiveChecks:
             check_start(self._live, self._source.reads, self._source.start, f'calls of {names}')
             return
         for one in solutions:
-            first, second = self._repeat(one), self._repeat(one)
-            for step, again in zip(first, second, strict=False):
-                before, is_cut = step.call.observation, step.call.observation.endswith(CUT_MARK)
-                if not is_cut and step.answer == again.answer and differing_fields(before, step.answer) is None:
-                    raise ServerError(
-                        f'{self._live.name}: its state does not reset: after calls of {names}, a new start answers '
-                        f'{step.call.name} differently: {difference_text(before, step.answer)}'
-                    )
+            self._compare_answers(one, self._repeat(one), self._repeat(one))
+
+    def _compare_answers(self, solution: Solution, first: Sequence[_Step], second: Sequence[_Step]) -> None:
+        """Raises ServerError if a new process twice answers a call alike, and otherwise than it answered the solution.
+
+        Only the first call that is answered otherwise is looked at: later ones may depend on an id of its answer.
+        """
+        for step, again in zip(first, second, strict=False):
+            before = step.call.observation
+            fields = differing_fields(before, step.answer)
+            if fields is None and step.answer == again.answer and not before.endswith(CUT_MARK):
+                names = first_of(list(dict.fromkeys(call.name for call in _live_calls(solution))), _MOST_TOOLS)
+                raise ServerError(
+                    f'{self._live.name}: its state does not reset: after calls of {names}, a new start answers '
+                    f'{step.call.name} differently: {difference_text(before, step.answer)}'
+                )
+            if fields != ():
+                return
 
     def find_volatile(self, solution: Solution) -> Executed | None:
         """Repeats a solution's calls twice, and masks what the server generates anew in the state.

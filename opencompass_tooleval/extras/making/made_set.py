@@ -176,6 +176,9 @@ def _check_head(made: MadeSet) -> None:
         raise ValueError('the tasks that a scripted agent solves are no list')
     if not all(isinstance(model, str) for model in made.models.values()):
         raise ValueError('the name of a model is no text')
+    left_out = made.settings.get('left_out_tools') or {}
+    if not isinstance(left_out, dict) or not all(isinstance(reason, str) for reason in left_out.values()):
+        raise ValueError('the tools that it leaves out are no object of texts')
     live = environment.get('live') or {}
     if not isinstance(live, dict) or not isinstance(environment.get('simulator') or {}, dict):
         raise ValueError('its server or simulator is no object')

@@ -24,7 +24,7 @@ from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.extras.making.agreement import DIFFERENT_EFFECTS, LEAST_AGREEING, Agreement, agree
 from opencompass_tooleval.extras.making.drafts import Draft, Drawing, Quotas
-from opencompass_tooleval.extras.making.execution import FAILED, NOT_REPRODUCED, Executed, execute_gold
+from opencompass_tooleval.extras.making.execution import BROKEN_TOOL, FAILED, NOT_REPRODUCED, Executed, execute_gold
 from opencompass_tooleval.extras.making.exploration import CALLS_PER_TOOL, Exploration, Explored, explored_requests
 from opencompass_tooleval.extras.making.gates import DUPLICATE, near_duplicates
 from opencompass_tooleval.extras.making.grounding import show_what_exists
@@ -56,7 +56,6 @@ EXPLORE, QUERY, SOLUTION, SECOND = 'explore', 'query', 'solution', 'second'
 _STAGES = {EXPLORE: 'explores', QUERY: 'writes queries', SOLUTION: 'solves'}
 
 _OF_ENVIRONMENT = 'environment:'
-BROKEN_TOOL = f'{_OF_ENVIRONMENT}broken_tool'
 _EFFECTS = {DIFFERENT_EFFECTS, NOT_REPRODUCED}
 _FIRST = 3
 """Drafts of a live server that are solved before the others."""
@@ -226,6 +225,7 @@ class Making:
         self.explored = exploration.explore(folder, settings_hash(self._cfgs[SOLUTION]))
         self.failed.update(self.explored.failed)
         self._drawing.follow(self.explored.dependencies)
+        self._check_server([])
 
     def _missing(self) -> dict[str, int]:
         made = Counter(task.goal.kind for task in self._made)
@@ -432,7 +432,8 @@ class Making:
             run = partial(carry_out, environment=environment)
             fault = execute_gold([made.task], partial(run, loop=self._loop)).get(made.task.id)
             if fault is None:
-                reached = solved_by([made], run)
+                with environment.tally.paused():
+                    reached = solved_by([made], run)
                 fault = free_points(made, reached)
         except ServerError as error:
             fault = Executed(FAILED, str(error))

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.environments.tally import Tally, ToolCounts
+from opencompass_tooleval.extras.making.execution import BROKEN_TOOL, VOLATILE, VOLATILE_EFFECTS
 
+_WORDS = {
+    VOLATILE: 'answers the same call differently',
+    VOLATILE_EFFECTS: 'leaves other values after the same call',
+    BROKEN_TOOL: 'fails again and again',
+}
 _MOST_ROWS = 40
 _MOST_NAME = 40
 _HEAD = ('tool', 'needed', 'called', 'failed', 'why')
@@ -22,7 +28,7 @@ class ToolRow:
         needed: Number of tasks whose gold calls it.
         called: Number of calls that reached it.
         failed: Number of these that failed through no planned failure.
-        why: The failures with what the tool or its server said, and why no task may need it.
+        why: Why no task may need it, and its failures with what it or its server said.
     """
 
     tool: str
@@ -33,23 +39,23 @@ class ToolRow:
 
 
 def tool_rows(
-    offered: Iterable[str], needed: Mapping[str, int], tally: Tally, left_out: Mapping[str, str]
+    offered: Iterable[str], needed: Mapping[str, int], tally: Tally, faults: Mapping[str, str]
 ) -> list[ToolRow]:
-    """Makes the table: tools that are left out come first, then those that fail most.
+    """Makes the table: tools with a fault come first, then those that fail most.
 
     Args:
         offered: The tools.
         needed: Tool -> number of tasks that need it.
         tally: Their calls.
-        left_out: Tool -> reason for which no task may need it.
+        faults: Tool -> reason for which no task may need it.
     """
     rows = []
-    for name in dict.fromkeys([*offered, *left_out, *tally.tools]):
+    for name in dict.fromkeys([*offered, *faults, *tally.tools]):
         counts = tally.tools.get(name, ToolCounts())
-        reason = f'left out: {left_out[name]}' if name in left_out else ''
-        why = '; '.join(filter(None, (reason, counts.why)))
+        reason = faults.get(name, '')
+        why = '; '.join(filter(None, (_WORDS.get(reason, reason), counts.why)))
         rows.append(ToolRow(name, needed.get(name, 0), counts.called, counts.failed, why))
-    return sorted(rows, key=lambda row: (row.tool not in left_out, -row.failed))
+    return sorted(rows, key=lambda row: (row.tool not in faults, -row.failed))
 
 
 def table_lines(rows: Iterable[ToolRow]) -> list[str]:

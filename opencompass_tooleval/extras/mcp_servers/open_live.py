@@ -65,7 +65,7 @@ def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
         mask = probe.get('mask')
         if isinstance(probe.get('tool'), str) and isinstance(mask, list | None):
             parsed.append(CallProbe(probe['tool'], dict(probe.get('arguments') or {}), tuple(map(str, mask or ()))))
-        elif isinstance(probe.get('leave_out'), list) and isinstance(mask, dict | None):
+        elif isinstance(probe.get('leave_out'), list) and _is_mask_of_files(mask):
             masks = {str(file): tuple(map(str, fields)) for file, fields in (mask or {}).items()}
             parsed.append(FolderProbe(tuple(map(str, probe['leave_out'])), masks))
         else:
@@ -73,6 +73,10 @@ def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
                 f'a probe is {{"tool": NAME, "arguments": {{...}}}} or {{"leave_out": [...]}}, not {probe}'
             )
     return tuple(parsed)
+
+
+def _is_mask_of_files(mask: Any) -> bool:
+    return mask is None or (isinstance(mask, dict) and all(isinstance(fields, list) for fields in mask.values()))
 
 
 KEYWORDS = (open_live, parse_probes)

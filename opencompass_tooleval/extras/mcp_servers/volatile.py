@@ -119,8 +119,8 @@ def _of_json(value: Any, field: str) -> Iterator[tuple[str, Any]]:
 
 def _of_line(line: str) -> Iterator[tuple[str, str]]:
     words = line.split()
-    for place, word in enumerate(words):
-        yield f'{_without_generated(words[0])}[{place}]', word
+    first = _without_generated(words[0]) if words else ''
+    yield from ((f'{first}[{place}]', word) for place, word in enumerate(words))
 
 
 def _without_generated(value: Any) -> Any:

@@ -78,11 +78,20 @@ def test_a_sound_set_passes_and_says_what_did_not_run(tmp_path: Path, capsys: py
     assert gates['empty agent']['shown'] == '0 of 6 tasks solved (0%); 2 that need no tool are left out'
     assert gates['calls per task']['shown'] == 'mean 1.0, median 1, 95% up to 2'
     assert gates['pairs of tools']['shown'] == '0 of 3 pairs' and gates['reviewed']['shown'] == '0 of 8 tasks'
-    printed = ' '.join(capsys.readouterr().out.split())
-    assert 'gates: passed 10, NOT RUN 4' in printed
     restraint = 'does nothing 50%, asks back 100%, calls everything 0%'
     assert gates['restraint of scripted agents']['shown'] == restraint
-    assert 'at most 5' in printed and 'gold that flips' in printed
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        'notes: the tools, by the making of the set and this check',
+        'tool        needed  called  failed  why',
+        'read_notes       4       8       0',
+    ]
+    assert 'passed   valid calls: 8 of 8 tasks (100%) [at least 100%]' in lines
+    assert lines[-2:] == [
+        'NOT RUN  strong minus weak: it needs a model: --model CONFIG',
+        'gates: passed 10, NOT RUN 4',
+    ]
+    assert len(lines) == 5 + 1 + len(gates) + 1, 'a line for each tool and each gate'
 
 
 def test_models_that_solve_a_part(tmp_path: Path) -> None:
@@ -234,6 +243,22 @@ def test_a_planted_fault_fails_its_gate_and_no_other(name: str, tmp_path: Path) 
     status, gates = checked(made)
     assert (status, by_status(gates, 'FAILED')) == (1, {gate})
     assert gates[gate]['faults'] == faults
+
+
+def test_the_owner_reads_of_broken_tools_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = more('How late is it now?', Goal(facts=('1',), answer='At 1.'), [GoldCall('clock', {})], CLOCK)
+    said = {'failures': {'invalid_output': 2, 'disconnected': 3}, 'said': {'disconnected': 'the disk is full'}}
+    settings = {'left_out_tools': {'crash': 'environment:broken_tool'}, 'calls': {'crash': {'called': 7, **said}}}
+    replace(notes_set(tmp_path / 'notes', [*executed_tasks()[:3], clock]), settings=settings).write()
+    assert check_made_set(tmp_path / 'notes') == 1
+    table = capsys.readouterr().out.splitlines()[2:6]
+    assert table == [
+        'crash            0       7       5  fails again and again; crash 3x (the disk is full), '
+        'result outside of its outputSchema 2x',
+        'clock            1       2       0  answers the same call differently',
+        'read_notes       1       2       0',
+        'add_note         1       2       0',
+    ]
 
 
 def test_a_task_that_is_solved_by_calling_blindly(tmp_path: Path) -> None:

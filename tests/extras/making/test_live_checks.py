@@ -124,6 +124,28 @@ def test_a_server_that_keeps_its_state_elsewhere_is_refused(start: Start, tmp_pa
     assert not (tmp_path / 'diary' / 'tasks.jsonl').exists()
 
 
+def test_a_server_without_a_reading_tool_is_refused_by_its_answers(start: Start, tmp_path: Path) -> None:
+    model = write_model_config(tmp_path / 'model.py', start(TICKETS_KEY))
+    server = shlex.join([*shlex.split(TICKETS), 'elsewhere', str(tmp_path / 'tickets')])
+    with pytest.raises(ServerError, match=r'does not reset: .*, a new start answers list_tickets differently: '):
+        run(tmp_path / 'desk', model, 4, **(options(tmp_path, server) | {'fixture': None}))
+
+
+def test_a_broken_tool_is_left_out(start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = {**NOTES_KEY, 'no_structure': [['and what is its structure', {}]]}
+    model = write_model_config(tmp_path / 'model.py', start(key))
+    unused = ('huge', 'hang', 'crash', 'fail', 'picture', 'outside_schema', 'folder', 'starts', 'clock')
+    more: dict[str, Any] = {'allow': ['add_note'], 'leave_out': [*unused], 'trials': 3}
+    status, report = run(tmp_path / 'diary', model, 2, **options(tmp_path, NOTES, **more))
+    assert (status, report['tasks'], report['ended']) == (0, 2, '')
+    assert report['left_out_tools'] == {'no_structure': 'environment:broken_tool'}
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith('no_structure'))
+    assert re.search(r'fails again and again; result outside of its outputSchema \d+x \(The server broke its own', row)
+    assert check_made_set(tmp_path / 'diary') in (0, 1)
+    table = capsys.readouterr().out.splitlines()
+    assert table[2].startswith('no_structure ') and 'outputSchema' in table[2]
+
+
 def test_the_reference_server_of_memories_needs_its_file(start: Start, tmp_path: Path) -> None:
     program = installed_by_npm('memory', tmp_path / 'servers')
     model = write_model_config(tmp_path / 'model.py', start(MEMORY_KEY))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -187,6 +188,17 @@ def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> 
 def test_a_list_without_end_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match='the list of its tools has no end'):
         with_server(notes(tmp_path, ENDLESS='1'), Connection.tools)
+
+
+def test_a_list_that_does_not_parse_names_the_tool_and_the_field(tmp_path: Path) -> None:
+    script = tmp_path / 'server.py'
+    script.write_text(
+        f'import sys; sys.path.insert(0, {str(NOTES_SERVER.parent)!r}); import notes_server\n'
+        "notes_server.PAGES[None].append({'name': 'b', 'description': 5, 'inputSchema': {'type': 'object'}})\n"
+        'notes_server.serve_stdio()\n'
+    )
+    with pytest.raises(ServerError, match=r'does not list its tools \(ValidationError: tools\.2\.description: Input'):
+        with_server(parse_server(shlex.join([sys.executable, str(script)])), Connection.tools)
 
 
 def test_documentation_is_what_the_server_lists(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 ``fields``: title, id and time, in ``tickets.json``. ``nothing``: id and time only. ``names``: a file for each ticket,
 with its id as name. ``lines``: lines of text in ``tickets.txt``. ``crashes``: as ``fields``, and each second call
-crashes.
+crashes. ``elsewhere``: as ``fields``, in the folder of the second argument, and no tool is said to only read.
 """
 
 import json
@@ -16,6 +16,8 @@ from typing import Any
 import notes_server
 
 KEEPS = sys.argv[1]
+if KEEPS == 'elsewhere':
+    os.chdir(sys.argv[2])
 TITLE = {'type': 'object', 'properties': {'title': {'type': 'string'}}, 'required': ['title']}
 calls = 0
 
@@ -25,7 +27,7 @@ def _tool(name: str, reads: bool, schema: dict[str, Any]) -> dict[str, Any]:
         'name': name,
         'description': f'Tool {name}.',
         'inputSchema': schema,
-        'annotations': {'readOnlyHint': reads},
+        'annotations': {'readOnlyHint': reads and KEEPS != 'elsewhere'},
     }
 
 

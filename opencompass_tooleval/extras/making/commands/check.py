@@ -96,7 +96,7 @@ def _show(name: str, found: Checked) -> None:
         say(line)
     for gate in found.gates:
         value = gate.name if gate.status == NOT_RUN else f'{gate.name}: {gate.shown}'
-        threshold = f' ({gate.threshold})' if gate.status in (PASSED, FAILED) else ''
+        threshold = f' [{gate.threshold}]' if gate.status in (PASSED, FAILED) else ''
         why = f': {gate.why}' if gate.status in (FAILED, NOT_RUN) else ''
         say(f'{"" if gate.status == SHOWN else gate.status:<7}  {value}{threshold}{why}')
         if gate.faults:
