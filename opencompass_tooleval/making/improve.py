@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.scoring import OF_CALLS
 from opencompass_tooleval.core.intervals import FEWEST, LEVEL, RecordValue, RecordValues, intervals_of
 from opencompass_tooleval.core.model_name import model_name
@@ -23,7 +22,7 @@ from opencompass_tooleval.instructions.prompts import PAPER
 from opencompass_tooleval.instructions.tokens import TokenStats, ToolTokens
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.making import VERSION
-from opencompass_tooleval.making.check import UNANSWERED, model_runner, run_trials
+from opencompass_tooleval.making.check import UNANSWERED, model_runner, open_dialogues, run_trials
 from opencompass_tooleval.making.decisions import set_digest
 from opencompass_tooleval.making.losses import Run, confusion, make_run, reasons_of, split_tasks
 from opencompass_tooleval.making.made_set import MadeSet
@@ -213,7 +212,7 @@ def improve(made: MadeSet, options: Options) -> Improvement:
     if len(made.tasks) < 2:
         raise ValueError('a set of one task has no halves')
     done = Improvement(made, options, *split_tasks(made.tasks, options.seed))
-    with closing(AgentDialogues(**made.trusted_environment())) as begin:
+    with closing(open_dialogues(made)) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
         def runs_of(tasks: Sequence[MadeTask], what: str) -> list[Run]:
