@@ -79,7 +79,7 @@ def certificate_fault(error: BaseException | None) -> str:
         error = error.__cause__ or error.__context__
     if error is None:
         return ''
-    code, fix = error.verify_code, 'name its authority in $SSL_CERT_FILE'  # type: ignore[attr-defined]
+    code, fix = error.verify_code, 'name its authority in $SSL_CERT_FILE'
     if code in _OF_DATES:
         fix = "it has to be renewed, or this machine's clock is wrong"
     elif code in _OF_NAMES:
