@@ -15,6 +15,8 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval.catalogue.subset_names import nearest_first
+from opencompass_tooleval.core.errors import Fault
+from opencompass_tooleval.core.text.bounds import is_number
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.catalogue.metrics import Metric
@@ -238,6 +240,29 @@ def _runs(part: Any) -> Sequence[Any]:
     return part if isinstance(part, list) else [part]
 
 
+def check_parts(result: Mapping[str, Any]) -> None:
+    """Checks the counts of a stored result and the names by which its data set is looked up: a file may hold anything.
+
+    Raises:
+        Fault: A count is no number, or a name no text.
+    """
+    for part in _runs(result.get('samples')):
+        counts = part if isinstance(part, Mapping) else {}
+        if wrong := [name for name, count in counts.items() if not _is_count(count)]:
+            raise Fault(f'samples: {wrong[0][:50]} is no count')
+    for part in _runs(result.get('provenance')):
+        about = part if isinstance(part, Mapping) else {}
+        if wrong := [name for name in _NAMES if not isinstance(about.get(name), (str, type(None)))]:
+            raise Fault(f'provenance: {wrong[0]} is no text')
+
+
+_NAMES = ('benchmark', 'subset', 'data_version', 'language')
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and is_number(value) and value >= 0
+
+
 def records_of(result: Mapping[str, Any]) -> int | None:
     """Returns the number of a result's records, each counted once for all trials; None if unknown."""
     samples, runs = result.get('samples'), result.get('runs')
@@ -250,8 +275,7 @@ def published_size(result: Mapping[str, Any]) -> int | None:
     about = result.get('provenance')
     if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
         return None
-    version = about.get('data_version') and str(about['data_version'])
-    return find_benchmark(name).sizes.get((str(about.get('subset')), version))
+    return find_benchmark(name).sizes.get((str(about.get('subset')), about.get('data_version') or None))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.statistics.intervals import FEWEST, RecordValue, compare_column
 from opencompass_tooleval.core.statistics.paired import pair_up
@@ -25,7 +26,7 @@ from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.extras.making import gates
 from opencompass_tooleval.extras.making.execution import execute_gold
 from opencompass_tooleval.extras.making.gates import Gate, measured, not_run, share
-from opencompass_tooleval.extras.making.made_set import MadeSet
+from opencompass_tooleval.extras.making.made_set import SET_FILE, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
@@ -120,13 +121,12 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
     tasks, needing = made.tasks, [one for one in made.tasks if one.goal.calls]
-    here = made.trusted_environment()
-    with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
+    with closing(open_dialogues(made, simulated=False)) as begin:
         found = [*gates.task_gates(tasks, similarity, solvers), _gold(tasks, begin)]
         scripted = DialogueRunner(None, None, 0, threads=begin.threads)
         for name, loop in ((gates.EMPTY_AGENT, _Says()), (gates.CALLS_EVERYTHING, _CallsEverything())):
             found.append(_must_fail(name, len(tasks), _try(scripted, needing, begin, loop)))
-    with closing(AgentDialogues(**here)) as begin:
+    with closing(open_dialogues(made)) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
         def tried(option: str, cfg: Mapping[str, Any] | None, loop: Loop | None = None) -> Tried:
@@ -141,6 +141,26 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> list[Gat
     if not any(one.why.startswith(UNANSWERED) for one in (alone, strong, weak)):
         shutil.rmtree(made.folder / JOURNAL_FOLDER, ignore_errors=True)
     return [*found, _must_fail(gates.WITHOUT_TOOLS, len(tasks), alone), *model_gates(strong, weak)]
+
+
+def open_dialogues(made: MadeSet, simulated: bool = True) -> AgentDialogues:
+    """Opens what answers the calls of a set.
+
+    Args:
+        made: The set.
+        simulated: False to leave out its simulator.
+
+    Raises:
+        DataError: A value of its environment is none.
+        UntrustedError: It starts a program or asks a model, and is neither of this user nor trusted.
+    """
+    here = made.trusted_environment()
+    try:
+        return AgentDialogues(**{name: value for name, value in here.items() if simulated or name != 'simulator'})
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(made.folder / SET_FILE, f'its environment cannot be used: {error}') from error
 
 
 def _gold(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Gate:
