@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.subset_names import nearest_first
+from opencompass_tooleval.core.errors import Fault
+from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
@@ -222,9 +224,8 @@ _MAX_NAME = 80
 
 def scripted_scores_of(result: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Returns agent without a model -> metric -> its score on the tasks of a result; empty if the result has none."""
-    parts = result.get('breakdown')
-    first = parts[0] if isinstance(parts, list) and parts else parts
-    scripted = first.get('scripted') if isinstance(first, Mapping) else None
+    first = _runs(result.get('breakdown'))[:1]
+    scripted = first[0].get('scripted') if first and isinstance(first[0], Mapping) else None
     return {
         str(agent)[:_MAX_NAME]: {
             str(name)[:_MAX_NAME]: score if isinstance(score, (int, float)) else None for name, score in scores.items()
@@ -232,6 +233,33 @@ def scripted_scores_of(result: Mapping[str, Any]) -> dict[str, dict[str, float |
         for agent, scores in (scripted.items() if isinstance(scripted, Mapping) else ())
         if isinstance(scores, Mapping)
     }
+
+
+def _runs(part: Any) -> Sequence[Any]:
+    return part if isinstance(part, list) else [part]
+
+
+def check_parts(result: Mapping[str, Any]) -> None:
+    """Checks the counts of a stored result and the names by which its data set is looked up: a file may hold anything.
+
+    Raises:
+        Fault: A count is no number, or a name no text.
+    """
+    for part in _runs(result.get('samples')):
+        counts = part if isinstance(part, Mapping) else {}
+        if wrong := [name for name, count in counts.items() if not _is_count(count)]:
+            raise Fault(f'samples: {wrong[0][:50]} is no count')
+    for part in _runs(result.get('provenance')):
+        about = part if isinstance(part, Mapping) else {}
+        if wrong := [name for name in _NAMES if not isinstance(about.get(name), (str, type(None)))]:
+            raise Fault(f'provenance: {wrong[0]} is no text')
+
+
+_NAMES = ('benchmark', 'subset', 'data_version', 'language')
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and is_number(value) and value >= 0
 
 
 def records_of(result: Mapping[str, Any]) -> int | None:
@@ -246,8 +274,7 @@ def published_size(result: Mapping[str, Any]) -> int | None:
     about = result.get('provenance')
     if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
         return None
-    version = about.get('data_version') and str(about['data_version'])
-    return find_benchmark(name).sizes.get((str(about.get('subset')), version))
+    return find_benchmark(name).sizes.get((str(about.get('subset')), about.get('data_version') or None))
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,28 @@ def naming_record(file: object, record: str, fix: str = '') -> Iterator[None]:
         raise DataError(file, str(fault), record, fix) from fault
 
 
+_OF_DATES, _OF_NAMES = (9, 10), (62, 63, 64)
+"""OpenSSL's codes (``X509_V_ERR_``) for certificates that are not valid now, and for those of another host."""
+
+
+def certificate_fault(error: BaseException | None) -> str:
+    """Says what is wrong with a server's certificate, and what fixes it; ``''`` for an error without one.
+
+    Args:
+        error: An error of an HTTP client, which has that of :mod:`ssl` as its cause.
+    """
+    while error is not None and not hasattr(error, 'verify_code'):
+        error = error.__cause__ or error.__context__
+    if error is None:
+        return ''
+    code, fix = error.verify_code, 'name its authority in $SSL_CERT_FILE'
+    if code in _OF_DATES:
+        fix = "it has to be renewed, or this machine's clock is wrong"
+    elif code in _OF_NAMES:
+        fix = 'write the host that it is made for in the URL'
+    return f'certificate verify failed: {str(error.verify_message).rstrip(".")}; {fix}'  # type: ignore[attr-defined]
+
+
 class Level(Enum):
     """Severity of a finding; only a fault makes the exit status 1."""
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, is_told
 from opencompass_tooleval.catalogue.labels import with_current_reasons
 from opencompass_tooleval.catalogue.metrics import empty_metrics
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.paired import details_of, metrics_of
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.results.comparing import Results
@@ -125,10 +126,11 @@ def _fault(row: Any) -> str:
     numbers = [value for value in result.values() if isinstance(value, (int, float))]
     if not all(isinstance(value, bool) or is_number(value) for value in numbers):
         return 'a score is no finite number'
-    samples = result.get('samples', {})
-    if not isinstance(samples, dict) or not all(type(count) is int for count in samples.values()):
-        return 'its samples are no counts'
-    return ''
+    try:
+        check_parts(result)
+    except Fault as fault:
+        return str(fault)
+    return '' if isinstance(result.get('samples', {}), dict) else 'its samples are no counts'
 
 
 def _is_detail(detail: Any) -> bool:

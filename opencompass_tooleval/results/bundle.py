@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, is_private
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, check_parts, is_private
 from opencompass_tooleval.catalogue.comparable import is_told
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, metrics_together, published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError, Fault
@@ -121,7 +121,12 @@ def write_bundle(
         result = work.result(model, dataset)
         if result is not None and 'error' not in result:
             bare = without_samples(result, together.get(dataset, ()))
-            results.append({'model': model, 'dataset': dataset, **_bundled(dataset, bare, redact)})
+            row = {'model': model, 'dataset': dataset, **_bundled(dataset, bare, redact)}
+            try:
+                _result(row)  # it may come from another package
+            except ValueError as error:
+                raise DataError(work.result_file(model, dataset), f'no bundle can hold the result: {error}') from error
+            results.append(row)
     if not results:
         raise DataError(
             work.path, 'there are no results to bundle', fix=f'opencompass CONFIG -r {work.path.name} -m eval'
@@ -131,7 +136,7 @@ def write_bundle(
     text = json.dumps(content, sort_keys=True, separators=(',', ':')) + '\n'
     digest = hashlib.sha256(text.encode('ascii')).hexdigest()
     whole = f'{_MARK} {digest}\n{text}'.encode('ascii')
-    _checked(file, whole)  # a result may come from another package
+    _checked(file, whole)
     _place(file, whole)
     return digest, len(results)
 
@@ -296,8 +301,7 @@ def _result(row: Any) -> BundleResult:
     _numbers(parts['standard_errors'], 'standard_errors', least=0)
     _numbers(parts['samples'], 'samples', optional=False, least=0)
     provenance = _object(parts['provenance'], 'provenance')
-    benchmark = provenance.get('benchmark', '')
-    _text(benchmark, 'benchmark')
+    check_parts(parts)
     runs = _list(parts['runs'] or [], 'runs', MAX_METRICS)
     correlations = {}
     for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
@@ -305,7 +309,9 @@ def _result(row: Any) -> BundleResult:
         _numbers({'correlation': value}, CORRELATIONS, optional=False, least=-1, most=1)
         correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
     dataset = _name(row.get('dataset'))
-    bounds = (0, _MOST_SCORE) if benchmark or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)
+    bounds = (
+        (0, _MOST_SCORE) if provenance.get('benchmark') or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)
+    )
     metrics = _numbers(row.get('metrics'), 'metrics', True, *bounds)
     result = {**metrics, **parts, 'runs': runs, CORRELATIONS: correlations}
     is_own = bool(row.get('private')) or is_private(dataset, provenance)

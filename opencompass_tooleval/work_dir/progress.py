@@ -26,7 +26,7 @@ from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
-from opencompass_tooleval.work_dir.shards import numbered_shards, read_predictions, whole_of
+from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _RATE_OVER = 500
@@ -178,6 +178,10 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         result = {'error': 'it is damaged'}
         damage.append(str(damaged))
     if result is not None and 'error' not in result:
+        for file in filter(is_damaged, work.prediction_files(model, dataset)):
+            _rows(file, damage)
+        if damage:
+            return Cell(model, dataset, State.FAILED, 0, error=' '.join(damage), log=work.predictions(model, dataset))
         counts = result.get('samples')
         samples = counts.get('all') if isinstance(counts, dict) else 0
         samples = samples if type(samples) is int else 0

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.catalogue.labels import with_current_reasons
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
@@ -138,10 +139,13 @@ def read_result(file: Path) -> dict[str, Any] | None:
     """
     try:
         result = load_json(read_plain(file, MAX_RUN_BYTES))
+        if not isinstance(result, dict):
+            return None
+        check_parts(result)
     except ValueError as error:
         fix = 'delete it and run again with -r'
         raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
-    return with_current_reasons(result) if isinstance(result, dict) else None
+    return with_current_reasons(result)
 
 
 def tail(log: Path) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -12,8 +13,10 @@ import random
 import resource
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,8 +25,11 @@ from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
-from tests.cli.conftest import Command, Outcome, write_json
+from opencompass_tooleval.work_dir.shards import is_damaged
+from tests.cli.conftest import Command, Outcome, demo_file, write_json
+from tests.extras.making.notes_set import notes_set
 from tests.extras.making.review_support import set_to_review
+from tests.extras.mcp_servers.servers import NOTES
 from tests.forked import run_opencompass
 from tests.fuzzed import mutate_file
 from tests.work_dir.test_power_cut import SWEEP
@@ -31,12 +37,31 @@ from tests.work_dir.test_power_cut import SWEEP
 CASES = int(os.environ.get('TOOLEVAL_FUZZ', 3))
 
 
-def check(done: Outcome, what: str) -> None:
-    """The command ended in order; a failure is one line."""
+def check(done: Outcome, what: str, *damaged: Path) -> None:
+    """The command ended in order; if it failed, it says so in one line, which names the (damaged) files."""
     said = done.out + done.err
     assert 'Traceback' not in said and 'Error:' not in said.splitlines()[:1], f'{what}: {said}'
     assert done.code in (0, 1, 2), what
-    assert len(done.err) < 4_000, what
+    lines = done.err.strip().splitlines()  # a progress bar leaves an empty one
+    assert len(lines) <= 1 and len(done.err) < 2_000, f'{what}: {done.err}'
+    if lines:
+        assert all(str(file) in lines[0] for file in damaged), f'{what}: {done.err}'
+
+
+def pages(out: Path) -> str:
+    """The pages of a report; '' if there is none."""
+    return ''.join(page.read_text(encoding='utf-8') for page in out.glob('page/*.html'))
+
+
+def is_broken(file: Path) -> bool:
+    """Tests if a file holds no JSON (lines) any more."""
+    text = file.read_text(encoding='utf-8', errors='replace')
+    try:
+        for part in text.split('\n') if file.suffix == '.jsonl' else [text]:
+            json.loads(part or ('{}' if file.suffix == '.jsonl' else ''))
+    except ValueError:
+        return True
+    return False
 
 
 @pytest.fixture(scope='module')
@@ -57,13 +82,15 @@ COMMANDS: dict[str, Callable[[Path, Path, str], tuple[object, ...]]] = {
     'report': lambda run, out, model: ('report', run, '--out', out / 'page'),
     'export': lambda run, out, model: ('export', run, '--out', out / 'export'),
     'export bundle': lambda run, out, model: ('export', run, '--bundle', out / 'a.bundle'),
-    'export eee': lambda run, out, model: ('export', run, '--format', 'every_eval_ever', '--out', out / 'eee'),
+    'export eee': lambda run, out, model: ('export', run, '--format', 'every-eval-ever', '--out', out / 'eee'),
     'export inspect': lambda run, out, model: ('export', run, '--format', 'inspect', '--out', out / 'inspect'),
 }
+READ_PREDICTIONS = ('retry', 'report', 'export', 'export inspect')
 
 
 @pytest.mark.parametrize('command', COMMANDS)
 def test_a_run(tooleval: Command, swept: Path, tmp_path: Path, command: str) -> None:
+    """A file that is no JSON any more is named by every command that reads it, be it on its page."""
     run, out = tmp_path / 'run', tmp_path / 'out'
     shutil.copytree(swept, run)
     out.mkdir()
@@ -79,30 +106,58 @@ def test_a_run(tooleval: Command, swept: Path, tmp_path: Path, command: str) -> 
         original = file.read_bytes()
         mutate_file(file, original, chance)
         done = tooleval(*COMMANDS[command](run, out, model))
-        check(done, f'{command} {case} {file.name}')
+        check(done, f'{command} {case} {file.name}', file)
+        is_read = file.parts[-3] != 'predictions' or command in READ_PREDICTIONS
+        if is_broken(file) and (is_read or (command == 'status' and is_damaged(file))):  # it looks at the end only
+            assert file.name in done.out + done.err + pages(out), f'{command} {case} {file.name}: {done.out}'
         file.write_bytes(original)
         for made in (out / 'export', out / 'eee', out / 'inspect', out / 'page'):
             shutil.rmtree(made, ignore_errors=True)
         (out / 'a.bundle').unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize('command', ['review', 'check', 'improve'])
+@pytest.mark.parametrize(
+    ('part', 'name', 'value'),
+    [('samples', 'infra', 'x'), ('samples', 'all', -1), ('provenance', 'benchmark', {}), ('provenance', 'subset', [])],
+)
+def test_counts_and_names_of_a_result(
+    tooleval: Command, swept: Path, tmp_path: Path, part: str, name: str, value: object
+) -> None:
+    run = Path(shutil.copytree(swept, tmp_path / 'run'))
+    file = next(run.glob('results/*/*.json'))
+    result = json.loads(file.read_bytes())
+    result[part][name] = value
+    write_json(file, result)
+    for command in ('status', 'export', 'export bundle', 'export eee', 'export inspect', 'compare', 'report'):
+        done = tooleval(*COMMANDS[command](run, tmp_path, file.parent.name))
+        check(done, command, file)
+        assert file.name in done.out + done.err + pages(tmp_path), f'{command}: {done}'
+
+
+@pytest.mark.parametrize('command', ['review', 'check', 'improve', 'check live'])
 def test_a_made_set(tooleval: Command, tmp_path: Path, command: str) -> None:
-    folder = set_to_review(tmp_path / 'made').folder
+    """``check live`` starts the set's server, which the damage may be in, and shows what is trusted first."""
+    folder = (notes_set if command == 'check live' else set_to_review)(tmp_path / 'made').folder
     config = tmp_path / 'model.py'
     config.write_text(
         'from opencompass_tooleval.models import OracleModel\n'
         "models = [dict(type=OracleModel, abbr='m', path='oracle')]\n",
         encoding='utf-8',
     )
-    more = ('--dry-run', '--model', config, '--out', tmp_path / 'better') if command == 'improve' else ()
+    words = {
+        'improve': ('--dry-run', '--model', config, '--out', tmp_path / 'better'),
+        'check live': ('--trust',),
+    }
     files = sorted([*folder.glob('set.json'), *folder.glob('*.jsonl')])
     for case in range(CASES):
         chance = random.Random(f'{command} {case}')
-        file = chance.choice(files)
+        file = chance.choice([file for file in files if file.stat().st_size])
         original = file.read_bytes()
         mutate_file(file, original, chance)
-        check(tooleval('make', command, folder, *more), f'{command} {case} {file.name}')
+        done = tooleval('make', command.split()[0], folder, *words.get(command, ()))
+        _, _, rest = done.err.rpartition('\n  ') if done.err.startswith('trusted') else ('', '', '\n' + done.err)
+        check(replace(done, err=rest.partition('\n')[2]), f'{command} {case} {file.name}', file)
+        assert not is_broken(file) or file.name in done.err, f'{command} {case}'
         file.write_bytes(original)
 
 
@@ -118,8 +173,8 @@ def test_bundles_of_a_leaderboard(tooleval: Command, swept: Path, tmp_path: Path
         bundle = tmp_path / 'sent' / 'a.bundle'
         bundle.parent.mkdir(exist_ok=True)
         bundle.write_bytes(head.rpartition(b' ')[0] + b' ' + digest + b'\n' + changed)
-        check(tooleval('leaderboard', 'build', bundle.parent, '--out', tmp_path / 'site'), f'build {case}')
-        check(tooleval('leaderboard', 'add', tmp_path / 'kept', bundle), f'add {case}')
+        check(tooleval('leaderboard', 'build', bundle.parent, '--out', tmp_path / 'site'), f'build {case}', bundle)
+        check(tooleval('leaderboard', 'add', tmp_path / 'kept', bundle), f'add {case}', bundle)
         for made in ('site', 'kept'):
             shutil.rmtree(tmp_path / made, ignore_errors=True)
 
@@ -147,7 +202,7 @@ def test_banks(tooleval: Command, tmp_path: Path, words: tuple[str, ...], monkey
             for _ in range(chance.choice((1, 20))):
                 content[chance.randrange(len(content))] = chance.randrange(256)
             file.write_bytes(content)
-        check(tooleval(*words, file), f'{words} {case}')
+        check(tooleval(*words, file), f'{words} {case}', file)
 
 
 KINDS = [
@@ -193,32 +248,96 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
     }
     of_runs = ('status', 'retry', 'report', 'export')
     for words in commands.get(place) or [COMMANDS[name](run, tmp_path, model) for name in of_runs]:
-        check(tooleval(*words), f'{words} {kind}')
+        check(tooleval(*words), f'{words} {kind}', file)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000, 'kilobytes'
 
 
 def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_path: Path) -> None:
-    """Also of root: /proc takes no files."""
+    """Also of root: /proc takes no files. The line names the place."""
     made, nowhere = set_to_review(tmp_path / 'made').folder, Path('/proc/nowhere')
-    assert tooleval('export', swept, '--bundle', tmp_path / 'bundles' / 'a.bundle').code in (0, 1)
+    bundle, model = tmp_path / 'bundles' / 'a.bundle', next((swept / 'results').iterdir()).name
+    assert tooleval('export', swept, '--bundle', bundle, '--out', tmp_path / 'exported').code == 0
     tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': {'name': 'a', 'parameters': {}}}])
-    source = ('--source', 'function_schema', '--input', tools)
+    chat = [{'role': 'user', 'content': 'a'}, {'role': 'assistant', 'content': 'b'}]
+    chats = write_json(tmp_path / 'chats.json', [{'messages': chat}])
+    source, data = ('--source', 'function_schema', '--input', tools), ('--data', demo_file('instruct_v2'))
+    replay = tmp_path / 'model.py'
+    replay.write_text(
+        "from opencompass_tooleval.models import ReplayModel\nmodels = [dict(type=ReplayModel, abbr='m', path='x')]\n",
+        encoding='utf-8',
+    )
     commands: tuple[tuple[object, ...], ...] = (
         ('report', swept, '--out', nowhere / 'page'),
         ('export', swept, '--out', nowhere / 'out'),
+        *(('export', swept, '--format', kind, '--out', nowhere / 'out') for kind in ('inspect', 'every-eval-ever')),
         ('export', swept, '--bundle', nowhere / 'a.bundle'),
+        ('import', 'predictions', tmp_path / 'exported', nowhere),
+        ('import', 'traces', chats, '--out', nowhere / 'out'),
         ('gate', swept, '--save', nowhere / 'a.jsonl'),
+        ('gate', swept, '--baseline', swept, '--junit', nowhere / 'a.xml'),
         ('status', swept, '--json', nowhere / 'a.json'),
+        ('compare', swept, model, model, '--details', nowhere / 'a.jsonl'),
+        ('score', 'teval', 'instruct', '--predictions', data[1], *data, '--json', nowhere / 'a.json'),
+        ('make', 'tasks', *source, '--model', replay, '--tasks', 1, '--out', nowhere / 'new'),
         ('make', 'review', made, '--out', nowhere / 'page.html'),
         ('make', 'check', made, '--json', nowhere / 'a.json'),
-        ('leaderboard', 'build', swept, '--out', nowhere / 'site'),
+        ('make', 'improve', made, '--model', replay, '--out', nowhere / 'better'),
+        ('leaderboard', 'build', bundle.parent, '--out', nowhere / 'site'),
+        ('leaderboard', 'add', nowhere / 'kept', bundle),
         ('easytool', 'generate', *source, '--model', 'template', '--out', nowhere / 'a.json'),
-        ('import', 'traces', tools, '--out', nowhere / 'out'),
+        ('agents', 'bank', 'build', '--from', swept, '--out', nowhere / 'a.bank'),
+        ('agents', 'bank', 'record', '--input', NOTES, '--out', nowhere / 'a.bank'),
     )
     for words in commands:
         done = tooleval(*words)
-        check(done, f'{words}')
-        assert done.code, words
+        check(done, f'{words}', nowhere)
+        assert done.code == (2 if words[0] == 'gate' else 1) and done.err.strip(), words
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Takes the permission to write into a folder, and from root the power to do so nevertheless (CAP_DAC_OVERRIDE)."""
+    for path in (folder, *folder.rglob('*')):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    libc, of_this_thread = ctypes.CDLL(None, use_errno=True), struct.pack('Ii', 0x20080522, 0)
+    before = ctypes.create_string_buffer(24)
+    assert libc.capget(of_this_thread, before) == 0
+    effective, *others = struct.unpack('6I', before.raw)
+    assert libc.capset(of_this_thread, struct.pack('6I', effective & ~2, *others)) == 0
+    try:
+        yield
+    finally:
+        assert libc.capset(of_this_thread, before) == 0
+
+
+def test_a_run_that_is_read_only(tooleval: Command, swept: Path, tmp_path: Path) -> None:
+    """Such as one that a colleague shares: everything but ``retry`` works."""
+    run, out = Path(shutil.copytree(swept, tmp_path / 'run')), tmp_path
+    model = next((run / 'results').iterdir()).name
+    assert tooleval('gate', run, '--save', out / 'baseline.jsonl').code == 0
+    file = next(run.glob('predictions/*/*.json'))
+    rows = json.loads(file.read_bytes())
+    write_json(file, {**rows, '0': {**rows['0'], 'infra': 'infra:timeout'}})
+    with read_only(run):
+        for name, words in COMMANDS.items():
+            done = tooleval(*words(run, out, model))
+            check(done, name, run)
+            assert done.code == (2 if name == 'gate' else 0) and not done.err.strip(), f'{name}: {done.err}'
+        done = tooleval('retry', run, '--trust')
+    assert done.code == 1
+    check(replace(done, err=done.err.splitlines()[-1]), 'retry', run)
+
+
+def test_a_made_set_that_is_read_only(tooleval: Command, tmp_path: Path) -> None:
+    folder = notes_set(tmp_path / 'made').folder
+    decisions = write_json(tmp_path / 'decisions.json', {})
+    with read_only(folder):
+        assert tooleval('make', 'check', folder, '--trust').code == 0
+        assert tooleval('make', 'review', folder, '--out', tmp_path / 'page.html').code == 0
+        for words in (('review', folder), ('apply', folder, decisions)):
+            done = tooleval('make', *words)
+            check(done, str(words), folder)
+            assert done.code == 1
 
 
 @pytest.mark.parametrize('time', [-1e300, 0.0, 1e300, -0.0, 5e-324])

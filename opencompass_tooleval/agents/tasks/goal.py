@@ -86,8 +86,14 @@ class Goal:
 
 
 def parse_gold_call(raw: Mapping[str, Any]) -> GoldCall:
-    """Converts the JSON values of a :class:`GoldCall`."""
+    """Converts the JSON values of a :class:`GoldCall`.
+
+    Raises:
+        ValueError: Its name is no text.
+    """
     repaired = raw.get('repaired')
+    if not isinstance(raw['name'], str):
+        raise ValueError('the name of a gold call is no text')
     return GoldCall(
         raw['name'],
         raw['arguments'],

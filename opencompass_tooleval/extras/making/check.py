@@ -20,6 +20,7 @@ from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.answer import visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.statistics.intervals import FEWEST, RecordValue, compare_column
 from opencompass_tooleval.core.statistics.paired import pair_up
@@ -28,7 +29,7 @@ from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.extras.making import gates
 from opencompass_tooleval.extras.making.execution import Executed, execute_gold
 from opencompass_tooleval.extras.making.gates import Gate, measured, not_run, share
-from opencompass_tooleval.extras.making.made_set import MadeSet
+from opencompass_tooleval.extras.making.made_set import SET_FILE, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask
 from opencompass_tooleval.extras.making.metrics import RESTRAINT_RATE
 from opencompass_tooleval.extras.making.scoring import counts_as_solved
@@ -110,9 +111,9 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
     """
     solvers = [name for role, name in made.models.items() if role in ('solution', 'second')]
     tasks, needing = made.tasks, [one for one in made.tasks if one.goal.kind not in RESTRAINT]
-    here, tally = made.trusted_environment(), Tally()
+    tally = Tally()
     tally.include(made.settings.get('calls') or {})
-    with closing(AgentDialogues(**{name: value for name, value in here.items() if name != 'simulator'})) as begin:
+    with closing(open_dialogues(made, simulated=False)) as begin:
         faults = execute_gold([one.task for one in tasks], begin.carry_out, begin.threads)
         told = {task: str(fault) for task, fault in faults.items()}
         reproduced = share(gates.REPRODUCED, [one.task.id for one in tasks], told)
@@ -120,7 +121,7 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
         with begin.tally.paused():
             found += _scripted(tasks, begin)
         tally.include(begin.tally.to_rows())
-    with closing(AgentDialogues(**here)) as begin:
+    with closing(open_dialogues(made)) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
         def tried(option: str, cfg: Mapping[str, Any] | None, loop: Loop | None = None) -> Tried:
@@ -155,6 +156,26 @@ def _scripted(tasks: Sequence[MadeTask], begin: AgentDialogues) -> Iterator[Gate
     shares = {agent: scores[RESTRAINT_RATE] for agent, scores in scripted_scores(tasks, solved).items()}
     shown = ', '.join(f'{agent} {share:.3g}%' for agent, share in shares.items() if share is not None)
     yield Gate('restraint of scripted agents', gates.SHOWN, shown or '-', 'what an agent has without looking')
+
+
+def open_dialogues(made: MadeSet, simulated: bool = True) -> AgentDialogues:
+    """Opens what answers the calls of a set.
+
+    Args:
+        made: The set.
+        simulated: False to leave out its simulator.
+
+    Raises:
+        DataError: A value of its environment is none.
+        UntrustedError: It starts a program or asks a model, and is neither of this user nor trusted.
+    """
+    here = made.trusted_environment()
+    try:
+        return AgentDialogues(**{name: value for name, value in here.items() if simulated or name != 'simulator'})
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(made.folder / SET_FILE, f'its environment cannot be used: {error}') from error
 
 
 def _must_fail(name: str, tasks: int, tried: Tried) -> Gate:

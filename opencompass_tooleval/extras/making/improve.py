@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.scoring.scoring import OF_CALLS
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.statistics.intervals import FEWEST, LEVEL, RecordValue, RecordValues, intervals_of
 from opencompass_tooleval.core.statistics.paired import pair_up
 from opencompass_tooleval.extras.making import VERSION
-from opencompass_tooleval.extras.making.check import UNANSWERED, model_runner, run_trials
+from opencompass_tooleval.extras.making.check import UNANSWERED, model_runner, open_dialogues, run_trials
 from opencompass_tooleval.extras.making.decisions import set_digest
 from opencompass_tooleval.extras.making.losses import Run, confusion, make_run, reasons_of, split_tasks
 from opencompass_tooleval.extras.making.made_set import MadeSet
@@ -226,7 +225,7 @@ def improve(made: MadeSet, options: Options) -> Improvement:
     if len(made.tasks) < 2:
         raise ValueError('a set of one task has no halves')
     done = Improvement(made, options, *split_tasks(made.tasks, options.seed))
-    with closing(AgentDialogues(**made.trusted_environment())) as begin:
+    with closing(open_dialogues(made)) as begin:
         others = {name: AuxiliaryModel(cfg) for name, cfg in begin.models.items()}
 
         def runs_of(tasks: Sequence[MadeTask], what: str) -> list[Run]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from opencompass_tooleval.core.errors import certificate_fault
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState
 
 _STREAMED = 'text/event-stream'
@@ -36,7 +37,7 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
         try:
             response = await super().handle_async_request(request)
         except httpx2.TransportError as error:
-            self._state.disconnected = f'{type(error).__name__}: {error}'
+            self._state.disconnected = certificate_fault(error) or f'{type(error).__name__}: {error}'
             return httpx2.Response(503, request=request)
         if response.headers.get('content-encoding', 'identity') != 'identity':
             await response.aclose()  # a small compressed answer can have any size

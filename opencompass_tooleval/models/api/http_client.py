@@ -20,6 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import certifi
 
+from opencompass_tooleval.core.errors import certificate_fault
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_url
 from opencompass_tooleval.models.api.event_loop import is_current
 from opencompass_tooleval.models.api.failure import Failure
@@ -151,7 +152,7 @@ class HttpClient:
         except aiohttp.ClientConnectorDNSError:
             raise self._no_such_host(url) from None
         except aiohttp.ClientConnectorCertificateError as error:
-            words = f'{_words(error)}; name the authority in $SSL_CERT_FILE'
+            words = certificate_fault(error) or _words(error)
             raise Failure('infra:connection', words, again=False, ends=True, no_connection=True, sent=False) from None
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise Failure('infra:bad_request', _words(error), again=False, ends=True, sent=False) from None

@@ -1,0 +1,193 @@
+"""Servers at addresses of IPv6, and with certificates: what the commands and a sweep say."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.conftest import ModelServer
+from tests.extras.mcp_servers.servers import NOTES_SERVER
+from tests.forked import run_opencompass
+
+SWEEP = """
+from mmengine.config import read_base
+from opencompass_tooleval.models import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
+models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='{url}', max_workers=4,
+               batch_size=8, max_out_len=64, run_cfg=dict(num_gpus=0))]
+"""
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while received := source.recv(1 << 16):
+            target.sendall(received)
+        target.shutdown(socket.SHUT_WR)
+
+
+def _forward(listening: socket.socket, port: int | None, context: ssl.SSLContext | None) -> None:
+    while True:
+        try:
+            here = listening.accept()[0]
+        except OSError:
+            return
+        with suppress(OSError):  # such as a client that does not trust the certificate
+            if context:
+                here = context.wrap_socket(here, server_side=True)
+            there = socket.create_connection(('127.0.0.1', port or 80))
+            for ends in ((here, there), (there, here)):
+                threading.Thread(target=_copy, args=ends, daemon=True).start()
+
+
+@contextmanager
+def in_front(url: str, host: str = '127.0.0.1', certificate: Path | None = None) -> Iterator[str]:
+    """Makes a server reachable at another address, or with a certificate; yields its base URL."""
+    context = None
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip(f'there is no {host} here')
+    port = urlsplit(url).port
+    with listening:
+        threading.Thread(target=_forward, args=[listening, port, context], daemon=True).start()
+        shown = f'[{host}]' if ':' in host else host
+        yield f'http{"s" if context else ""}://{shown}:{listening.getsockname()[1]}{urlsplit(url).path}'
+
+
+@pytest.fixture
+def http_notes() -> Iterator[str]:
+    """The notes server over HTTP; returns its root."""
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
+    while True:
+        with suppress(OSError), socket.create_connection(('127.0.0.1', port)):
+            break
+        assert process.poll() is None
+        time.sleep(0.05)
+    yield f'http://127.0.0.1:{port}'
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope='module')
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Name -> certificate with its key: of this host, which nobody vouches for, of another one, and an old one."""
+    folder, made = tmp_path_factory.mktemp('tls'), {}
+    request, key = folder / 'request.pem', folder / 'key.pem'
+    of = {'unknown': ('IP:127.0.0.1', '2'), 'other': ('DNS:other.example', '2'), 'expired': ('IP:127.0.0.1', '-1')}
+    for name, (host, days) in of.items():
+        made[name] = file = folder / f'{name}.pem'
+        asked = [
+            'openssl',
+            'req',
+            '-newkey',
+            'ec',
+            '-pkeyopt',
+            'ec_paramgen_curve:P-256',
+            '-nodes',
+            '-subj',
+            '/CN=test',
+        ]
+        asked += ['-addext', f'subjectAltName={host}', '-keyout', str(key), '-out', str(request)]
+        signed = ['openssl', 'x509', '-req', '-in', str(request), '-signkey', str(key), '-days', days]
+        for command in (asked, [*signed, '-copy_extensions', 'copyall', '-out', str(file)]):
+            subprocess.run(command, check=True, capture_output=True)
+        file.write_bytes(file.read_bytes() + key.read_bytes())
+    return made
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of the server."""
+    monkeypatch.setenv('OPENAI_API_KEY', 'right')
+
+
+def sweep(folder: Path, url: str, *more: str) -> int:
+    """Runs a sweep on a server, and returns its exit status."""
+    (folder / 'mine.py').write_text(SWEEP.format(url=url), encoding='utf-8')
+    return run_opencompass('mine.py', '-w', 'out', *more, cwd=folder).returncode
+
+
+def test_servers_at_addresses_of_ipv6(
+    tooleval: Command, canned_server: ModelServer, http_notes: str, tmp_path: Path
+) -> None:
+    with in_front(canned_server.url, '::1') as url:
+        done = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls', '--long-prompt', 0)
+        assert done.code == 0 and f'reachable: {url} answers' in done.out
+        asked = canned_server.stats()['requests']
+        assert sweep(tmp_path, url) == 0
+        assert canned_server.stats()['requests'] - asked == 6
+    done = tooleval('status', tmp_path / 'out')
+    assert done.code == 0 and 'FAILED' not in done.out
+    bank, calls = tmp_path / 'a.bank', tmp_path / 'calls.jsonl'
+    calls.write_text('{"name": "folder", "arguments": {}}\n', encoding='utf-8')
+    with in_front(http_notes, '::1') as url:
+        done = tooleval('agents', 'bank', 'record', '--input', f'{url}/mcp', '--calls', calls, '--out', bank)
+    assert done.code == 0, done.err
+    assert tooleval('agents', 'bank', 'stats', bank).code == 0
+
+
+FIXES = {
+    'unknown': 'name its authority in $SSL_CERT_FILE',
+    'other': "not valid for '127.0.0.1'; write the host that it is made for in the URL",
+    'expired': "certificate has expired; it has to be renewed, or this machine's clock is wrong",
+}
+
+
+@pytest.mark.parametrize('name', FIXES)
+def test_a_wrong_certificate(
+    tooleval: Command,
+    canned_server: ModelServer,
+    tmp_path: Path,
+    certificates: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """One line says what is wrong with it and what fixes it, and nothing is sent."""
+    if name != 'unknown':
+        monkeypatch.setenv('SSL_CERT_FILE', str(certificates[name]))
+    with in_front(canned_server.url, certificate=certificates[name]) as url:
+        done = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
+        faults = [line for line in done.out.splitlines() if line.startswith('FAULT')]
+        assert done.code == 1 and len(faults) == 1 and url in faults[0] and FIXES[name] in faults[0]
+        done = tooleval('agents', 'bank', 'record', '--input', f'{url}/mcp', '--out', tmp_path / 'a.bank')
+        assert done.code == 1 and len(done.err.splitlines()) == 1 and url in done.err and FIXES[name] in done.err
+    assert canned_server.stats()['requests'] == 0
+
+
+def test_a_sweep_goes_on_once_the_authority_is_named(
+    tooleval: Command,
+    canned_server: ModelServer,
+    tmp_path: Path,
+    certificates: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with in_front(canned_server.url, certificate=certificates['unknown']) as url:
+        assert sweep(tmp_path, url) == 1
+        done = tooleval('status', tmp_path / 'out')
+        assert done.code == 1 and url in done.out and FIXES['unknown'] in done.out
+        assert canned_server.stats()['requests'] == 0
+        monkeypatch.setenv('SSL_CERT_FILE', str(certificates['unknown']))
+        assert sweep(tmp_path, url, '-r') == 0
+    assert canned_server.stats()['requests'] == 6
+    assert tooleval('status', tmp_path / 'out').code == 0
