@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
-from opencompass_tooleval.agents.goal import KINDS, Goal
+from opencompass_tooleval.agents.goal import KINDS, RESTRAINT, Goal
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import load_data
 from opencompass_tooleval.agents.scoring import FINISH_RATE, OF_CALLS
+from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.making.adapter import ToolEvalMadeDataset, ToolEvalMadeEvaluator, made_by
@@ -164,6 +165,31 @@ def test_through_opencompass(tmp_path: Path) -> None:
     head, *lines = (line.split(',') for line in figure.read_text(encoding='utf-8').splitlines())
     assert sorted(head[1:]) == ['Second', 'oracle'] and len(lines) == len(KINDS)
     assert ['ordinary (3)', '100.00', '100.00'] in lines and ['no tool needed (1)', '100.00', '100.00'] in lines
+
+
+def test_a_set_of_version_1_counts_all_tasks_as_solved_and_keeps_its_version(tmp_path: Path) -> None:
+    made = notes_set(tmp_path / 'notes')
+    of_results = [replace(task, task=replace(task.task, goal=replace(task.goal, form='none'))) for task in made.tasks]
+    newer = replace(made, tasks=tuple(of_results), scripted={'does nothing': ['t2'], 'asks back': ['t2', 't3']})
+    for one, solved, version in ((replace(made, version=1), 87.5, 1), (newer, 100.0, 2)):
+        one.write()
+        rows = ToolEvalMadeDataset.load(str(made.folder))
+        begin = AgentDialogues(**made.environment_here)
+        predictions = [
+            Trajectory('x', (), 'Nothing.', path=()).to_json()
+            if json.loads(row['record'])['goal']['kind'] in RESTRAINT and one is not newer
+            else DialogueRunner(OracleModel(), None, 100).run({'a': begin(row)})['a'].value
+            for row in rows
+        ]
+        evaluator = ToolEvalMadeEvaluator(str(made.folder))
+        columns = {'references': rows['record'], 'record_id': rows['record_id'], 'infra': [None] * len(rows)}
+        result = evaluator.evaluate(1, 1, rows, predictions=predictions, **columns)
+        assert result['provenance']['version'] == version
+        assert result['solved'] == solved  # of the two that need no tool, any answer solves one
+    assert result['breakdown']['scripted'] == {
+        'does nothing': {'solved': 0.0, 'restraint': 50.0},
+        'asks back': {'solved': 0.0, 'restraint': 100.0},
+    }
 
 
 def test_an_agent_that_does_something_else_is_told_why(tmp_path: Path) -> None:
