@@ -204,7 +204,7 @@ def _date(text: str) -> date | None:
         if month != day <= len(_MONTHS):
             return None
     try:
-        return date(int(parts['year']), int(month), int(day))
+        return date(int(parts['year']), int(month or 0), int(day or 0))
     except ValueError:
         return None
 

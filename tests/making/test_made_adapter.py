@@ -120,7 +120,8 @@ def test_the_oracle_is_perfect_over_tools_with_a_state(tmp_path: Path) -> None:
 def test_through_opencompass(tmp_path: Path) -> None:
     made = notes_set(tmp_path / 'notes')
     reviewed = replace(made.tasks[0], is_reviewed=True)
-    replace(made, tasks=(reviewed, *made.tasks[1:])).write()
+    scripted = {'does nothing': ['t2'], 'asks back': ['t2', 't3']}
+    replace(made, tasks=(reviewed, *made.tasks[1:]), scripted=scripted).write()
     config = CONFIG.replace('FOLDER', repr(str(made.folder))).replace('ENVIRONMENT', repr(made.environment_here))
     (tmp_path / 'mine.py').write_text(config, encoding='utf-8')
     printed = tmp_path / 'printed.txt'
@@ -147,9 +148,18 @@ def test_through_opencompass(tmp_path: Path) -> None:
     assert any('Own tools notes function calling' in page for page in pages.values())
     # The tables without the model that made the set.
     screen = printed.read_text(encoding='utf-8', errors='replace')
+    _, _, beside = screen.partition('Agents without a model, and the models, on made_notes-agent-fc:')
+    rows = [line.split() for line in beside.splitlines()[1:6]]
+    assert rows == [
+        ['agent', 'solved', 'restraint'],
+        ['does', 'nothing', '0.00', '50.00'],
+        ['asks', 'back', '0.00', '100.00'],
+        ['oracle', '100.00', '100.00'],
+        ['Second', '100.00', '100.00'],
+    ]
     assert '100.00†' in screen and '† by a model that made the set' in screen
     _, _, others = screen.partition('Without the models that made a set:')
-    assert others.split()[:3] == ['benchmark', 'metric', 'oracle'] and 'Second' not in others.partition('NOTE')[0]
+    assert others.split()[:3] == ['benchmark', 'metric', 'oracle'] and 'Second' not in others.partition('Agents')[0]
     (without,) = tmp_path.glob('out/*/summary/summary_*_without_makers.csv')
     header, *rows = (line.split(',') for line in without.read_text(encoding='utf-8').splitlines())
     assert header[4:] == ['oracle'] and ['solved', 'gen', '100.00'] in [row[2:] for row in rows]
@@ -161,6 +171,7 @@ def test_through_opencompass(tmp_path: Path) -> None:
     assert pages['index.html'].count('>made a data set<') == 1
     # What is solved, by kind of task.
     assert 'Solved by kind of task' in pages['made.html']
+    assert 'Agents without a model, and the models: Own tools notes' in pages['made.html']
     (figure,) = tmp_path.glob('out/*/report/files/kinds-*.csv')
     head, *lines = (line.split(',') for line in figure.read_text(encoding='utf-8').splitlines())
     assert sorted(head[1:]) == ['Second', 'oracle'] and len(lines) == len(KINDS)
