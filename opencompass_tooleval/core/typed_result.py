@@ -31,7 +31,8 @@ _WHOLE = re.compile(r'(?<![\w.])(\d+)\.0+(?!\w|\.\d)')
 _SPACE = re.compile(r'\s+')
 
 _LABEL = re.compile(
-    r'^[ \t*_#>`-]{0,10}(?:final )?(?:result|结果)[ \t*_`]{0,5}[:\N{FULLWIDTH COLON}]', re.IGNORECASE | re.MULTILINE
+    r'(?:^[ \t*_#>`-]{0,10}|[.!?。！？][ *_]{0,4})(?:final )?(?:result|结果)[ \t*_`]{0,5}[:\N{FULLWIDTH COLON}]',
+    re.IGNORECASE | re.MULTILINE,
 )
 _AROUND = ' \t*_`"\'.,;:!?。，；：！？“”‘’「」'
 _ARTICLE = re.compile(r'^(?:the|an?) (?=\S)')

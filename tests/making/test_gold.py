@@ -88,7 +88,6 @@ def test_no_gold_is_wrong_if_one_model_is_right(library: Library, tasks: int, ki
     )
     assert len(made) >= tasks and {library.wrong(one) for one in made} == {''}
     assert dropped['agreement agreement:no_majority'] >= tasks // 6
-    assert not any(hostile_script.mistake(one.query) for one in made)
     check_scripted(library.folder / 'books')
 
 
