@@ -167,7 +167,7 @@ def _main(metrics: Sequence[str]) -> list[str]:
     forms = ('parse_rate', 'json_rate', 'json_format', 'string_format')
     told = [name for name in metrics if 'error' not in name and not name.startswith(forms)]
     no_error = [name for name in told if not lower_is_better(name)]
-    return no_error if first is None else [name for name in (first, _BESIDE.get(first)) if name in metrics]
+    return no_error if first is None else [name for name in (first, _BESIDE.get(first, '')) if name in metrics]
 
 
 def _rounded(value: Any) -> Any:
