@@ -24,8 +24,10 @@ from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.extras.making.commands.check import check_made_set
 from opencompass_tooleval.extras.making.commands.tasks import make_tasks
+from opencompass_tooleval.extras.making.gates import REPRODUCED, SCRIPTED
 from opencompass_tooleval.extras.making.live_source import open_live_source, place_fixture
 from opencompass_tooleval.extras.making.made_set import load_set
+from opencompass_tooleval.extras.making.scripted_agents import scripted_scores
 from opencompass_tooleval.extras.mcp_servers.server import ServerError
 from opencompass_tooleval.extras.mcp_servers.state import check_reset
 from tests.conftest import ROOT, ModelServer, start_server
@@ -81,6 +83,14 @@ def run(folder: Path, model: Path, tasks: int = 8, **options: Any) -> tuple[int,
     return status, json.loads(report.read_text(encoding='utf-8'))
 
 
+def check_scripted(folder: Path) -> None:
+    """Checks that the oracle has 100, and agents without a model have 0 in what needs tools."""
+    out = folder.with_name('gates.json')
+    check_made_set(folder, json_out=str(out))
+    gates = {gate['name']: gate['value'] for gate in json.loads(out.read_text(encoding='utf-8'))['gates']}
+    assert gates[REPRODUCED] == 100 and {gates[name] for name in SCRIPTED} == {0}
+
+
 def test_fifty_tasks_on_the_tools_of_teval(
     start: Start, teval: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +116,10 @@ def test_fifty_tasks_on_the_tools_of_teval(
     assert sorted(drafts) == sorted(f'task_{number}' for number in range(1, len(drafts) + 1))
     used = {call.name for task in made.tasks for call in task.task.gold or ()}
     assert len(used) >= 15
+    check_scripted(folder)
+    scripted = scripted_scores(made.tasks, made.scripted)
+    assert {scores['solved'] for scores in scripted.values()} == {0} and scripted['asks back']['restraint'] == 50
+    assert '| asks back | 0.0 | 50.0 |' in (folder / 'README.md').read_text(encoding='utf-8')
     assert report['cost'] > 0 and f'wrote {folder}: 50 of 50 tasks' in capsys.readouterr().out
     assert not (folder / 'journal').exists()
     with pytest.raises(DataError, match='finished set'):
@@ -212,6 +226,7 @@ def test_a_simulator_answers_and_is_counted(start: Start, teval: dict[str, Any],
         in (made.folder / 'README.md').read_text()
     )
     assert check_made_set(made.folder) == 0  # the bank answers the gold, without the simulator
+    check_scripted(made.folder)
 
 
 def test_requests_that_are_too_long_drop_their_drafts(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
@@ -268,6 +283,7 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
     both = [task.goal for task in changed if len(task.goal.calls) > 1]
     assert all((goal.form, goal.result, goal.facts) == ('list', 'Buy 12 pears', ()) for goal in both)
     assert {task.goal.fails_first for task in made.tasks if task.goal.kind == 'recovery'} <= {'read_notes', 'add_note'}
+    check_scripted(made.folder)
     server = f'env COUNTER={tmp_path / "count"} {NOTES}'
     with pytest.raises(ServerError, match='does not reset'):
         run(tmp_path / 'other', model, 4, **{**options, 'input_': server}, probe=['starts'])
@@ -380,4 +396,5 @@ def test_fifty_tasks_on_a_published_server(start: Start, tmp_path: Path) -> None
     assert (status, report['tasks']) == (0, 50), report
     made = load_set(tmp_path / 'versions')
     assert sum(bool(task.goal.effects) for task in made.tasks) >= 10
-    assert sum(bool(task.goal.facts) for task in made.tasks) >= 10
+    assert sum(bool(task.goal.result) for task in made.tasks) >= 10
+    check_scripted(made.folder)
