@@ -31,7 +31,8 @@ _WHOLE = re.compile(r'(?<![\w.])(\d+)\.0+(?!\w|\.\d)')
 _SPACE = re.compile(r'\s+')
 
 _LABEL = re.compile(
-    r'^[ \t*_#>`-]{0,10}(?:final )?(?:result|结果)[ \t*_`]{0,5}[:\N{FULLWIDTH COLON}]', re.IGNORECASE | re.MULTILINE
+    r'(?:^[ \t*_#>`-]{0,10}|[.!?。！？][ *_]{0,4})(?:final )?(?:result|结果)[ \t*_`]{0,5}[:\N{FULLWIDTH COLON}]',
+    re.IGNORECASE | re.MULTILINE,
 )
 _AROUND = ' \t*_`"\'.,;:!?。，；：！？“”‘’「」'
 _ARTICLE = re.compile(r'^(?:the|an?) (?=\S)')
@@ -204,7 +205,7 @@ def _date(text: str) -> date | None:
         if month != day <= len(_MONTHS):
             return None
     try:
-        return date(int(parts['year']), int(month), int(day))
+        return date(int(parts['year']), int(month or 0), int(day or 0))
     except ValueError:
         return None
 

@@ -51,6 +51,8 @@ _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', '
 
 _WHOLE = ('overall', 'solved', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that summarize a sample, the best first; ``error_free_rate`` is no rate of errors."""
+_BESIDE = {'solved': 'restraint'}
+"""Metric of ``_WHOLE`` -> the one that summarizes the samples to which it does not apply."""
 
 Message = tuple[str, str]
 
@@ -160,12 +162,12 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _main(metrics: Sequence[str]) -> list[str]:
-    """Selects the metrics of a sample's score: one, or all that are no errors and no formats; none without these."""
+    """Selects the metrics of a sample's score: the one that summarizes it, else all that are no errors or formats."""
     first = next((name for name in _WHOLE if name in metrics), None)
     forms = ('parse_rate', 'json_rate', 'json_format', 'string_format')
     told = [name for name in metrics if 'error' not in name and not name.startswith(forms)]
     no_error = [name for name in told if not lower_is_better(name)]
-    return no_error if first is None else [first]
+    return no_error if first is None else [name for name in (first, _BESIDE.get(first, '')) if name in metrics]
 
 
 def _rounded(value: Any) -> Any:

@@ -90,6 +90,7 @@ def test_no_result_equals_none(form: str) -> None:
         ('Result: 5\nNo, I missed two.\nResult: 7\nBye.', '7'),
         ('Result:\n- a\n- b', '- a\n- b'),
         ('结果：7', '7'),
+        ('I looked. Result: 7', '7'),
         ('I looked.\n\n7\n', '7'),
         ('The result is 7.', 'The result is 7.'),
         ('', ''),

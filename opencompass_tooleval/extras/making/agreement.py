@@ -224,7 +224,7 @@ def _common(facts: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(fact for fact in facts[0] if plain_text(fact) in shared)
 
 
-def _path(solution: Solution) -> Hashable:
+def _path(solution: Solution) -> tuple[Hashable, ...]:
     return tuple(call_key(call.name, call.arguments) for call in good_calls(solution))
 
 

@@ -176,7 +176,7 @@ def _scripted(made: MadeSet) -> str:
     rows = ((agent, *(_percent(of[name]) for name in (SOLVED, RESTRAINT_RATE))) for agent, of in scores.items())
     table = _markdown(('agent', SOLVED, RESTRAINT_RATE), rows)
     about = 'These agents have no model. A model has to be better than they are, in both columns.'
-    return f'{table}\n\n{about}' if scores else 'They were not run: the set is of version 1.'
+    return f'{table}\n\n{about}' if scores else 'They were not run on this set.'
 
 
 def _percent(value: float | None) -> str:

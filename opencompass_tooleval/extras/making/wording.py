@@ -28,11 +28,13 @@ _WHAT = {
 """Form of a result -> how it is written, in English and Chinese."""
 
 _ASKS = re.compile(
-    r'\b(?:tell (?:me|us)|let (?:me|us) know|show (?:me|us)|give (?:me|us)|read (?:me|us)|find out|look up|report|list|'
-    r'summari[sz]e|describe|explain|compare|count|calculate|compute|name the|say (?:what|which|who|when|where|how)|'
-    r'(?:want|need|like) to (?:know|see)|check (?:if|whether|which|what|how)|how (?:many|much|long|often|old|far)|'
-    r'which|what|who|whose|when is|when was|where)\b|告诉|列出|查询|查找|多少|哪|什么|谁|几个|说明|总结|显示|看看|比较'
+    r'\b(?:(?:tell|show|give|read|inform|let|remind) (?:me|us)|find out|look up|check (?:if|whether|which|what|how)|'
+    r'say (?:what|which|who|when|where|how)|(?:want|need|like) to (?:know|see)|how (?:many|much|long|often|old|far)|'
+    r'(?:list|report|count|compare|describe|explain|calculate|compute|summari[sz]e) '
+    r'(?:the|all|every|each|my|our|how|which|what|who|whether|back))\b|'
+    r'告诉|列出|查询|查找|多少|哪|什么|谁|几个|说明|总结|显示|看看|比较'
 )
+"""Words that ask to be told something; a question mark does, too."""
 _BANS = re.compile(
     r'\b(?:not|never|no|none|nothing|nobody|without|except|avoid|only|instead|stop|refrain|cannot|unchanged|untouched|'
     r"(?:leave|keep) .{1,60}(?:alone|as|out|away|from))\b|n't\b|不|别|勿|禁止|无需|无须|除了|只|避免|保持|没有"

@@ -77,7 +77,9 @@ def written(query: str) -> str:
 
 def _first_value(text: str) -> str:
     """The first value of a response, as far as a result can hold it."""
-    value = re.search(r"\w['\"]?: ?['\"\[{]{0,3}([^'\";,:\n\[\]{}]{1,60})", text) or re.search(r'([^;,\n]{1,60})', text)
+    value = re.search(r"\w['\"]?: ?['\"\[{]{0,3}(\w[^'\";,:\n\[\]{}]{0,59})", text) or re.search(
+        r'([^;,\n]{1,60})', text
+    )
     return value[1].strip() if value else ''
 
 

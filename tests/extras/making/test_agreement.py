@@ -203,7 +203,12 @@ def test_the_line_that_asks_for_the_result() -> None:
     assert with_line('Do it.', 'none', 'EN') == 'Do it.' == without_line('Do it.', '', 'EN')
     for query in ('What is it?', 'Tell me what it is.', 'Show us the list', '请告诉我书名。'):
         assert asks(query), query
-    assert not asks('Write down that the tax is due.') and not asks('把书借给安。')
+    for query in (
+        'Write down that the tax is due.',
+        '把书借给安。',
+        'Put what Ann wants on the list, and in the report.',
+    ):
+        assert not asks(query), query
 
 
 def test_goals_of_version_1_are_checked_as_before() -> None:

@@ -17,6 +17,7 @@ from opencompass_tooleval.extras.making.made_set import load_set
 from opencompass_tooleval.extras.making.made_task import MadeTask
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.extras.making import hostile_script, maker_script
+from tests.extras.making.test_make import check_scripted
 from tests.extras.making.worlds import SCRIPT, write_key, write_library, write_model_config
 
 PAGE = ROOT / 'docs' / 'explanation' / 'made-sets.md'
@@ -24,8 +25,8 @@ HOSTILE = SCRIPT.with_name('hostile_script.py')
 
 
 ALL_KINDS = [f'{kind}=1' for kind in KINDS]
-MANY = ['ordinary=0.85', 'recovery=0.15']
-"""Kinds of which the makers have 200 different queries."""
+ORDINARY = ['ordinary=1']
+"""Of this kind the makers have 200 queries that are not alike."""
 
 
 class Library:
@@ -80,15 +81,17 @@ def run(library: Library, tasks: int, model: Path, **options: Any) -> tuple[tupl
     return load_set(library.folder / 'books').tasks, dropped
 
 
-@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, MANY, marks=pytest.mark.long)])
+@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, ORDINARY, marks=pytest.mark.long)])
 def test_no_gold_is_wrong_if_one_model_is_right(library: Library, tasks: int, kinds: list[str]) -> None:
-    made, dropped = run(library, tasks, library.config('hostile'), second=library.config('right'), kinds=kinds)
-    assert len(made) == tasks and {library.wrong(one) for one in made} == {''}
+    made, dropped = run(
+        library, round(tasks * 1.2), library.config('hostile'), second=library.config('right'), kinds=kinds
+    )
+    assert len(made) >= tasks and {library.wrong(one) for one in made} == {''}
     assert dropped['agreement agreement:no_majority'] >= tasks // 6
-    assert not any(hostile_script.mistake(one.query) for one in made)
+    check_scripted(library.folder / 'books')
 
 
-@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, MANY, marks=pytest.mark.long)])
+@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, ORDINARY, marks=pytest.mark.long)])
 def test_no_gold_is_wrong_if_both_models_make_a_mistake_that_shows(
     library: Library, tasks: int, kinds: list[str]
 ) -> None:
@@ -96,8 +99,8 @@ def test_no_gold_is_wrong_if_both_models_make_a_mistake_that_shows(
     library_of = [library.config('hostile', seen) for _ in range(2)]
     hostile_script.MISTAKES, before = seen, hostile_script.MISTAKES
     try:
-        made, dropped = run(library, tasks, library_of[0], second=library_of[1], kinds=kinds)
-        assert len(made) == tasks and {library.wrong(one) for one in made} == {''}
+        made, dropped = run(library, round(tasks * 1.2), library_of[0], second=library_of[1], kinds=kinds)
+        assert len(made) >= tasks and {library.wrong(one) for one in made} == {''}
     finally:
         hostile_script.MISTAKES = before
     assert {'agreement agreement:other_tool', 'agreement agreement:too_few', 'execution execution:facts'} <= {*dropped}

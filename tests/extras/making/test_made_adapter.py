@@ -12,9 +12,10 @@ import pytest
 
 from opencompass_tooleval.agents.adapter import AgentDialogues
 from opencompass_tooleval.agents.scoring.scoring import FINISH_RATE, OF_CALLS
-from opencompass_tooleval.agents.tasks.goal import KINDS, Goal
+from opencompass_tooleval.agents.tasks.goal import KINDS, RESTRAINT, Goal
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
 from opencompass_tooleval.agents.tasks.records import load_data
+from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.extras.making.adapter import ToolEvalMadeDataset, ToolEvalMadeEvaluator, made_by
@@ -120,7 +121,8 @@ def test_the_oracle_is_perfect_over_tools_with_a_state(tmp_path: Path) -> None:
 def test_through_opencompass(tmp_path: Path) -> None:
     made = notes_set(tmp_path / 'notes')
     reviewed = replace(made.tasks[0], is_reviewed=True)
-    replace(made, tasks=(reviewed, *made.tasks[1:])).write()
+    scripted = {'does nothing': ['t2'], 'asks back': ['t2', 't3']}
+    replace(made, tasks=(reviewed, *made.tasks[1:]), scripted=scripted).write()
     config = CONFIG.replace('FOLDER', repr(str(made.folder))).replace('ENVIRONMENT', repr(made.environment_here))
     (tmp_path / 'mine.py').write_text(config, encoding='utf-8')
     printed = tmp_path / 'printed.txt'
@@ -147,9 +149,18 @@ def test_through_opencompass(tmp_path: Path) -> None:
     assert any('Own tools notes function calling' in page for page in pages.values())
     # The tables without the model that made the set.
     screen = printed.read_text(encoding='utf-8', errors='replace')
+    _, _, beside = screen.partition('Agents without a model, and the models, on made_notes-agent-fc:')
+    rows = [line.split() for line in beside.splitlines()[1:6]]
+    assert rows == [
+        ['agent', 'solved', 'restraint'],
+        ['does', 'nothing', '0.00', '50.00'],
+        ['asks', 'back', '0.00', '100.00'],
+        ['oracle', '100.00', '100.00'],
+        ['Second', '100.00', '100.00'],
+    ]
     assert '100.00†' in screen and '† by a model that made the set' in screen
     _, _, others = screen.partition('Without models that made a data set:')
-    assert others.split()[:3] == ['benchmark', 'metric', 'oracle'] and 'Second' not in others.partition('NOTE')[0]
+    assert others.split()[:3] == ['benchmark', 'metric', 'oracle'] and 'Second' not in others.partition('Agents')[0]
     (without,) = tmp_path.glob('out/*/summary/summary_*_without_makers.csv')
     header, *rows = (line.split(',') for line in without.read_text(encoding='utf-8').splitlines())
     assert header[4:] == ['oracle'] and ['solved', 'gen', '100.00'] in [row[2:] for row in rows]
@@ -161,6 +172,7 @@ def test_through_opencompass(tmp_path: Path) -> None:
     assert pages['index.html'].count('>made a data set<') == 1
     # What is solved, by kind of task.
     assert 'Solved by kind of task' in pages['made.html']
+    assert 'Agents without a model, and the models: Own tools notes' in pages['made.html']
     (figure,) = tmp_path.glob('out/*/report/files/kinds-*.csv')
     head, *lines = (line.split(',') for line in figure.read_text(encoding='utf-8').splitlines())
     assert sorted(head[1:]) == ['Second', 'oracle'] and len(lines) == len(KINDS)
@@ -178,6 +190,31 @@ def test_a_server_that_changes_the_fixture_fails_the_run(tmp_path: Path) -> None
     assert run.wait(PATIENCE) != 0
     assert f'THE FIXTURE {fixture.parent} WAS CHANGED DURING THE RUN: notes.txt' in printed.read_text(encoding='utf-8')
     assert not [*tmp_path.glob('out/*/predictions/*/tooleval-made_notes-agent-fc.json')]
+
+
+def test_a_set_of_version_1_counts_all_tasks_as_solved_and_keeps_its_version(tmp_path: Path) -> None:
+    made = notes_set(tmp_path / 'notes')
+    of_results = [replace(task, task=replace(task.task, goal=replace(task.goal, form='none'))) for task in made.tasks]
+    newer = replace(made, tasks=tuple(of_results), scripted={'does nothing': ['t2'], 'asks back': ['t2', 't3']})
+    for one, solved, version in ((replace(made, version=1), 87.5, 1), (newer, 100.0, 2)):
+        one.write()
+        rows = ToolEvalMadeDataset.load(str(made.folder))
+        begin = AgentDialogues(**made.environment_here)
+        predictions = [
+            Trajectory('x', (), 'Nothing.', path=()).to_json()
+            if json.loads(row['record'])['goal']['kind'] in RESTRAINT and one is not newer
+            else DialogueRunner(OracleModel(), None, 100).run({'a': begin(row)})['a'].value
+            for row in rows
+        ]
+        evaluator = ToolEvalMadeEvaluator(str(made.folder))
+        columns = {'references': rows['record'], 'record_id': rows['record_id'], 'infra': [None] * len(rows)}
+        result = evaluator.evaluate(1, 1, rows, predictions=predictions, **columns)
+        assert result['provenance']['version'] == version
+        assert result['solved'] == solved  # of the two that need no tool, any answer solves one
+    assert result['breakdown']['scripted'] == {
+        'does nothing': {'solved': 0.0, 'restraint': 50.0},
+        'asks back': {'solved': 0.0, 'restraint': 100.0},
+    }
 
 
 def test_an_agent_that_does_something_else_is_told_why(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,24 @@ def test_the_oracle_repeats_the_call_that_fails_first() -> None:
     goal = Goal(fails_first='read', calls=((GOLD,),))
     task = Task('q', 's', 'Do it.', (READ,), (GOLD,), goal=goal)
     assert task.oracle_calls == (GOLD, GOLD)
+
+
+def test_a_set_of_version_1_is_read_and_one_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    made = MadeSet(tmp_path / 'notes', 'notes', {}, {'loop': 'react'}, {'query': 'm'}, tasks=(made_task(),), version=1)
+    made.write()
+    assert load_set(made.folder) == made
+    head, tasks = made.folder / 'set.json', made.folder / 'tasks.jsonl'
+    old = json.loads(head.read_text())
+    del old['scripted']
+    row = json.loads(tasks.read_text())
+    assert row['task']['goal'].pop('form') == row['task']['goal'].pop('result') == ''
+    head.write_text(json.dumps(old))
+    tasks.write_text(json.dumps(row))
+    assert load_set(made.folder) == made
+    for wrong, message in (({'tooleval_made_set': 99}, 'reads up to'), ({'scripted': {'a': 1}}, 'scripted agent')):
+        head.write_text(json.dumps({**old, **wrong}))
+        with pytest.raises(DataError, match=message):
+            load_set(made.folder)
 
 
 @pytest.mark.parametrize('line', ['{}', '[]', 'no json', '{"task": {"id": "x"}}', '{"task": null}'])

@@ -23,8 +23,10 @@ from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.extras.making.commands.check import check_made_set
 from opencompass_tooleval.extras.making.commands.tasks import make_tasks
+from opencompass_tooleval.extras.making.gates import REPRODUCED, SCRIPTED
 from opencompass_tooleval.extras.making.live_source import open_live_source, place_fixture
 from opencompass_tooleval.extras.making.made_set import load_set
+from opencompass_tooleval.extras.making.scripted_agents import scripted_scores
 from opencompass_tooleval.extras.mcp_servers.state import check_reset
 from tests.conftest import ROOT
 from tests.extras.making.conftest import Start
@@ -43,6 +45,14 @@ def teval(tmp_path: Path) -> dict[str, Any]:
     write_bank(read_sources(find_sources([real('teval') / 'EN' / 'review_str_v1.json'])), bank)
     source = {'source': 'teval', 'input_': str(real('teval') / 'api_descrip.json')}
     return {**source, 'bank': str(bank), 'stateful_tools': 'teval'}
+
+
+def check_scripted(folder: Path) -> None:
+    """Checks that the oracle has 100, and agents without a model have 0 in what needs tools."""
+    out = folder.with_name('gates.json')
+    check_made_set(folder, json_out=str(out))
+    gates = {gate['name']: gate['value'] for gate in json.loads(out.read_text(encoding='utf-8'))['gates']}
+    assert gates[REPRODUCED] == 100 and {gates[name] for name in SCRIPTED} == {0}
 
 
 def test_fifty_tasks_on_the_tools_of_teval(
@@ -70,6 +80,10 @@ def test_fifty_tasks_on_the_tools_of_teval(
     assert sorted(drafts) == sorted(f'task_{number}' for number in range(1, len(drafts) + 1))
     used = {call.name for task in made.tasks for call in task.task.gold or ()}
     assert len(used) >= 15
+    check_scripted(folder)
+    scripted = scripted_scores(made.tasks, made.scripted)
+    assert {scores['solved'] for scores in scripted.values()} == {0} and scripted['asks back']['restraint'] == 50
+    assert '| asks back | 0.0 | 50.0 |' in (folder / 'README.md').read_text(encoding='utf-8')
     assert report['cost'] > 0 and f'wrote {folder}: 50 of 50 tasks' in capsys.readouterr().out
     assert not (folder / 'journal').exists()
     with pytest.raises(DataError, match='finished set'):
@@ -179,9 +193,8 @@ def test_a_simulator_answers_and_is_counted(start: Start, teval: dict[str, Any],
         f'{len(calls)} of {len(calls)} observations of the solutions (100.0%)'
         in (made.folder / 'README.md').read_text()
     )
-    check_made_set(made.folder, json_out=str(tmp_path / 'check.json'))
-    gates = {gate['name']: gate['status'] for gate in json.loads((tmp_path / 'check.json').read_text())['gates']}
-    assert gates['reproduced gold'] == 'passed'  # the bank answers the gold, without the simulator
+    check_scripted(made.folder)  # the bank answers the gold, without the simulator
+    gates = {gate['name']: gate['status'] for gate in json.loads((tmp_path / 'gates.json').read_text())['gates']}
     # Four tasks may need few of the tools, and the maker makes recorded calls that break the documentation's schema.
     assert {name for name, status in gates.items() if status == 'FAILED'} <= {'tools needed', 'valid calls'}
 
@@ -240,6 +253,7 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
     both = [task.goal for task in changed if len(task.goal.calls) > 1]
     assert all((goal.form, goal.result, goal.facts) == ('list', 'Buy 12 pears', ()) for goal in both)
     assert {task.goal.fails_first for task in made.tasks if task.goal.kind == 'recovery'} <= {'read_notes', 'add_note'}
+    check_scripted(made.folder)
     server = f'env COUNTER={tmp_path / "count"} {NOTES}'
     with pytest.raises(ServerError, match='does not reset'):
         run(tmp_path / 'other', model, 4, **{**options, 'input_': server}, probe=['starts'])
@@ -352,4 +366,5 @@ def test_fifty_tasks_on_a_published_server(start: Start, tmp_path: Path) -> None
     assert (status, report['tasks']) == (0, 50), report
     made = load_set(tmp_path / 'versions')
     assert sum(bool(task.goal.effects) for task in made.tasks) >= 10
-    assert sum(bool(task.goal.facts) for task in made.tasks) >= 10
+    assert sum(bool(task.goal.result) for task in made.tasks) >= 10
+    check_scripted(made.folder)
