@@ -66,12 +66,12 @@ from opencompass_tooleval.core.scoring.refusal import (
 )
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same, plain_text
 from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.core.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same, plain_text
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
@@ -505,7 +505,7 @@ READERS: Mapping[str, Reader] = {
             if form != NONE
             for part in (text[:MAX_RESULT], find_result(text), find_result(f'Result: {text}'))
         ],
-        ('core/typed_result.py',),
+        ('core/scoring/typed_result.py',),
     ),
     'made sets, words of a query': Reader(
         lambda text: [asks(text), rules_out(text, text)], ('extras/making/wording.py',)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.core.typed_result import (
+from opencompass_tooleval.core.scoring.typed_result import (
     DATE,
     FORMS,
     LIST,

@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.tasks.goal import (
     GoldCall,
 )
 from opencompass_tooleval.agents.trajectory import asks_back
-from opencompass_tooleval.core.typed_result import (
+from opencompass_tooleval.core.scoring.typed_result import (
     DATE,
     NONE,
     NUMBER,
@@ -91,7 +91,7 @@ def agree(
     Args:
         draft: What the task is about.
         query: The query, without the line that asks for the result.
-        form: Form of the result, one of :data:`~opencompass_tooleval.core.typed_result.FORMS`.
+        form: Form of the result, one of :data:`~opencompass_tooleval.core.scoring.typed_result.FORMS`.
         solutions: Those that came to an end and that the reviewer accepted. Those that do not fit the kind of the
             task agree with none.
         models: The models that solve; at least one solution of each has to agree.

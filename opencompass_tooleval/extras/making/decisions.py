@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.scoring.typed_result import plain_text
 from opencompass_tooleval.core.statistics.kappa import cohen_kappa
 from opencompass_tooleval.core.text.jsonable import answer_digest, clean_text
-from opencompass_tooleval.core.typed_result import plain_text
 from opencompass_tooleval.extras.making.made_set import Dropped, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask
 from opencompass_tooleval.work_dir.data_files import read_json

@@ -8,8 +8,8 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.scoring.typed_result import plain_text
 from opencompass_tooleval.core.text.reading import parse_literal, unread
-from opencompass_tooleval.core.typed_result import plain_text
 from opencompass_tooleval.extras.making.made_task import Solution
 
 MAX_FACT = 80

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from opencompass_tooleval.core.calls.function_calling import call_fault
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.typed_result import plain_text
 from opencompass_tooleval.core.scoring.usage_summary import numbers_of
-from opencompass_tooleval.core.typed_result import plain_text
 from opencompass_tooleval.extras.making import scripted_agents
 from opencompass_tooleval.extras.making.agreement import holds_result
 from opencompass_tooleval.extras.making.facts import leaked_facts, leaked_names

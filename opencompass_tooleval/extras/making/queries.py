@@ -10,8 +10,8 @@ from itertools import islice
 from opencompass_tooleval.agents.tasks.goal import FORBIDDEN
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.typed_result import NONE
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.core.typed_result import NONE
 from opencompass_tooleval.extras.making import prompts
 from opencompass_tooleval.extras.making.dependencies import Dependency
 from opencompass_tooleval.extras.making.drafts import Draft
@@ -31,7 +31,7 @@ class Written:
 
     Attributes:
         query: The query; ``''`` if there is none.
-        form: Form of its result, one of :data:`~opencompass_tooleval.core.typed_result.FORMS`.
+        form: Form of its result, one of :data:`~opencompass_tooleval.core.scoring.typed_result.FORMS`.
         reason: Why there is none, as ``area:code``.
         detail: The same in a sentence.
     """

@@ -13,10 +13,10 @@ from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, MISSING_PARAMETER
 from opencompass_tooleval.agents.trajectory import asks_back
 from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSchema
+from opencompass_tooleval.core.scoring.typed_result import FORMS, NONE
 from opencompass_tooleval.core.text.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.core.text.reading import json_values
-from opencompass_tooleval.core.typed_result import FORMS, NONE
 from opencompass_tooleval.extras.making.facts import leaked_names
 from opencompass_tooleval.extras.making.wording import rules_out
 from opencompass_tooleval.instructions.reply import EMPTY, NOT_TEXT
@@ -59,7 +59,7 @@ class Query:
 
     Attributes:
         text: The query.
-        form: Form of its result, one of :data:`~opencompass_tooleval.core.typed_result.FORMS`.
+        form: Form of its result, one of :data:`~opencompass_tooleval.core.scoring.typed_result.FORMS`.
         is_solvable: Whether the refining model says that the tools can do it.
     """
 

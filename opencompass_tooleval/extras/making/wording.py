@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from opencompass_tooleval.agents.trajectory import asks_back
-from opencompass_tooleval.core.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT, plain_text
+from opencompass_tooleval.core.scoring.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT, plain_text
 
 _LINE = {
     'EN': 'End your answer with one line: "Result: " and {what}.',

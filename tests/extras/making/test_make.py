@@ -17,7 +17,7 @@ import pytest
 
 from opencompass_tooleval.agents.tasks.goal import KINDS, MISSING_PARAMETER, NO_TOOL
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.typed_result import find_result, is_same
+from opencompass_tooleval.core.scoring.typed_result import find_result, is_same
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
