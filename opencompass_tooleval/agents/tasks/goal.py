@@ -61,7 +61,7 @@ class Goal:
         fails_first: Kind ``recovery``: the tool whose first call fails.
         answer: A right final answer.
         is_single_path: Whether all solutions made the same calls in the same order.
-        form: Form of the result, one of :data:`~opencompass_tooleval.core.scoring.typed_result.FORMS`; ``''`` in made sets of
+        form: Form of the result, one of ``typed_result.FORMS``; ``''`` in made sets of
             format 1, which state none.
         result: The right result in this form; ``''`` if the request asks for none.
     """
