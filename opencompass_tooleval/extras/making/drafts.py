@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, KINDS, MISSING_PARAMETER, ORDINARY, RECOVERY, SIBLINGS
@@ -124,6 +124,14 @@ class Drawing:
         """Draws further chains of tools along dependencies, and no tools together that have none."""
         self._dependencies = tuple(dependencies)
 
+    def leave_out(self, names: Collection[str]) -> None:
+        """Draws no more drafts that need or offer some tools."""
+        self._tools = {name: tool for name, tool in self._tools.items() if name not in names}
+        domains = {domain: [name for name in tools if name in self._tools] for domain, tools in self._domains.items()}
+        self._domains = {domain: tools for domain, tools in domains.items() if tools}
+        self._dependencies = tuple(one for one in self._dependencies if {one.producer, one.consumer} <= {*self._tools})
+        self._siblings.clear()
+
     def apportion(self, tasks: int) -> dict[str, int]:
         """Returns the number of tasks of each kind, by the quotas and largest remainders.
 
@@ -143,8 +151,8 @@ class Drawing:
         return {kind: count for kind, count in counts.items() if count}
 
     def draw(self, counts: Mapping[str, int]) -> Iterator[Draft]:
-        """Draws further drafts: kind -> how many."""
-        return (self._draw(kind) for kind, count in counts.items() for _ in range(count))
+        """Draws further drafts: kind -> how many; none of a kind that the tools that are left do not allow."""
+        return (self._draw(kind) for kind, count in counts.items() if self._can(kind) for _ in range(count))
 
     def _draw(self, kind: str) -> Draft:
         language = self._next(self._languages, self._quotas.languages)
@@ -160,7 +168,7 @@ class Drawing:
     def _can(self, kind: str) -> bool:
         if kind in (FORBIDDEN, SIBLINGS):
             return len(self._tools) > 1
-        return kind != MISSING_PARAMETER or any(tool.required for tool in self._tools.values())
+        return (bool(self._tools) and kind != MISSING_PARAMETER) or any(tool.required for tool in self._tools.values())
 
     def _next(self, drawn: Counter[str], shares: Mapping[str, float]) -> str:
         """The choice that is furthest below its share, so that quotas hold for any number of drafts."""

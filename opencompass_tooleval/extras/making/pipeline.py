@@ -208,6 +208,7 @@ class Making:
             missing = self._missing()
             if not missing or self.failed or self.ended:
                 break
+            self._drawing.leave_out(self._left_out)
             counts = {kind: round(count * _SURPLUS + 0.5) for kind, count in missing.items()}
             self._round(list(self._drawing.draw(counts)))
         return self._set()

@@ -152,7 +152,7 @@ def test_the_reference_server_of_memories_needs_its_file(start: Start, tmp_path:
     left_out = ['create_relations', 'add_observations', 'delete_*', 'search_nodes', 'open_nodes']
     more: dict[str, Any] = {'leave_out': left_out, 'fixture': None}
     with pytest.raises(
-        ServerError, match=r'does not reset: after calls of create_entities.*: read_graph\(\): .*(Ada|Grace)'
+        ServerError, match=r'does not reset: after calls of .*create_entities.*: read_graph\(\): .*(Ada|Grace)'
     ):
         run(tmp_path / 'memories', model, 4, **options(tmp_path, str(program), **more))
     kept = {'fixture': tmp_path / 'tickets', 'env': ['MEMORY_FILE_PATH={fixture}/memory.jsonl']}
