@@ -19,6 +19,7 @@ from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.tasks.planned_jobs import make_plan
+from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.work_dir import last_error
 from tests.conftest import ROOT, load_tool
 from tests.engines import none_left, processes, scripted_engine, serve_engine, until, until_gone
@@ -50,14 +51,14 @@ def ask(text: str) -> PromptList:
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(ToolEvalServed, 'log', tmp_path / 'engine.log')
+def served(tmp_path: Path) -> Any:
     models = []
 
     def build(*arguments: str, engine: dict[str, Any] | None = None, **settings: Any) -> ToolEvalServed:
         engine = engine or scripted_engine(tmp_path, *arguments)
         default = dict(type=ToolEvalServed, path='tiny', retry=2, backoff=0.01, query_per_second=1000, max_workers=4)
-        models.append(build_model_from_cfg({**default, 'engine': engine, 'abbr': 'served', **settings}))
+        with in_context(engine_log=tmp_path / 'engine.log'):
+            models.append(build_model_from_cfg({**default, 'engine': engine, 'abbr': 'served', **settings}))
         return models[-1]
 
     yield build

@@ -165,7 +165,7 @@ def test_through_opencompass(tmp_path: Path) -> None:
     header, *rows = (line.split(',') for line in without.read_text(encoding='utf-8').splitlines())
     assert header[4:] == ['oracle'] and ['solved', 'gen', '100.00'] in [row[2:] for row in rows]
     board, _, rest = pages['made.html'].partition('id="board-tooleval-made_notes-agent-fc-without-makers"')
-    assert board.count('>made it<') == 1 and '<th scope="row">Second' in board
+    assert board.count('>made a data set<') == 1 and '<th scope="row">Second' in board
     table = rest.partition('</table>')[0]
     assert '<th scope="row">oracle' in table and 'Second' not in table
     assert 'Without models that made a data set: oracle 100.00.' in ' '.join(pages['index.html'].split())

@@ -176,7 +176,7 @@ def hostile_task(name: str) -> MadeTask:
         SolvedCall('__proto__', {'__proto__': {'a': 1}}, '{"__proto__": 1}', '', 'constructor', 'toString'),
     )
     solutions = tuple(Solution(HOSTILE, calls, HOSTILE, {HOSTILE: HOSTILE}, (HOSTILE,)) for _ in range(12))
-    task = Task(name, HOSTILE, f'{HOSTILE}\r\n', tools, (gold,), language=HOSTILE, goal=goal)
+    task = Task(name, HOSTILE, f'{HOSTILE}\r\n', tools, (gold,), language='ZH', goal=goal)
     return MadeTask(task, solutions, HOSTILE, {HOSTILE: HOSTILE}, False, HOSTILE)
 
 
