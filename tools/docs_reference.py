@@ -23,6 +23,7 @@ import typer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the package of this checkout, installed or not
 
+from opencompass_tooleval import plugin  # noqa: E402
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks, find_benchmark  # noqa: E402
 from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, RENAMED_REASONS, SOURCES, Words  # noqa: E402
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric  # noqa: E402
@@ -81,7 +82,8 @@ def code(values: Iterable[object]) -> str:
 
 def folder_of(benchmark: Benchmark) -> Any:
     """The package that a benchmark's table and version are in."""
-    return importlib.import_module(benchmark.score.partition(':')[0].rpartition('.')[0])
+    room = plugin.BENCHMARKS[benchmark.name].partition(':')[0].rpartition('.')[0]
+    return plugin.load(room)
 
 
 def subset_rows(benchmark: Benchmark) -> list[Mapping[str, Any]]:
