@@ -86,7 +86,8 @@ def agree(
 
     Two solutions agree if they leave the same effects and give the same result. Where the state cannot be read and a
     tool may have changed it, they agree only if they make the same calls. Where the form is ``none`` and the query
-    asks for something all the same, such as a long text, or where there are no effects, their answers share facts.
+    asks for something all the same, such as a long text, or where nothing but reading is done, their answers share
+    facts. A request for a change that changes nothing has nothing to check.
 
     Args:
         draft: What the task is about.
@@ -105,7 +106,7 @@ def agree(
     if len(same_state) < LEAST_AGREEING:
         return Agreement(None, reason=DIFFERENT_EFFECTS, detail=f'{len(set(map(_state, usable)))} different effects')
     if form == NONE:
-        group, goal, fault = _by_facts(draft, query, same_state)
+        group, goal, fault = _by_facts(draft, query, same_state, reading)
     else:
         group, goal, fault = _by_result(query, form, same_state)
     fault = fault or _minority(group, len(solutions), models) or _other_tool(draft, group, reading)
@@ -125,12 +126,16 @@ def _by_result(query: str, form: str, solutions: _Group) -> tuple[_Group, Goal, 
     return group, Goal(form=form, result=result), (GIVEN_AWAY, result[:200]) if is_given else None
 
 
-def _by_facts(draft: Draft, query: str, solutions: _Group) -> tuple[_Group, Goal, _Fault | None]:
+def _by_facts(
+    draft: Draft, query: str, solutions: _Group, reading: Container[str]
+) -> tuple[_Group, Goal, _Fault | None]:
     """Finds the largest group of which one shares facts with all, where the query asks for what no line holds."""
     goal = Goal(form=NONE)
-    is_told = asks(query) or (solutions[0].changes == {} and draft.kind not in RESTRAINT)
-    if draft.kind == MISSING_PARAMETER or not is_told:
+    is_asked, changes_nothing = asks(query), solutions[0].changes == {} and draft.kind not in RESTRAINT
+    if draft.kind == MISSING_PARAMETER or not (is_asked or changes_nothing):
         return solutions, goal, None
+    if not is_asked and any(call.name not in reading for one in solutions for call in one.calls):
+        return solutions, goal, (NOTHING_TO_CHECK, 'the calls change nothing, and the query asks for nothing')
     facts_of = {id(one): find_facts(one, query) for one in solutions}
     group = _largest(solutions, lambda one, other: _share(facts_of[id(one)], facts_of[id(other)]))
     facts = _common([facts_of[id(one)] for one in group]) if len(group) >= LEAST_AGREEING else ()

@@ -117,6 +117,25 @@ def test_a_request_that_writes_and_asks_is_checked_in_both() -> None:
 
 
 @pytest.mark.parametrize(
+    ('query', 'tools', 'changes', 'reason'),
+    [
+        # Nothing was staged: what the tool says of its success is no fact that an agent has to repeat.
+        ('Take everything off the stage.', ('drop',), {}, 'agreement:nothing_to_check'),
+        ('Take everything off the stage.', ('find', 'drop'), {}, 'agreement:nothing_to_check'),
+        ('Take everything off the stage.', ('drop',), {'status': 'clean'}, ''),
+        ('Take everything off the stage, and tell me which books are left.', ('find', 'drop'), {}, ''),
+        ('All books of Butler, with a word on each.', ('find',), {}, ''),
+    ],
+)
+def test_a_request_for_a_change_that_changes_nothing_makes_no_task(
+    query: str, tools: Sequence[str], changes: dict[str, str], reason: str
+) -> None:
+    one = solved('Done. There are Kindred and Dawn.', tools=tools, changes=changes)
+    needed = Draft('d', ORDINARY, 'EN', tuple(tools), ('find', 'drop'))
+    assert agree(needed, query, 'none', [one, one], reading={'find'}).reason == reason
+
+
+@pytest.mark.parametrize(
     ('kind', 'tools', 'reason'),
     [
         (SIBLINGS, ('search',), 'agreement:too_few'),
