@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.agents.scoring.matching import call_key
@@ -49,6 +50,7 @@ ONE_MODEL = 'agreement:one_model'
 OTHER_TOOL = 'agreement:other_tool'
 GIVEN_AWAY = 'agreement:given_away'
 NOTHING_TO_CHECK = 'agreement:nothing_to_check'
+SAME_GOLD = 'agreement:same_gold'
 
 _Tagged = dict[tuple[str, int], GoldCall]
 """Tool, and number among the calls of the tool -> call; in the order of the calls."""
@@ -150,6 +152,17 @@ def _by_facts(
 def holds_result(query: str, form: str, result: str) -> bool:
     """Tests if a query holds a result of one value; a number of one digit may be there by chance."""
     return form in (NUMBER, TEXT, DATE) and len(result) > 1 and holds_fact(plain_text(query), result)
+
+
+def same_gold(one: Goal, other: Goal) -> bool:
+    """Tests if two goals that need calls are reached by the very same; how they are asked for does not count."""
+    return bool(one.calls) and _asked_for(one) == _asked_for(other)
+
+
+def _asked_for(goal: Goal) -> tuple[Any, ...]:
+    calls = Counter(call_key(alternatives[0].name, alternatives[0].arguments) for alternatives in goal.calls)
+    told = (goal.effects, goal.form, goal.result, goal.facts)
+    return goal.kind, goal.forbidden, goal.fails_first, calls, *told
 
 
 def _largest(solutions: _Group, agrees: Callable[[Solution, Solution], bool]) -> list[Solution]:

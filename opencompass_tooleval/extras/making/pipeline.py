@@ -22,7 +22,14 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
-from opencompass_tooleval.extras.making.agreement import DIFFERENT_EFFECTS, LEAST_AGREEING, Agreement, agree
+from opencompass_tooleval.extras.making.agreement import (
+    DIFFERENT_EFFECTS,
+    LEAST_AGREEING,
+    SAME_GOLD,
+    Agreement,
+    agree,
+    same_gold,
+)
 from opencompass_tooleval.extras.making.drafts import Draft, Drawing, Quotas
 from opencompass_tooleval.extras.making.execution import BROKEN_TOOL, FAILED, NOT_REPRODUCED, Executed, execute_gold
 from opencompass_tooleval.extras.making.exploration import CALLS_PER_TOOL, Exploration, Explored, explored_requests
@@ -289,6 +296,8 @@ class Making:
         if agreement.goal is not None:
             if one.draft.kind not in self._missing():
                 return Dropped(one.draft.id, 'quota', _QUOTA_IS_FULL, one.query)
+            if any(same_gold(agreement.goal, made.goal) for made in self._made):
+                return Dropped(one.draft.id, 'duplicate', SAME_GOLD, one.query)
             fault = self._check(one, agreement, agreement.goal)
             if fault is None:
                 return None

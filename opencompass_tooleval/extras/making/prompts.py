@@ -77,6 +77,7 @@ FAILURES = {
     'agreement:other_tool': 'Solutions of it did not call the needed tools.',
     'agreement:result': 'Solutions of it ended with different results.',
     'agreement:nothing_to_check': 'It changes nothing and asks for nothing that the tools return.',
+    'agreement:same_gold': 'In other words, an earlier request asks for the very same.',
     'agreement:too_few': 'Too few attempts to solve it can be used.',
     'execution:effects': 'The same calls left another state when they were executed again.',
     'execution:error': 'The calls of the solution failed when they were executed again.',

@@ -30,7 +30,15 @@ from opencompass_tooleval.extras.making.scripted_agents import scripted_scores
 from opencompass_tooleval.extras.mcp_servers.state import check_reset
 from tests.conftest import ROOT
 from tests.extras.making.conftest import Start
-from tests.extras.making.worlds import NOTES_KEY, git_key, make_repository, run, teval_key, write_model_config
+from tests.extras.making.worlds import (
+    NOTES_KEY,
+    git_key,
+    make_repository,
+    run,
+    teval_key,
+    write_library,
+    write_model_config,
+)
 from tests.extras.mcp_servers.servers import NOTES, installed
 from tests.instructions.shared_data import real
 
@@ -142,6 +150,16 @@ def test_duplicates_are_dropped(start: Start, teval: dict[str, Any], tmp_path: P
     assert (status, dropped.pop('duplicate query:duplicate')) == (1, 25)
     others = {'agreement agreement:too_few', 'agreement agreement:other_tool', 'agreement agreement:nothing_to_check'}
     assert dropped.keys() <= others and 1 <= report['tasks'] + sum(dropped.values()) <= 5 and report['tasks'] <= 1
+
+
+def test_other_words_for_the_same_gold_make_no_second_task(start: Start, tmp_path: Path) -> None:
+    options, key, _ = write_library(tmp_path)
+    functions = [one for one in json.loads(Path(options['input_']).read_text()) if one['function']['name'] == 'copies']
+    Path(options['input_']).write_text(json.dumps(functions))
+    model = write_model_config(tmp_path / 'model.py', start({'copies': key['copies'][:2]}))
+    _, report = run(tmp_path / 'shelves', model, 6, kinds=['ordinary=1'], trials=2, **options)
+    results = [task.goal.result for task in load_set(tmp_path / 'shelves').tasks]
+    assert sorted(results) == ['11', '18'] and report['dropped']['duplicate agreement:same_gold'] >= 3
 
 
 def test_a_second_maker_and_a_reviewer(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
