@@ -106,6 +106,7 @@ def test_no_gold_is_wrong_if_both_models_make_a_mistake_that_shows(
     assert {'agreement agreement:other_tool', 'agreement agreement:too_few', 'execution execution:facts'} <= {*dropped}
 
 
+@pytest.mark.long
 def test_what_agreement_cannot_see_is_on_the_page(library: Library) -> None:
     unseen = hostile_script.UNSEEN
     models = [library.config('hostile', unseen) for _ in range(2)]

@@ -148,6 +148,7 @@ def test_a_broken_tool_is_left_out(start: Start, tmp_path: Path, capsys: pytest.
     assert table[2].startswith('no_structure ') and 'outputSchema' in table[2]
 
 
+@pytest.mark.long
 def test_the_reference_server_of_memories_needs_its_file(start: Start, tmp_path: Path) -> None:
     program = installed_by_npm('memory', tmp_path / 'servers')
     model = write_model_config(tmp_path / 'model.py', start(MEMORY_KEY))
