@@ -271,7 +271,7 @@ def test_the_plugins_tests_pass_without_extras(without_extras: Path) -> None:
     ]
     assert len(files) > 100
     environment = {**os.environ, 'PYTHONPATH': str(without_extras)}
-    command = [sys.executable, '-m', 'pytest', '-q', '--maxfail=20', '-n', '2', *files]
+    command = [sys.executable, '-m', 'pytest', '-q', '-rf', '--maxfail=20', '-n', '2', *files]
     done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
 
