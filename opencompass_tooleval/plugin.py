@@ -155,14 +155,12 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
 
-Commands = dict[str, tuple[str, str]]
-
 MOVED = {
     'opencompass_tooleval.agents.funcqa.': 'opencompass_tooleval.agents.loops.funcqa.',
 }
 """Beginning of the name of a class in configs of earlier versions -> that of this version."""
 
-COMMANDS: dict[str, Commands] = {
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     '': {
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
         'doctor': (

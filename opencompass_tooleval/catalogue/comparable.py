@@ -42,7 +42,7 @@ GOLD_DIGEST = 'gold_digest'
 
 def kind_of(key: str) -> str:
     """Returns the kind of a key of the provenance."""
-    return {**_KINDS, **PROVENANCE}.get(key, JUDGE if key.startswith('judge') else SETTINGS)
+    return PROVENANCE.get(key) or _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
 
 
 def is_told(key: str) -> bool:

@@ -25,8 +25,8 @@ class Conflict:
         note: A clause on one result.
         others: The models with a conflict, after ``without``.
         files: Part of the names of files and tables without them.
-        caveats: Yields what else limits a result on such data, by its provenance; also without a conflict.
-        fix: What to do about these.
+        caveats: Yields what else limits a result on such data in reports, by its provenance; also without a conflict.
+        notes: Yields what of it the screen says, with what to do about it.
     """
 
     key: str
@@ -37,7 +37,7 @@ class Conflict:
     others: str
     files: str
     caveats: Callable[[Mapping[str, Any]], Iterator[str]]
-    fix: str
+    notes: Callable[[Mapping[str, Any]], Iterator[str]]
 
 
 @cache

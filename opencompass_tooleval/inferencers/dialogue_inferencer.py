@@ -103,7 +103,8 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         )
         columns = enumerate(zip(keys, questions.rows, strict=True))
         with ExitStack() as stack:
-            stack.callback(getattr(self.dialogues, 'close', int))
+            if close := getattr(self.dialogues, 'close', None):
+                stack.callback(close)
             outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in columns if index not in rows})
         for name, usages in runner.other_usages.items():
             usage = total_usage(usages) or Usage()

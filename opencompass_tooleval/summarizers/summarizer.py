@@ -16,7 +16,7 @@ from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of, scripted_scores_of
-from opencompass_tooleval.catalogue.conflicts import caveats_of_data, conflict_of, known_conflict
+from opencompass_tooleval.catalogue.conflicts import conflict_of, known_conflict
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
@@ -177,16 +177,18 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
 
 
 def _conflicts(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields lines on models with a conflict of interest in a data set, and on caveats of such data sets."""
-    caveats: dict[str, list[str]] = {}
-    for (model, dataset), result in results.items():
-        if conflict := conflict_of(result):
-            yield f'NOTE {model} / {dataset}: {conflict.note}, which may favour it'
-        caveats.setdefault(dataset, list(caveats_of_data(result.get('provenance'))))
+    """Yields lines on models with a conflict of interest in a data set, and on such data sets."""
     conflict = known_conflict()
-    for dataset, those in caveats.items():
-        for caveat in those:
-            yield f'NOTE {dataset}: {caveat}{f"; {conflict.fix}" if conflict else ""}'
+    if conflict is None:
+        return
+    notes: dict[str, None] = {}
+    for (model, dataset), result in results.items():
+        if conflict_of(result):
+            yield f'NOTE {model} / {dataset}: {conflict.note}, which may favour it'
+        about = result.get('provenance')
+        if isinstance(about, Mapping):
+            notes.update(dict.fromkeys(f'NOTE {dataset}: {note}' for note in conflict.notes(about)))
+    yield from notes
 
 
 class ToolEvalSummarizer(DefaultSummarizer):

@@ -8,15 +8,24 @@ from typing import Any
 from opencompass_tooleval.catalogue.conflicts import Conflict
 
 
-def _caveats(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the share of tasks that no person has reviewed, and the model that simulated responses."""
-    if provenance.get('benchmark') != 'made':
-        return
+def _unreviewed(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the share of tasks that no person has reviewed."""
     reviewed = provenance.get('reviewed')
     if isinstance(reviewed, (int, float)) and reviewed < 1:
         yield f'{1 - reviewed:.0%} of the tasks were not reviewed by a person'
-    if provenance.get('simulated_by'):
-        yield f'responses are simulated by {provenance["simulated_by"]}'
+
+
+def _caveats(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yields that share, and the model that simulated responses."""
+    if provenance.get('benchmark') == 'made':
+        yield from _unreviewed(provenance)
+        if provenance.get('simulated_by'):
+            yield f'responses are simulated by {provenance["simulated_by"]}'
+
+
+def _notes(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yields that share with what to do about it; the screen says of every benchmark who simulated."""
+    yield from (f'{share}; see tooleval make review' for share in _unreviewed(provenance))
 
 
 OF_MAKERS = Conflict(
@@ -28,5 +37,5 @@ OF_MAKERS = Conflict(
     others='models that made a data set',
     files='without_makers',
     caveats=_caveats,
-    fix='see tooleval make review',
+    notes=_notes,
 )
