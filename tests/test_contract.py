@@ -22,6 +22,7 @@ from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES as ULTRATOOL_PROMPT_STYLES
+from opencompass_tooleval.instructions.groups import SUMMARY_GROUPS
 from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.tasks.first_prompts import read_datasets
 from tests.forked import run_python
@@ -178,6 +179,12 @@ def test_ultratool_summarizer_is_table_2() -> None:
         assert len(group['subsets']) == (9 if group['metric'] == 'overall' else 1)
         for name, metric in group['subsets']:
             assert name in groups or metric in known[name], (name, metric)
+
+
+def test_tables_with_instructions_are_the_same_for_opencompass_and_for_us() -> None:
+    file = CONFIGS / 'summarizers' / 'groups' / 'tooleval_easytool_groups.py'
+    groups = Config.fromfile(file, format_python_code=False)['tooleval_easytool_summary_groups']
+    assert [dict(group) for group in groups] == SUMMARY_GROUPS
 
 
 @pytest.mark.parametrize('variant', ['', '_easytool', '_easytool_ids'])

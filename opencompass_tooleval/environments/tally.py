@@ -57,12 +57,12 @@ class ToolCounts:
     Attributes:
         called: Number of calls that reached it.
         failures: Failure, such as ``tool_error`` or ``timeout`` -> number of calls.
-        said: Failure -> what the tool or its server said at the last one.
+        messages: Failure -> message of the tool or its server at the last one.
     """
 
     called: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    said: dict[str, str] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:
@@ -73,7 +73,8 @@ class ToolCounts:
     def why(self) -> str:
         """The failures in words, the most frequent first; ``''`` without any."""
         rows = [
-            f'{_WORDS.get(failure, failure)} {count}x' + (f' ({self.said[failure]})' if self.said.get(failure) else '')
+            f'{_WORDS.get(failure, failure)} {count}x'
+            + (f' ({self.messages[failure]})' if self.messages.get(failure) else '')
             for failure, count in self.failures.most_common()
         ]
         return first_of(rows, 3)
@@ -84,7 +85,7 @@ class ToolCounts:
 
     def to_row(self) -> dict[str, Any]:
         """Returns its JSON values."""
-        return {'called': self.called, 'failures': dict(self.failures), 'said': dict(self.said)}
+        return {'called': self.called, 'failures': dict(self.failures), 'messages': dict(self.messages)}
 
 
 class Tally:
@@ -117,7 +118,7 @@ class Tally:
             counts.called += 1
             if failure in _WORDS:
                 counts.failures[failure] += 1
-                counts.said[failure] = _shown(observation.text)
+                counts.messages[failure] = _shown(observation.text)
 
     def include(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         """Adds the JSON values of another tally.
@@ -130,7 +131,7 @@ class Tally:
                 counts = self.tools.setdefault(str(name), ToolCounts())
                 counts.called += int(row['called'])
                 counts.failures.update({_shown(failure): int(count) for failure, count in row['failures'].items()})
-                counts.said.update({_shown(failure): _shown(words) for failure, words in row['said'].items()})
+                counts.messages.update({_shown(failure): _shown(text) for failure, text in row['messages'].items()})
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f'its counts of calls are none ({type(error).__name__}: {error})') from error
 

@@ -99,6 +99,6 @@ def test_a_tally_counts_failures_of_tools_and_not_of_their_callers() -> None:
 
 
 def test_a_tally_of_others_is_checked() -> None:
-    for rows in ([1], {'a': 1}, {'a': {'called': '?', 'failures': {}, 'said': {}}}, {'a': {'called': 1e999}}):
+    for rows in ([1], {'a': 1}, {'a': {'called': '?', 'failures': {}, 'messages': {}}}, {'a': {'called': 1e999}}):
         with pytest.raises(ValueError):
             Tally().include(rows)  # type: ignore[arg-type]

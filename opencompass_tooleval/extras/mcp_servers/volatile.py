@@ -34,22 +34,22 @@ _EMPTY: tuple[Any, ...] = ('', None, {}, [])
 _Values = list[tuple[str, Any]]
 
 
-def differing_fields(one: str, other: str) -> tuple[str, ...] | None:
+def differing_fields(first: str, second: str) -> tuple[str, ...] | None:
     """Finds the fields that a server generated anew in two texts.
 
     Args:
-        one: A text.
-        other: The text after the same calls, from the same state.
+        first: A text.
+        second: The text after the same calls, from the same state.
 
     Returns:
         The fields; None if the texts differ otherwise too, or if nothing else is in them. A counter, a name or a
         number of entries that differs is no generated value: something was carried over, or is drawn by chance.
     """
-    if one == other:
+    if first == second:
         return ()
-    if max(len(one), len(other)) > MAX_CHARS:
+    if max(len(first), len(second)) > MAX_CHARS:
         return None
-    values, others = _values(one), _values(other)
+    values, others = _values(first), _values(second)
     if [field for field, _ in values] != [field for field, _ in others]:
         return None
     found: dict[str, None] = {}
@@ -70,9 +70,9 @@ def mask_fields(text: str, fields: Collection[str]) -> str:
     return json.dumps(shown, ensure_ascii=False)
 
 
-def difference_text(one: str, other: str) -> str:
+def difference_text(first: str, second: str) -> str:
     """Describes in which fields two texts differ, with both values of each."""
-    values, others = (_values(text[:MAX_CHARS]) for text in (one, other))
+    values, others = (_values(text[:MAX_CHARS]) for text in (first, second))
     pairs = [
         f'{field or "text"}: {_shown(value)} and {_shown(again)}'
         for (field, value), (same, again) in zip(values, others, strict=False)
@@ -80,9 +80,11 @@ def difference_text(one: str, other: str) -> str:
     ]
     if pairs and len(values) == len(others):
         return first_of(pairs, _MOST_SHOWN)
-    pairs_of_letters = enumerate(zip(one, other, strict=False))
-    same = next((place for place, (a, b) in pairs_of_letters if a != b), min(len(one), len(other)))
-    return ' and '.join(_shown(f'{"…" * (same > _CONTEXT)}{text[max(0, same - _CONTEXT) :]}') for text in (one, other))
+    pairs_of_letters = enumerate(zip(first, second, strict=False))
+    same = next((place for place, (a, b) in pairs_of_letters if a != b), min(len(first), len(second)))
+    return ' and '.join(
+        _shown(f'{"…" * (same > _CONTEXT)}{text[max(0, same - _CONTEXT) :]}') for text in (first, second)
+    )
 
 
 def _shown(value: Any) -> str:

@@ -247,8 +247,8 @@ def test_a_planted_fault_fails_its_gate_and_no_other(name: str, tmp_path: Path) 
 
 def test_the_owner_reads_of_broken_tools_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clock = more('How late is it now?', Goal(facts=('1',), answer='At 1.'), [GoldCall('clock', {})], CLOCK)
-    said = {'failures': {'invalid_output': 2, 'disconnected': 3}, 'said': {'disconnected': 'the disk is full'}}
-    settings = {'left_out_tools': {'crash': 'environment:broken_tool'}, 'calls': {'crash': {'called': 7, **said}}}
+    counts = {'failures': {'invalid_output': 2, 'disconnected': 3}, 'messages': {'disconnected': 'the disk is full'}}
+    settings = {'left_out_tools': {'crash': 'environment:broken_tool'}, 'calls': {'crash': {'called': 7, **counts}}}
     replace(notes_set(tmp_path / 'notes', [*executed_tasks()[:3], clock]), settings=settings).write()
     assert check_made_set(tmp_path / 'notes') == 1
     table = capsys.readouterr().out.splitlines()[2:6]
