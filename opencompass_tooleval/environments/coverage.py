@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.benchmarks.teval.records import FINISH, Sample, Step, load_samples, split_stem
+from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import SOURCES
 
 
 @dataclass(frozen=True)

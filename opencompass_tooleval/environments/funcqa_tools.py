@@ -9,9 +9,9 @@ from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult, call_t
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL as UNKNOWN_TOOL_CALLED
+from opencompass_tooleval.core.calls.observation import ERROR, FUNCTION, UNKNOWN_TOOL, WRONG_ARGUMENTS, Observation
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.observation import ERROR, FUNCTION, UNKNOWN_TOOL, WRONG_ARGUMENTS, Observation
 
 
 class FuncQASession(Session):

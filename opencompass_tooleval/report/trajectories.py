@@ -1,6 +1,6 @@
 """Trajectories of agents for the sample browser, step by step: read as data, and bounded.
 
-:mod:`opencompass_tooleval.agents.trajectory` writes predictions, in a higher layer than this one. A report may be of
+:mod:`opencompass_tooleval.core.calls.trajectory` writes predictions. A report may be of
 predictions from an older version or another source: only the members read here are used, and others are ignored.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.samples import asked_of
 from opencompass_tooleval.report.trajectories import (

@@ -21,13 +21,6 @@ from opencompass_tooleval.agents.loops.react import ReAct
 from opencompass_tooleval.agents.loops.steps import Chain
 from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import (
-    NOT_FINISHED,
-    TOO_MANY_CALLS,
-    TOO_MANY_STEPS,
-    AnsweredCall,
-    Trajectory,
-)
 from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
@@ -38,6 +31,13 @@ from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.calls.messages import TOOL, Message, tool_messages
 from opencompass_tooleval.core.calls.tool_calls import calls_text
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import (
+    NOT_FINISHED,
+    TOO_MANY_CALLS,
+    TOO_MANY_STEPS,
+    AnsweredCall,
+    Trajectory,
+)
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Session

@@ -16,14 +16,14 @@ from opencompass_tooleval.agents.loops.easytool import NO_TASK, UNREADABLE_PARAM
 from opencompass_tooleval.agents.loops.easytool_tools import ShownTool
 from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
 from opencompass_tooleval.benchmarks.funcqa.trajectory import TOO_MANY_STEPS
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.funcqa_tools import FuncQASession
-from opencompass_tooleval.environments.observation import ERROR
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.method_replies import Reader, Unreadable
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction

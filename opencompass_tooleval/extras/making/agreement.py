@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.tasks.goal import (
     Goal,
     GoldCall,
 )
-from opencompass_tooleval.agents.trajectory import asks_back
+from opencompass_tooleval.core.calls.trajectory import asks_back
 from opencompass_tooleval.core.scoring.typed_result import (
     DATE,
     NONE,

@@ -14,9 +14,9 @@ from typing import Any
 import opencompass_tooleval.report
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.labels import FAULTS, SOURCES
+from opencompass_tooleval.core.calls.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import clean_text
-from opencompass_tooleval.environments.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.extras.making.decisions import MAX_COMMENT, set_digest, task_digest
 from opencompass_tooleval.extras.making.facts import leaked_names
 from opencompass_tooleval.extras.making.gates import given_away

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.catalogue.labels import current_reason
+from opencompass_tooleval.core.calls.observation import FAULTS, SOURCES
 from opencompass_tooleval.core.calls.tool_calls import written_arguments
 from opencompass_tooleval.core.scoring.refusal import is_refusal, without_offer
 from opencompass_tooleval.core.text.jsonable import to_jsonable
-from opencompass_tooleval.environments.observation import FAULTS, SOURCES
 
 NOT_FINISHED = 'finish:missing'
 """The agent stopped calling tools without a finish."""
@@ -40,11 +40,11 @@ class AnsweredCall:
         name: The name that the model gave, known or not.
         arguments: Its arguments, as JSON values; the text if that is no JSON.
         observation: The text that the model was shown, cut by the loop.
-        source: One of :data:`~opencompass_tooleval.environments.observation.SOURCES`; ``''`` for an answer of the loop
+        source: One of :data:`~opencompass_tooleval.core.calls.observation.SOURCES`; ``''`` for an answer of the loop
             itself, such as to a finish.
         fault: One of ``FAULTS`` there, if the source is ``error``.
         observation_chars: Number of characters of the observation before it was cut.
-        error: Value of :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
+        error: Value of :attr:`~opencompass_tooleval.core.calls.observation.Observation.error`.
         written: The arguments in the model's own text; None if that is unknown, or equals the indented JSON. It does
             not affect equality.
     """

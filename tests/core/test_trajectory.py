@@ -7,9 +7,9 @@ import pytest
 
 from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.observation import ERROR, EXACT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.observation import ERROR, EXACT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 
 SEARCH = ToolSchema('Map.search', 'Finds a place.', {'type': 'object', 'properties': {'name': {'type': 'string'}}})
 FOUND = AnsweredCall('Map.search', {'name': 'Delft'}, 'It is in Holland.', EXACT, '', 17)
