@@ -21,7 +21,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import read_answer
-from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import Step, Trajectory, parse_trajectory
 from tests.benchmarks.funcqa.funcqa_script import stage_of
 from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
 from tests.growth import in_linear_time
@@ -185,7 +185,7 @@ def test_the_answer_of_one_round_methods_is_the_text() -> None:
         assert (trajectory.final_answer, trajectory.calls) == ('So 12 * 25 - 42 = 258.', ())
         assert trajectory.steps[0].text.startswith('<think>')
     cot, zero_shot = (run_alone(begin(name), ['']).steps[0] for name in ('cot', 'zero_shot'))
-    assert 'step by step' in cot['asked'] and 'step by step' not in zero_shot['asked']
+    assert 'step by step' in cot.asked and 'step by step' not in zero_shot.asked
 
 
 @pytest.mark.parametrize('stage', ['tasks', 'order', 'tool', 'parameters'])
@@ -375,8 +375,8 @@ def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None
 
 
 def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
-    rounds = ({'asked': 'q', 'answer': 'Action: add_'}, {'asked': 'go on', 'answer': '<think>hm'})
-    trajectory = Trajectory('react', rounds=rounds, stopped='limit:steps')
+    steps = (Step('Action: add_', asked='q'), Step('<think>hm', parent=0, asked='go on'))
+    trajectory = Trajectory('react', steps, stopped='limit:steps')
     assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
-    finished = replace(trajectory, rounds=rounds[:1])
+    finished = replace(trajectory, steps=steps[:1])
     assert score_trajectory(RECORD, finished).reason == 'limit:steps'

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.calls.observation import ERROR, EXACT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 

@@ -31,14 +31,13 @@ from opencompass_tooleval.agents.loops import easytool_prompts as prompts
 from opencompass_tooleval.agents.loops.easytool_calls import rewritten_arguments
 from opencompass_tooleval.agents.loops.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, as_written
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.observation import WRONG_ARGUMENTS, Observation
-from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, GoldCall
 from opencompass_tooleval.core.calls.trajectory import (
     NO_ROOM,
     NOT_FINISHED,

@@ -19,7 +19,6 @@ from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.react import ReAct
 from opencompass_tooleval.agents.loops.steps import Chain
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
@@ -29,7 +28,7 @@ from opencompass_tooleval.core.calls.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.calls.messages import TOOL, Message, tool_messages
-from opencompass_tooleval.core.calls.tool_calls import calls_text
+from opencompass_tooleval.core.calls.tool_calls import GoldCall, calls_text
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import (
     NOT_FINISHED,
