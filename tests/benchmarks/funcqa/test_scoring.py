@@ -199,6 +199,7 @@ def test_predictions_of_earlier_versions_keep_their_scores_and_pages(case: dict[
     assert (score.values, score.reason, breakdown([score])) == (case['values'], case['reason'], case['breakdown'])
     trajectory = score.trajectory
     assert trajectory is not None and shown_rounds(trajectory) == case['shown']
+    assert trajectory.sources['error'] == case['breakdown']['tool_calls']['failed']
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
