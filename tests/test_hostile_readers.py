@@ -33,7 +33,6 @@ from opencompass_tooleval.benchmarks.funcqa import reading as funcqa_reading
 from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.benchmarks.restbench import scoring as restbench
 from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
@@ -57,6 +56,7 @@ from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.scoring.refusal import (
     MAX_REFUSAL_CHARS,
@@ -402,7 +402,7 @@ def _trajectory(text: str) -> None:
         parse_trajectory(text)
     except ValueError as error:
         assert len(str(error)) <= MAX_MESSAGE
-    funcqa_scoring.score_trajectory(_questions()[0], Trajectory('cot', answer=text))
+    funcqa_scoring.score_trajectory(_questions()[0], Trajectory('cot', final_answer=text))
 
 
 def _members(text: str) -> None:

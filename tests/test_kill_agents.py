@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.environments.observation import SIMULATED
+from opencompass_tooleval.core.calls.observation import SIMULATED
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
 from opencompass_tooleval.work_dir.journal import MODEL, Journal

@@ -25,10 +25,11 @@ sys.path.insert(0, str(ROOT))  # the package of this checkout, installed or not
 
 from opencompass_tooleval import plugin  # noqa: E402
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks, find_benchmark  # noqa: E402
-from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, RENAMED_REASONS, SOURCES, Words  # noqa: E402
+from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, SOURCES, Words  # noqa: E402
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric  # noqa: E402
 from opencompass_tooleval.cli.listing import dataset_configs  # noqa: E402
 from opencompass_tooleval.cli.main import app  # noqa: E402
+from opencompass_tooleval.core.scoring.result import RENAMED_REASONS  # noqa: E402
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 ROLE = re.compile(r':(?:class|func|mod|data|meth|attr):(?=<)')

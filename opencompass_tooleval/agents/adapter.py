@@ -22,12 +22,12 @@ from opencompass_tooleval.agents.tasks.open_bank import open_bank
 from opencompass_tooleval.agents.tasks.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.agents.tasks.tools import find_tools
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_text
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path

@@ -20,10 +20,10 @@ from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of, with
 from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, load_runs
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.core.calls.observation import SIMULATED
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.work_dir.right_subset import load_answers as load_predictions
 
 _RETRIEVED = 'retrieve'

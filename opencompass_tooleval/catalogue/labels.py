@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.core.scoring.result import OK, current_reason
 
 
 class Words(NamedTuple):
@@ -142,28 +142,6 @@ REASONS: dict[str, Words] = {
 """Reason -> its words; what comes before the colon is the area (see ``result``)."""
 
 
-RENAMED_REASONS: dict[str, str] = {
-    'answer:too_large': 'parse:huge_number',
-    'args:no_object': 'args:not_an_object',
-    'args:not_a_dict': 'args:not_an_object',
-    'args:wrong_value': 'args:wrong',
-    'call:not_json': 'args:not_an_object',
-    'call:unknown_name': 'name:unknown_tool',
-    'goal:answer': 'finish:missing',
-    'goal:calls': 'calls:missing',
-    'parse:no_calls': 'call:none',
-    'parse:no_list': 'parse:no_brackets',
-    'parse:no_tool': 'parse:no_choice',
-    'parse:too_many_steps': 'parse:too_many_calls',
-    'path:missing_step': 'calls:missing',
-    'path:wrong_order': 'calls:order',
-    'step:too_many': 'limit:steps',
-    'tool:hallucinated_tool': 'name:unknown_tool',
-    'tool:unknown_name': 'name:unknown_tool',
-    'tool:wrong_tool': 'name:wrong',
-}
-"""Code in files of earlier versions -> today's: one cause has one code in all benchmarks."""
-
 SOURCES: dict[str, Words] = {
     'exact': Words('recorded', 'recorded for this task, this API and these arguments'),
     'function': Words('emulated', 'computed by a Python function that emulates the API'),
@@ -173,7 +151,7 @@ SOURCES: dict[str, Words] = {
     'live': Words('live', 'answered by a server that ran for this task'),
     'error': Words('error', 'no source answers the call, and the model gets an error'),
 }
-"""Where an observation came from -> its words, as ``environments.observation.SOURCES``."""
+"""Where an observation came from -> its words, as ``core.calls.observation.SOURCES``."""
 
 TASK_KINDS: dict[str, Words] = {
     'ordinary': Words('ordinary', 'the request needs one or more tools'),
@@ -190,12 +168,7 @@ FAULTS: dict[str, Words] = {
     'wrong_arguments': Words('error: wrong arguments', 'the tool rejects these arguments'),
     'unanswered': Words('error: no answer', 'a valid call for which no source has an answer'),
 }
-"""Why an observation is an error -> its words, as ``environments.observation.FAULTS``."""
-
-
-def current_reason(reason: str) -> str:
-    """Returns today's code of a reason that a file of an earlier version may name."""
-    return RENAMED_REASONS.get(reason, reason)
+"""Why an observation is an error -> its words, as ``core.calls.observation.FAULTS``."""
 
 
 def with_current_reasons(result: dict[str, Any]) -> dict[str, Any]:

@@ -6,21 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from opencompass_tooleval.benchmarks.teval.records import FINISH, Sample, Step, load_samples, split_stem
+from opencompass_tooleval.core.calls.observation import SOURCES
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import SOURCES
-
-
-@dataclass(frozen=True)
-class GoldCall:
-    """A call that a perfect agent makes."""
-
-    name: str
-    arguments: Any
 
 
 def gold_calls(file: Path) -> dict[str, list[GoldCall]]:

@@ -18,15 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.function_calling import keeps_to
-from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import clean_text
-from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
-from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
-from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
-from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool, StatefulTools, no_stateful_tools
-from opencompass_tooleval.environments.live_source import GONE, REFUSED, SERVER_ERRORS, TOOL_ERROR
-from opencompass_tooleval.environments.observation import (
+from opencompass_tooleval.core.calls.observation import (
     ERROR,
     EXACT,
     FUNCTION,
@@ -41,6 +33,14 @@ from opencompass_tooleval.environments.observation import (
     WRONG_ARGUMENTS,
     Observation,
 )
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import clean_text
+from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
+from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
+from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
+from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool, StatefulTools, no_stateful_tools
+from opencompass_tooleval.environments.live_source import GONE, REFUSED, SERVER_ERRORS, TOOL_ERROR
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
 from opencompass_tooleval.environments.tally import Tally

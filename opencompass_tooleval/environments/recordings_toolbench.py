@@ -31,4 +31,4 @@ def read_trajectories(file: Path, label: str) -> Iterator[RecordedCall]:
     """
     for run in read_runs(file):
         for call in run.calls:
-            yield RecordedCall(label, run.id, call.name, call.arguments, call.response, error_kind(call.response))
+            yield RecordedCall(label, run.id, call.name, call.arguments, call.observation, error_kind(call.observation))

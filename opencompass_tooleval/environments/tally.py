@@ -9,6 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencompass_tooleval.core.calls.observation import (
+    INJECTED,
+    UNANSWERED,
+    UNKNOWN_TOOL,
+    WRONG_ARGUMENTS,
+    Observation,
+)
 from opencompass_tooleval.core.errors import MAX_MESSAGE, first_of, shorten
 from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,
@@ -19,13 +26,6 @@ from opencompass_tooleval.environments.live_source import (
     TIMEOUT,
     TOO_LARGE,
     TOOL_ERROR,
-)
-from opencompass_tooleval.environments.observation import (
-    INJECTED,
-    UNANSWERED,
-    UNKNOWN_TOOL,
-    WRONG_ARGUMENTS,
-    Observation,
 )
 
 LEAST_FAILURES = 5

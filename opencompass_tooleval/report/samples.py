@@ -33,9 +33,11 @@ from opencompass_tooleval.report.trajectories import (
     judged_areas,
     matches_of,
     opinions_of,
+    read_trajectory,
     reasons_in,
     said_in,
-    trajectory_of,
+    shown_rounds,
+    shown_trajectory,
 )
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.progress import run_counter
@@ -108,32 +110,6 @@ def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
             start = first.rfind(' ', 0, same) + 1  # not within a word
             return [first_words(text[start : start + 4 * EXCERPT]) for text in texts]
     return [''] * len(asked)
-
-
-def trace_of(prediction: str) -> dict[str, Any] | None:
-    """Reads a dialogue stored as JSON: ``{'rounds': [{'asked', 'answer'}], 'calls': [...]}``.
-
-    None if the text is no such dialogue.
-    """
-    if not prediction.startswith('{'):
-        return None
-    try:
-        raw = load_json(prediction, bounded=True)
-    except ValueError:
-        return None
-    rounds, calls = (raw.get('rounds'), raw.get('calls')) if isinstance(raw, dict) else (None, None)
-    if not (isinstance(rounds, list) and isinstance(calls, list)):
-        return None
-    if not all(isinstance(part, dict) for part in (*rounds, *calls)):
-        return None
-    return {
-        'rounds': [[as_text(turn.get('asked', '')), as_text(turn.get('answer', ''))] for turn in rounds],
-        'calls': [
-            [as_text(call.get('name', '')), call.get('parameters'), call.get('result'), as_text(call.get('error', ''))]
-            for call in calls
-        ],
-        'answer': as_text(raw.get('answer', '')),
-    }
 
 
 def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -365,10 +341,12 @@ def _row(
         'parse_method': detail.get('parse_method'),
         'gold': detail.get('gold'),
     }
-    if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, even if the shown text is cut
-        row['trace'] = trace
-    elif are_dialogues and (trajectory := trajectory_of(str(raw))):
-        row |= {'trajectory': trajectory, 'answer': trajectory['answer']}
+    trajectory = read_trajectory(str(raw)) if are_dialogues else None  # of all of it, even if the shown text is cut
+    if trajectory and (rounds := shown_rounds(trajectory)):
+        row['trace'] = rounds
+    elif trajectory:
+        shown = shown_trajectory(trajectory)
+        row |= {'trajectory': shown, 'answer': shown['answer']}
         row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
     hidden = {*_SHOWN, *_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else _SHOWN
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}

@@ -1,21 +1,18 @@
-"""Trajectories of agents for the sample browser, step by step: read as data, and bounded.
-
-:mod:`opencompass_tooleval.agents.trajectory` writes predictions, in a higher layer than this one. A report may be of
-predictions from an older version or another source: only the members read here are used, and others are ignored.
-"""
+"""Trajectories for the sample browser and exports, step by step, and bounded."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from opencompass_tooleval.core.scoring.usage import read_usage, whole_number
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage, whole_number
 from opencompass_tooleval.core.text.bounds import beyond_bounds
-from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import to_jsonable
-from opencompass_tooleval.report.texts import cut
+from opencompass_tooleval.report.texts import as_text, cut
 
 MOST_STEPS = 500
 """Maximum number of steps shown, and of calls shown of one step."""
@@ -38,9 +35,8 @@ class _Space:
     def __init__(self) -> None:
         self.left = TOGETHER
 
-    def text(self, value: Any, most: int) -> str:
-        """Cuts a text to the bounds; ``''`` for a value that is no text."""
-        text = value if isinstance(value, str) else ''
+    def text(self, text: str, most: int) -> str:
+        """Cuts a text to the bounds."""
         most = min(most, max(self.left, LEAST))
         self.left -= min(len(text), most)
         return cut(text, most)
@@ -55,8 +51,51 @@ class _Space:
         return plain if shown == text and not beyond_bounds(plain) else shown
 
 
-def trajectory_of(prediction: str) -> dict[str, Any] | None:
-    """Reads the steps of an agent from JSON; None if the text has none.
+def read_trajectory(prediction: str) -> Trajectory | None:
+    """Reads a prediction; None if it is no trajectory."""
+    try:
+        return parse_trajectory(prediction)
+    except ValueError:
+        return None
+
+
+def bounded(trajectory: Trajectory) -> Trajectory:
+    """Cuts a trajectory to what pages and exports show: its first steps and calls, and their texts."""
+    space, count = _Space(), min(len(trajectory.steps), MOST_STEPS)
+    return replace(
+        trajectory,
+        steps=tuple(_step(step, space) for step in trajectory.steps[:count]),
+        loop=space.text(trajectory.loop, NAME),
+        final_answer=space.text(trajectory.final_answer, THOUGHT),
+        stopped=space.text(trajectory.stopped, NAME),
+        path=tuple(place for place in trajectory.path if place < count),
+    )
+
+
+def _step(step: Step, space: _Space) -> Step:
+    return replace(
+        step,
+        text=space.text(step.text, THOUGHT),
+        calls=tuple(_call(call, space) for call in step.calls[:MOST_STEPS]),
+        purpose=space.text(step.purpose, NAME),
+        reason=space.text(step.reason, NAME),
+    )
+
+
+def _call(call: AnsweredCall, space: _Space) -> AnsweredCall:
+    return replace(
+        call,
+        error=space.text(call.error or '', NAME),
+        name=space.text(call.name, NAME),
+        arguments=space.arguments(call.arguments),
+        observation=space.text(call.observation, OBSERVATION),
+        source=space.text(call.source, NAME),
+        fault=space.text(call.fault, NAME),
+    )
+
+
+def shown_trajectory(trajectory: Trajectory) -> dict[str, Any]:
+    """Converts the trajectory of an agent to values for the sample browser.
 
     Returns:
         ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end),
@@ -66,33 +105,63 @@ def trajectory_of(prediction: str) -> dict[str, Any] | None:
         ``fault``, ``error`` if the recording has one, and, if the loop cut the observation, ``seen`` of ``whole``
         characters.
     """
-    if not prediction.startswith('{'):
-        return None
-    try:
-        raw = load_json(prediction)
-    except ValueError:
-        return None
-    if not isinstance(raw, dict) or not isinstance(raw.get('loop'), str) or not _are_objects(raw.get('steps')):
-        return None
-    steps, space = raw['steps'], _Space()
-    shown = [_step(step, place, space) for place, step in enumerate(steps[:MOST_STEPS])]
-    usages = [read_usage(step.get('usage')) for step in steps]
-    path = raw.get('path')
+    shown, usages = bounded(trajectory), [read_usage(step.usage) or Usage() for step in trajectory.steps]
     return {
-        'loop': space.text(raw['loop'], NAME),
-        'answer': space.text(raw.get('final_answer'), THOUGHT),
-        'stopped': space.text(raw.get('stopped'), NAME),
-        'path': [place for place in path if _is_place(place, len(shown))] if isinstance(path, list) else [],
-        'omitted_observations': whole_number(raw.get('omitted_observations')) or 0,
-        'settings': _settings(raw.get('settings')),
-        'all': len(steps),
-        'tokens': [
-            _total(usage and usage.prompt for usage in usages),
-            _total(use and use.completion for use in usages),
+        'loop': shown.loop,
+        'answer': shown.final_answer,
+        'stopped': shown.stopped,
+        'path': shown.path,
+        'omitted_observations': shown.omitted_observations,
+        'settings': _settings(shown.settings),
+        'all': len(usages),
+        'tokens': [_total(usage.prompt for usage in usages), _total(usage.completion for usage in usages)],
+        'seconds': _total(usage.seconds for usage in usages),
+        'steps': [
+            {
+                'text': step.text,
+                'calls': [_row(*pair) for pair in zip(whole.calls, step.calls, strict=False)],
+                'parent': step.parent,
+                'purpose': step.purpose,
+                'reason': step.reason,
+                'tokens': [usage.prompt, usage.completion],
+                'seconds': usage.seconds,
+            }
+            for whole, step, usage in zip(trajectory.steps, shown.steps, usages, strict=False)
         ],
-        'seconds': _total(usage and usage.seconds for usage in usages),
-        'steps': shown,
     }
+
+
+def _row(call: AnsweredCall, shown: AnsweredCall) -> dict[str, Any]:
+    seen, whole = len(call.observation), call.observation_chars
+    return {
+        'name': shown.name,
+        'arguments': shown.arguments,
+        'observation': shown.observation,
+        'source': shown.source,
+        'fault': shown.fault,
+        **({'error': shown.error} if shown.error else {}),
+        **({'seen': seen, 'whole': whole} if whole > seen else {}),
+    }
+
+
+def shown_calls(calls: Iterable[AnsweredCall]) -> list[dict[str, Any]]:
+    """Returns calls like those of the steps of :func:`shown_trajectory`, bounded."""
+    space = _Space()
+    return [_row(call, _call(call, space)) for call in islice(calls, MOST_STEPS)]
+
+
+def shown_rounds(trajectory: Trajectory) -> dict[str, Any] | None:
+    """Converts a trajectory with requests to values for the sample browser; None if its steps have none.
+
+    Returns:
+        ``rounds``: request and answer; ``calls``: name, arguments, result (None if the call failed), error; ``answer``.
+    """
+    rounds = [[as_text(step.asked), as_text(step.text)] for step in trajectory.steps if step.asked is not None]
+    calls = [
+        [as_text(call.name), to_jsonable(call.arguments), None if call.error else call.observation, call.error or '']
+        for call in trajectory.calls
+    ]
+    return {'rounds': rounds, 'calls': calls, 'answer': as_text(trajectory.final_answer)} if rounds else None
 
 
 def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -144,57 +213,15 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(part, dict) for part in value)
 
 
-def _is_place(value: Any, count: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count
-
-
-def _step(step: Mapping[str, Any], place: int, space: _Space) -> dict[str, Any]:
-    calls, usage, parent = step.get('calls'), read_usage(step.get('usage')), step.get('parent')
-    made = calls if isinstance(calls, list) and _are_objects(calls) else []
-    return {
-        'text': space.text(step.get('text'), THOUGHT),
-        'calls': [_call(call, space) for call in made[:MOST_STEPS]],
-        'parent': parent if _is_place(parent, place) else -1,
-        'purpose': space.text(step.get('purpose'), NAME),
-        'reason': space.text(step.get('reason'), NAME),
-        'tokens': [usage.prompt, usage.completion] if usage else [None, None],
-        'seconds': usage.seconds if usage else None,
-    }
-
-
-def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
-    observation, error = call.get('observation'), space.text(call.get('error'), NAME)
-    seen, whole = (
-        len(observation) if isinstance(observation, str) else 0,
-        whole_number(call.get('observation_chars')) or 0,
-    )
-    return {
-        'name': space.text(call.get('name'), NAME),
-        'arguments': space.arguments(call.get('arguments')),
-        'observation': space.text(observation, OBSERVATION),
-        'source': space.text(call.get('source'), NAME),
-        'fault': space.text(call.get('fault'), NAME),
-        **({'error': error} if error else {}),
-        **({'seen': seen, 'whole': whole} if whole > seen else {}),
-    }
-
-
-def shown_calls(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns calls like those of the steps of :func:`trajectory_of`, bounded."""
-    space = _Space()
-    return [_call(call, space) for call in islice(calls, MOST_STEPS)]
-
-
-def _settings(value: Any) -> dict[str, str]:
+def _settings(given: Mapping[str, Any]) -> dict[str, str]:
     """Converts settings to texts."""
-    given = value.items() if isinstance(value, dict) else ()
     texts = {
         key: setting
         if isinstance(setting, str)
         else ''
         if setting is None
         else json.dumps(to_jsonable(setting), ensure_ascii=False)
-        for key, setting in list(given)[:MOST_STEPS]
+        for key, setting in list(given.items())[:MOST_STEPS]
     }
     return {cut(key, NAME): cut(text, NAME) for key, text in texts.items()}
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.agents.loops.loops import Loop
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
 

@@ -16,14 +16,14 @@ from opencompass_tooleval.agents.tasks.instructed import instruct_task, load_ins
 from opencompass_tooleval.agents.tasks.open_bank import TemporaryBank, open_bank
 from opencompass_tooleval.agents.tasks.records import TABLE, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.core.calls.tool_calls import read_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, write_bank
-from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.instructions.instruct import Catalogue
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate

@@ -18,7 +18,7 @@ from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE
 from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.forked import run_opencompass
 from tests.instructions.shared_data import DEMO
 from tests.models.api.scripted_server import Refused, Request, Script, call, serving

@@ -11,8 +11,8 @@ import pytest
 from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 
 TASK = Task('q', 'teval', 'Go.', ())
 EXACT = AnsweredCall('find', {}, 'here', 'exact')

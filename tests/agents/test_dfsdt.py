@@ -20,11 +20,11 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.names import function_of
-from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources

@@ -20,13 +20,13 @@ from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.loops.easytool_tools import tools_of
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import load_answers
-from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session

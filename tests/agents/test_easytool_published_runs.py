@@ -14,9 +14,9 @@ import pytest
 
 from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from tests.agents.support import talk

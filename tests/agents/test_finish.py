@@ -11,9 +11,9 @@ from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchR
 from opencompass_tooleval.agents.loops.finish import UNREADABLE, read_finish, told_user
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
-from opencompass_tooleval.agents.trajectory import GAVE_UP
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP
 from tests.agents.support import TASK, talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected

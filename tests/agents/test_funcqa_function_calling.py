@@ -6,11 +6,11 @@ from typing import Any
 
 from opencompass_tooleval.agents.loops.funcqa import TOOLS
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.benchmarks.funcqa.support import RECORD, begin
 
 
@@ -45,10 +45,10 @@ def test_calls_are_carried_out_and_answered() -> None:
         ('assistant', ''),
         ('tool', '258'),
     ]
-    assert [call.result for call in trajectory.calls] == ['300', '258']
-    assert (trajectory.answer, trajectory.stopped) == ('Answer: 258', '')
-    assert [entry['asked'] for entry in trajectory.rounds] == [RECORD.question, '300', '258']
-    assert trajectory.rounds[0]['answer'].splitlines()[0] == '<think>first</think>Well,'
+    assert [call.observation for call in trajectory.calls] == ['300', '258']
+    assert (trajectory.final_answer, trajectory.stopped) == ('Answer: 258', '')
+    assert [entry.asked for entry in trajectory.steps] == [RECORD.question, '300', '258']
+    assert trajectory.steps[0].text.splitlines()[0] == '<think>first</think>Well,'
     assert trajectory.settings == {'max_steps': 20, 'max_calls': 100, 'rounded': True}
     assert parse_trajectory(trajectory.to_json()) == trajectory
     assert score_trajectory(RECORD, trajectory).reason == 'ok'
@@ -59,7 +59,7 @@ def test_all_calls_of_an_answer_are_answered() -> None:
     told = {message.call_id: message.content for message in requests[1].messages if message.role == 'tool'}
     assert list(told) == ['id0', 'id1', 'id2', 'id3'] and (told['id0'], told['id3']) == ('300', '258')
     assert told['id1'].startswith('Error: sqrt_: parameters are an object') and 'no such tool' in told['id2']
-    assert [call.error for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
+    assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')
 

@@ -17,11 +17,11 @@ from opencompass_tooleval.agents.loops.funcqa import METHODS, FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.calls.trajectory import Step, Trajectory, parse_trajectory
 from tests.benchmarks.funcqa.funcqa_script import stage_of
 from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
 from tests.growth import in_linear_time
@@ -50,7 +50,7 @@ def gold(request: ModelRequest) -> Answer | str:
 
 
 def stages(trajectory: Trajectory) -> list[str]:
-    return [stage_of(entry['asked']) for entry in trajectory.rounds]
+    return [stage_of(entry.asked) for entry in trajectory.steps]
 
 
 def in_turn(stage: str, *answers: str) -> Callable[[ModelRequest], str]:
@@ -117,7 +117,7 @@ def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
         stage = stage_of(request.messages[-1].content)
         return {'tasks': TASKS, 'order': ORDER, 'task_answer': 'It is 300.'}.get(stage, request.gold)
 
-    asked = [entry['asked'] for entry in run(reply).rounds]
+    asked = [entry.asked for entry in run(reply).steps]
     tools = [{'ID': tool.id, 'description': tool.description} for tool in INSTRUCTIONS.values()]
     usage = "{'required_parameters': [{'name': 'input', 'type': 'List'}], 'Example': "
     log = (
@@ -147,13 +147,13 @@ def test_the_system_prompt_stands_before_every_request() -> None:
 
 def test_a_trajectory_keeps_everything_and_comes_back() -> None:
     trajectory = run(gold)
-    assert [(call.name, call.parameters, call.result) for call in trajectory.calls] == [
+    assert [(call.name, call.arguments, call.observation) for call in trajectory.calls] == [
         ('multiply_', {'input': [12, 25]}, '300'),
         ('subtract_', {'input': [300, 42]}, '258'),
     ]
     task = ['tool', 'parameters', 'task_answer']
     assert stages(trajectory) == ['tasks', 'order', *task, *task, 'final', 'check']
-    assert (trajectory.answer, trajectory.check, trajectory.stopped) == ('Answer: 258', 'yes', '')
+    assert (trajectory.final_answer, trajectory.check, trajectory.stopped) == ('Answer: 258', 'yes', '')
     assert trajectory.tasks[0] == {
         'task': 'Use multiply_.',
         'answer': 'Answer: 258',
@@ -174,26 +174,26 @@ def test_a_trajectory_keeps_everything_and_comes_back() -> None:
 def test_one_hop_is_not_decomposed_and_has_no_log() -> None:
     trajectory = run(gold, record=ONE_HOP)
     assert stages(trajectory) == ['tool', 'parameters', 'task_answer', 'final', 'check']
-    assert not any('Original Question' in entry['asked'] for entry in trajectory.rounds)
-    assert trajectory.rounds[1]['asked'].startswith('This is an API tool documentation.')
+    assert not any('Original Question' in entry.asked for entry in trajectory.steps)
+    assert trajectory.steps[1].asked.startswith('This is an API tool documentation.')
     assert [task['task'] for task in trajectory.tasks] == [RECORD.question]
 
 
 def test_the_answer_of_one_round_methods_is_the_text() -> None:
     for method in ('zero_shot', 'cot'):
         trajectory = run_alone(begin(method), ['<think>258?</think>So 12 * 25 - 42 = 258.'])
-        assert (trajectory.answer, trajectory.calls) == ('So 12 * 25 - 42 = 258.', ())
-        assert trajectory.rounds[0]['answer'].startswith('<think>')
-    cot, zero_shot = (run_alone(begin(name), ['']).rounds[0] for name in ('cot', 'zero_shot'))
-    assert 'step by step' in cot['asked'] and 'step by step' not in zero_shot['asked']
+        assert (trajectory.final_answer, trajectory.calls) == ('So 12 * 25 - 42 = 258.', ())
+        assert trajectory.steps[0].text.startswith('<think>')
+    cot, zero_shot = (run_alone(begin(name), ['']).steps[0] for name in ('cot', 'zero_shot'))
+    assert 'step by step' in cot.asked and 'step by step' not in zero_shot.asked
 
 
 @pytest.mark.parametrize('stage', ['tasks', 'order', 'tool', 'parameters'])
 def test_a_reply_that_does_not_parse_is_asked_again(stage: str) -> None:
     trajectory = run(in_turn(stage, *['I cannot.'] * 11))
-    assert (trajectory.answer, trajectory.stopped) == ('Answer: 258', '')
+    assert (trajectory.final_answer, trajectory.stopped) == ('Answer: 258', '')
     assert stages(trajectory).count(stage) == 11 + (1 if stage in ('tasks', 'order') else 2)
-    assert [call.error for call in trajectory.calls] == ['', '']
+    assert [call.error or '' for call in trajectory.calls] == ['', '']
 
 
 STOPS = [
@@ -217,8 +217,8 @@ STOPS = [
 @pytest.mark.parametrize(('answers', 'reason', 'rounds'), STOPS, ids=range(len(STOPS)))
 def test_what_stops_the_published_run_is_wrong_and_says_why(answers: dict[str, str], reason: str, rounds: int) -> None:
     trajectory = run(by_stage(**answers))
-    assert (trajectory.stopped, trajectory.answer, trajectory.check) == (reason, '', '')
-    assert len(trajectory.rounds) == rounds
+    assert (trajectory.stopped, trajectory.final_answer, trajectory.check) == (reason, '', '')
+    assert len(trajectory.steps) == rounds
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.reason) == (0, reason)
     assert score.values['tool_error_rate'] == float(reason.startswith(('name:', 'args:')))
@@ -242,11 +242,11 @@ FAILING = [
 @pytest.mark.parametrize(('answers', 'error'), FAILING, ids=range(len(FAILING)))
 def test_a_failing_task_is_tried_five_times_and_the_method_goes_on(answers: dict[str, str], error: str | None) -> None:
     trajectory = run(by_stage(**answers))
-    assert [call.error for call in trajectory.calls] == ([] if error is None else [error] * 10)
+    assert [call.error or '' for call in trajectory.calls] == ([] if error is None else [error] * 10)
     assert [(task['done'], task['tries']) for task in trajectory.tasks] == [(False, 5)] * 2
     assert stages(trajectory).count('task_answer') == 10
-    assert 'These are subtasks and their answers: []\n' in trajectory.rounds[-2]['asked']
-    assert "'answer': 'Answer: 258" in trajectory.rounds[-3]['asked']  # the last of the failed tries is in the log
+    assert 'These are subtasks and their answers: []\n' in trajectory.steps[-2].asked
+    assert "'answer': 'Answer: 258" in trajectory.steps[-3].asked  # the last of the failed tries is in the log
     wrong = score_trajectory(replace(RECORD, answer=1), trajectory)
     assert wrong.reason == (error or 'step:no_result') and wrong.values['tool_error_rate'] == bool(error)
 
@@ -254,16 +254,16 @@ def test_a_failing_task_is_tried_five_times_and_the_method_goes_on(answers: dict
 def test_a_list_of_parameters_is_several_calls() -> None:
     listed = '{"Parameters": [{"input": [1, 2]}, {"input": ["x"]}, {"input": [3, 4]}]}'
     trajectory = run(in_turn('parameters', listed))
-    assert [call.error for call in trajectory.calls] == ['', 'args:not_a_number', '', '']
-    assert 'output by the API tool: \n2\n\n12\nWe will' in trajectory.rounds[4]['asked']
+    assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_a_number', '', '']
+    assert 'output by the API tool: \n2\n\n12\nWe will' in trajectory.steps[4].asked
     assert trajectory.tasks[0]['done']
 
 
 def test_a_failed_try_leads_back_to_the_choice_of_a_tool() -> None:
     trajectory = run(in_turn('parameters', '{"Parameters": {"input": ["12"]}}'))
     assert stages(trajectory)[2:8] == ['tool', 'parameters', 'task_answer'] * 2
-    assert 'output by the API tool: \n\nWe will' in trajectory.rounds[4]['asked']
-    assert [call.error for call in trajectory.calls] == ['args:not_a_number', '', '']
+    assert 'output by the API tool: \n\nWe will' in trajectory.steps[4].asked
+    assert [call.error or '' for call in trajectory.calls] == ['args:not_a_number', '', '']
     assert trajectory.tasks[0]['tries'] == 2
 
 
@@ -271,22 +271,20 @@ def test_the_tasks_are_those_of_the_topology_in_its_order() -> None:
     order = [{'task': 'second', 'id': 'b', 'dep': '1, 2'}, {'task': 'first', 'id': 'a', 'dep': -1, 'more': 1}]
     trajectory = run(by_stage(order=repr(order)))
     assert [task['task'] for task in trajectory.tasks] == ['second', 'first']
-    shown = trajectory.rounds[3]['asked'].partition('answers: \n ')[2].partition('\n')[0]
+    shown = trajectory.steps[3].asked.partition('answers: \n ')[2].partition('\n')[0]
     assert list(ast.literal_eval(shown)) == ['Original Question', 'b', 'a']
 
 
 def test_a_result_is_cut_at_5000_characters() -> None:
     many = json.dumps({'Parameters': [{'input': [10**300]}] * 90})
     trajectory = run(in_turn('parameters', many), max_calls=1_000)
-    assert (
-        len(trajectory.rounds[4]['asked'].partition('output by the API tool: \n')[2].partition('\nWe will')[0]) == 5_000
-    )
+    assert len(trajectory.steps[4].asked.partition('output by the API tool: \n')[2].partition('\nWe will')[0]) == 5_000
 
 
 def test_results_are_rounded_unless_asked() -> None:
     reply = by_stage(tool='{"ID": 3}', parameters='{"Parameters": {"input": [91, 20349]}}')
-    assert run(reply).calls[0].result == '0.0045'
-    assert run(reply, rounded=False).calls[0].result == str(91 / 20349)
+    assert run(reply).calls[0].observation == '0.0045'
+    assert run(reply, rounded=False).calls[0].observation == str(91 / 20349)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +315,8 @@ def test_strict_reading_finds_the_object_among_words() -> None:
         'parameters': 'Here: {"Parameters": {"input": [6, 7]}}',
     }
     trajectory = run(by_stage(**fenced), reading='strict')
-    assert [call.result for call in trajectory.calls] == ['42', '42'] and not trajectory.stopped
-    assert len(trajectory.rounds) == 10 and trajectory.settings['reading'] == 'strict'
+    assert [call.observation for call in trajectory.calls] == ['42', '42'] and not trajectory.stopped
+    assert len(trajectory.steps) == 10 and trajectory.settings['reading'] == 'strict'
     assert run(by_stage(**fenced)).stopped == 'plan:no_tasks'
     assert run(by_stage(tool='no'), reading='strict').tasks[0]['tries'] == 5
 
@@ -359,14 +357,14 @@ def test_hostile_answers_are_errors(text: str, reading: str, record: Record, tmp
     trajectory = in_linear_time(play, text)
     assert not list(tmp_path.iterdir())
     assert all(call.error for call in trajectory.calls)
-    longest = max(len(entry['asked']) for entry in trajectory.rounds)
+    longest = max(len(entry.asked) for entry in trajectory.steps)
     assert longest < 5_000 + 3 * MAX_FIELD
 
 
 def test_a_hostile_order_is_bounded() -> None:
     task = {'task': 'x' * 150_000, 'id': 'y' * 20_000, 'dep': -1}
     trajectory = run(by_stage(order=json.dumps([task])))
-    assert max(len(entry['asked']) for entry in trajectory.rounds) < 5_000 + 3 * MAX_FIELD
+    assert max(len(entry.asked) for entry in trajectory.steps) < 5_000 + 3 * MAX_FIELD
 
 
 @pytest.mark.parametrize('method', WITHOUT_LAGENT)
@@ -377,8 +375,8 @@ def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None
 
 
 def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
-    rounds = ({'asked': 'q', 'answer': 'Action: add_'}, {'asked': 'go on', 'answer': '<think>hm'})
-    trajectory = Trajectory('react', rounds=rounds, stopped='limit:steps')
+    steps = (Step('Action: add_', asked='q'), Step('<think>hm', parent=0, asked='go on'))
+    trajectory = Trajectory('react', steps, stopped='limit:steps')
     assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
-    finished = replace(trajectory, rounds=rounds[:1])
+    finished = replace(trajectory, steps=steps[:1])
     assert score_trajectory(RECORD, finished).reason == 'limit:steps'

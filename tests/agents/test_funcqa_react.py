@@ -14,9 +14,9 @@ from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_t
 from opencompass_tooleval.benchmarks.funcqa.records import Record, Step, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.benchmarks.funcqa.support import begin, drive
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
@@ -68,9 +68,9 @@ def test_four_demonstrations_show_five_calls_that_are_right() -> None:
     calls = 0
     for example in demonstrations():
         trajectory = run_alone(dialogue(), example[1::2])
-        assert [said['asked'] for said in trajectory.rounds[1:]] == example[2::2]
+        assert [said.asked for said in trajectory.steps[1:]] == example[2::2]
         assert not any(item.error for item in trajectory.calls)
-        assert trajectory.answer == f'Answer: {trajectory.calls[-1].result}'
+        assert trajectory.final_answer == f'Answer: {trajectory.calls[-1].observation}'
         calls += len(trajectory.calls)
     assert (len(demonstrations()), calls) == (4, 5)
 
@@ -114,22 +114,22 @@ def test_a_trajectory_keeps_everything() -> None:
         'Action: multiply_\nAction Input: {"input": [180, 0.75]}',
         'Final Answer: 135',
     ]
-    assert drive(dialogue(), lambda turn: turn.gold).rounds[2]['answer'] == golds[-1]
+    assert drive(dialogue(), lambda turn: turn.gold).steps[2].text == golds[-1]
     trajectory = run_alone(dialogue(), golds)
-    assert [(item.name, item.parameters, item.result, item.error) for item in trajectory.calls] == [
-        ('multiply_', {'input': [12, 15]}, '180', ''),
-        ('multiply_', {'input': [180, 0.75]}, '135', ''),
+    assert [(item.name, item.arguments, item.observation, item.error) for item in trajectory.calls] == [
+        ('multiply_', {'input': [12, 15]}, '180', None),
+        ('multiply_', {'input': [180, 0.75]}, '135', None),
     ]
-    assert [said['answer'] for said in trajectory.rounds] == golds
-    assert [said['asked'] for said in trajectory.rounds[1:]] == ['Response:180\n', 'Response:135\n']
-    assert (trajectory.method, trajectory.answer, trajectory.stopped) == ('react', 'Answer: 135', '')
+    assert [said.text for said in trajectory.steps] == golds
+    assert [said.asked for said in trajectory.steps[1:]] == ['Response:180\n', 'Response:135\n']
+    assert (trajectory.loop, trajectory.final_answer, trajectory.stopped) == ('react', 'Answer: 135', '')
     assert trajectory.settings == {'max_steps': 20, 'rounded': True}
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
 def test_results_are_normalised_or_not() -> None:
     answers = [call('divide_', '{"input": [1, 3]}'), finish('0.33')]
-    results = [run_alone(dialogue(rounded=value), answers).calls[0].result for value in (True, False)]
+    results = [run_alone(dialogue(rounded=value), answers).calls[0].observation for value in (True, False)]
     assert results == ['0.33', str(1 / 3)]
 
 
@@ -152,12 +152,12 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
     answer, error, name, parameters = WRONG[kind]
     asked = dialogue()
     next(asked)
-    told = asked.send(as_answer(answer)).messages[-1].content
-    assert told == f'Response:{call_tool(name, parameters).text}\n'
+    told, text = asked.send(as_answer(answer)).messages[-1].content, call_tool(name, parameters).text
+    assert told == f'Response:{text}\n'
     with pytest.raises(StopIteration) as end:
         asked.send(as_answer(finish('135')))
     (made,) = end.value.value.calls
-    assert (made.name, made.parameters, made.result, made.error) == (name, parameters, None, error)
+    assert (made.name, made.arguments, made.observation, made.error) == (name, parameters, text, error)
     values = score_trajectory(RECORD, end.value.value).values
     by_name = error.startswith('name:')
     assert (values['accuracy'], values['tool_error_rate']) == (1.0, 1.0)
@@ -166,15 +166,15 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
 
 def test_a_question_that_never_ends() -> None:
     trajectory = run_alone(dialogue(), [call('add_', '{"input": [1, 1]}')] * 20)
-    assert (len(trajectory.calls), len(trajectory.rounds)) == (20, 20)
-    assert (trajectory.stopped, trajectory.answer) == ('limit:steps', '')
+    assert (len(trajectory.calls), len(trajectory.steps)) == (20, 20)
+    assert (trajectory.stopped, trajectory.final_answer) == ('limit:steps', '')
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (0.0, 0.0, 'limit:steps')
 
 
 def test_a_made_up_next_question_is_not_the_answer() -> None:
     answer = finish('135') + '\nQuestion: What is 1 + 1?\nThought: easy\nFinal Answer: 2'
-    assert run_alone(dialogue(), [answer]).answer == 'Answer: 135'
+    assert run_alone(dialogue(), [answer]).final_answer == 'Answer: 135'
 
 
 HOSTILE = {
@@ -209,8 +209,8 @@ def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> 
     outcomes = DialogueRunner(model, None, max_out_len=16, batch_size=8).run(going)
     for outcome in outcomes.values():
         assert outcome.value is not None and outcome.infra is None
-        assert outcome.value.rounds[1]['asked'] == 'Response:Please follow the format\n'
-        assert 'Give the final answer now.' in outcome.value.rounds[2]['asked']
+        assert outcome.value.steps[1].asked == 'Response:Please follow the format\n'
+        assert 'Give the final answer now.' in outcome.value.steps[2].asked
         assert (len(outcome.rounds), outcome.value.stopped) == (3, 'limit:steps')
 
 
@@ -264,5 +264,5 @@ def test_end_to_end_over_a_server(server: ModelServer, tmp_path: Path) -> None:
     assert stats['most_in_flight'] > 4
     for row in read('predictions', 'multi_hop').values():
         trajectory = parse_trajectory(row['prediction'])
-        assert trajectory.rounds[-1]['answer'].startswith('Thought: done')
-        assert len(trajectory.calls) == len(trajectory.rounds) - 1 > 1
+        assert trajectory.steps[-1].text.startswith('Thought: done')
+        assert len(trajectory.calls) == len(trajectory.steps) - 1 > 1

@@ -12,9 +12,9 @@ import pytest
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.steps import CUT_MARK, MAX_TEXT
-from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, ToolCall, make_call
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from tests.agents.support import TASK, talk

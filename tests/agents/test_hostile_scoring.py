@@ -8,11 +8,11 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import METRICS, score_predictions
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.catalogue.labels import REASONS
 from opencompass_tooleval.core.calls.answer import as_answer
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 
 
 def nested(depth: int) -> Any:

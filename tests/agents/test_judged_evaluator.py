@@ -18,13 +18,13 @@ from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvalua
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
 from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, judgings
-from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.environments.observation import SOURCES
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from opencompass_tooleval.models.fixed_models import _FixedModel
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

@@ -14,8 +14,8 @@ from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge
 from opencompass_tooleval.agents.toolbench.judgements import digests_of, load_judgements, match_answer
 from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
 from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_lines
-from opencompass_tooleval.agents.trajectory import Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, run, status

@@ -9,9 +9,9 @@ import pytest
 
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.scoring.scoring import score_trajectory
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS

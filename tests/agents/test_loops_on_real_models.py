@@ -12,8 +12,8 @@ import pytest
 
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
-from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner

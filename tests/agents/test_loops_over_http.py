@@ -11,7 +11,7 @@ import pytest
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner

@@ -9,8 +9,8 @@ from itertools import combinations, permutations
 import pytest
 
 from opencompass_tooleval.agents.scoring.matching import Match, Partner, match_calls, partners_of
-from opencompass_tooleval.agents.tasks.goal import GoldCall
-from opencompass_tooleval.agents.trajectory import AnsweredCall
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall
 from opencompass_tooleval.core.scoring.match import longest_increasing_run
 
 

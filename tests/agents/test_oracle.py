@@ -18,10 +18,10 @@ from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentSco
 from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
 from opencompass_tooleval.agents.tasks.tools import find_tools
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment

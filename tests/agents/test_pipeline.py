@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.tasks.records import TABLE, find_subset
-from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from tests.forked import start_opencompass
 
 PATIENCE = 1500

@@ -10,9 +10,9 @@ import pytest
 from opencompass_tooleval.agents.loops import prompts
 from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.agents.loops.loops import make_loop
-from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer

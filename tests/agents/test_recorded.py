@@ -14,8 +14,8 @@ import pytest
 
 from opencompass_tooleval.agents.recorded import score
 from opencompass_tooleval.agents.tasks.records import load_data
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from tests.environments.test_playback import CALLS, ERRORS, tool_messages
 from tests.instructions.shared_data import DEMO, real

@@ -17,12 +17,12 @@ from opencompass_tooleval.agents.scoring.scoring import (
     score_trajectory,
 )
 from opencompass_tooleval.agents.scoring.waste import Waste, count_waste
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.instructions.shared_data import real
 

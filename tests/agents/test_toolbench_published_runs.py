@@ -15,11 +15,11 @@ from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchR
 from opencompass_tooleval.agents.loops.finish import FINISH, read_finish
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import to_toolbench
-from opencompass_tooleval.agents.trajectory import GAVE_UP, Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from tests.agents.support import talk

@@ -8,9 +8,9 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import score_trajectory
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.cli.conftest import Command, read_lines
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree

@@ -53,12 +53,8 @@ def test_score(tooleval: Command, tmp_path: Path) -> None:
     assert result['methods'] == {'easytool': 7} and result['tool_errors'] == {'name:unknown_tool': 1}
     rows = read_lines(details)
     assert [row['id'] for row in rows] == [str(number) for number in range(7)]
-    assert rows[0]['trajectory']['calls'][0] == {
-        'name': '99',
-        'parameters': None,
-        'result': None,
-        'error': 'name:unknown_tool',
-    }
+    (call,) = (call for step in rows[0]['trajectory']['steps'] for call in step['calls'])
+    assert (call['name'], call['arguments'], call['error']) == ('99', None, 'name:unknown_tool')
 
 
 def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:

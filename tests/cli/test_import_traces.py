@@ -10,8 +10,8 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.agents.tasks.records import load_data
-from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import Bank
 from opencompass_tooleval.extras.traces.conversation import Conversation
 from opencompass_tooleval.extras.traces.recorded_runs import NO_RESULT, model_name, recorded_runs

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
+from opencompass_tooleval.core.calls.observation import SOURCES, Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, shares
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
-from opencompass_tooleval.environments.observation import SOURCES, Observation
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from tests.agents.support import funcqa_functions
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, logged_tools
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.environments.live_source import ServerError
-from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy

@@ -15,11 +15,11 @@ from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.judged_answer import load_judged_answers
 from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text import json_members
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import Source, find_sources, read_sources
 from opencompass_tooleval.environments.recordings_cache import function_name
 from tests.growth import in_linear_time

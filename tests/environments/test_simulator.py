@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.simulator import (
     MAX_REQUESTS,
     Simulator,

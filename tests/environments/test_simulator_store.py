@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, read_simulated
 from opencompass_tooleval.environments.simulator_store import SimulatorStore, open_simulator
 from tests.run_alone import run_alone

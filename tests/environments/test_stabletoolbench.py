@@ -10,10 +10,10 @@ import pytest
 
 from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator
 from opencompass_tooleval.environments.stabletoolbench import (

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from opencompass_tooleval.environments.observation import Observation
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
 

@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.funcqa import recorded as funcqa
 from opencompass_tooleval.benchmarks.restbench import recorded as restbench
 from opencompass_tooleval.benchmarks.toolbench import recorded as toolbench
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
 from tests.instructions.shared_data import DATA, DEMO, real
@@ -169,8 +170,8 @@ def test_questions_are_worked_out_in_rounds(ran: Path) -> None:
         'limit:steps': 1,
     }
     twice, endless = (outcome['details'][number]['trajectory'] for number in (6, 5))
-    assert [call['result'] for call in twice['calls']] == ['5', '5'] and len(twice['rounds']) == 2
-    assert len(endless['calls']) == len(endless['rounds']) == 20
+    assert [[call['observation'] for call in step['calls']] for step in twice['steps']] == [['5', '5'], []]
+    assert [len(step['calls']) for step in endless['steps']] == [1] * 20
 
 
 def test_nothing_is_asked_more_often_than_needed(ran: Path, server: ModelServer) -> None:
@@ -179,7 +180,7 @@ def test_nothing_is_asked_more_often_than_needed(ran: Path, server: ModelServer)
     toolbench_asked = (3 + 2 + 2) + (1 + 2)
     one_hop = 2 * 11 + 1 + 20
     multi_hop = sum(
-        len(detail['trajectory']['rounds']) for detail in result(ran, 'api', 'funcqa-multi_hop-react')['details']
+        len(detail['trajectory']['steps']) for detail in result(ran, 'api', 'funcqa-multi_hop-react')['details']
     )
     assert multi_hop == 7 + sum((2, 2, 4, 2, 3, 2, 3))
     assert asked == restbench_asked + toolbench_asked + one_hop + multi_hop
@@ -230,16 +231,11 @@ def recorded_rounds(folder: Path, ran: Path) -> None:
     for subset in ('one_hop', 'multi_hop'):
         rows = []
         for record, row in predictions(ran, 'api', f'funcqa-{subset}-react').items():
-            trajectory = json.loads(row['prediction'])
-            calls = iter(trajectory['calls'])
-            for number, said in enumerate(trajectory['rounds']):
-                made = 2 if record in ('2', '6') and subset == 'one_hop' else 1
-                is_last = said['answer'].startswith('<think>done')
-                made_calls = [] if is_last else [next(calls) for _ in range(made)]
+            for number, step in enumerate(parse_trajectory(row['prediction']).steps):
                 rows.append({
                     'id': f'{record}/{number}' if number else record,
-                    'prediction': said['answer'] if is_last else '',
-                    'calls': [{'name': call['name'], 'arguments': call['parameters']} for call in made_calls],
+                    'prediction': '' if step.calls else step.text,
+                    'calls': [{'name': call.name, 'arguments': call.arguments} for call in step.calls],
                 })  # fmt: skip
         (folder / f'funcqa_{subset}.jsonl').write_text('\n'.join(map(json.dumps, rows)), encoding='utf-8')
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
 from tests.report.support import add, detail, result_of, write
 
 DATASET = 'tooleval-teval-agent-react'

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import opencompass_tooleval
-from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ROOT
 from tests.report.browser import LOOKS, Browser, needs_chromium
@@ -125,9 +125,9 @@ def test_a_dialogue_is_read_turn_by_turn(browser: Browser, tmp_path: Path) -> No
     name = 'tooleval-funcqa-one_hop-react'
     result = result_of([detail('r', 0.0, 'args:count')], provenance={'benchmark': 'funcqa', 'subset': 'one_hop'})
     add(tmp_path / 'run', 'm', name, result)
-    rounds = ({'asked': 'add', 'answer': 'calls'}, {'asked': 'got 3', 'answer': '3'})
-    call = ToolCall('add_', {'input': [1, 2]}, '3')
-    trajectory = Trajectory('react', calls=(call,), rounds=rounds, answer='Answer: 3')
+    call = AnsweredCall('add_', {'input': [1, 2]}, '3', 'function')
+    steps = (Step('calls', (call,), asked='add'), Step('3', parent=0, asked='got 3'))
+    trajectory = Trajectory('react', steps, 'Answer: 3', path=(0, 1))
     row = {'origin_prompt': 'Ask', 'prediction': trajectory.to_json(), 'record_id': 'r', 'infra': None}
     write(tmp_path / 'run', 'predictions', 'm', name, {'0': row})
     page = write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html')

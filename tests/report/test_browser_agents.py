@@ -10,7 +10,7 @@ import pytest
 from opencompass_tooleval.agents.scoring.breakdown import breakdown
 from opencompass_tooleval.agents.scoring.scoring import METRICS, score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.report.build import write_report
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, search, tree

@@ -12,7 +12,7 @@ from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.names import family_of, is_variant, title_of
 from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
 from opencompass_tooleval.report.read import read
-from opencompass_tooleval.report.samples import SampleFiles, tasks_of, trace_of
+from opencompass_tooleval.report.samples import SampleFiles, tasks_of
 from opencompass_tooleval.report.standing import Standing
 from opencompass_tooleval.results.comparing import Side, compare
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -250,10 +250,3 @@ def test_first_words_of_a_task_leave_out_what_all_begin_with() -> None:
     same_end = [(('HUMAN', task), ('HUMAN', 'Go on.')) for task in ('One', 'Two')]
     assert tasks_of(same_end) == ['One', 'Two'] and tasks_of([(('HUMAN', 'x' * 500),)]) == ['x' * 90 + '…']
     assert tasks_of([]) == [] and tasks_of([(), ()]) == ['', '']
-
-
-@pytest.mark.parametrize(
-    'text', ['', 'no', '{', '[]', '{}', '{"rounds": [1], "calls": []}', '{"rounds": {}, "calls": []}']
-)
-def test_what_is_no_dialogue_has_no_trace(text: str) -> None:
-    assert trace_of(text) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
+from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.prices import Prices
 from opencompass_tooleval.core.scoring.usage import Usage
@@ -213,8 +213,8 @@ def test_calls_are_the_rounds_of_dialogues(tmp_path: Path) -> None:
     add(run, 'm', name, result_of([detail('a'), detail('b')], provenance=provenance))
     file = run / 'predictions' / 'm' / f'{name}.json'
     rows = json.loads(file.read_bytes())
-    rounds = ({'asked': 'How?', 'answer': 'So.'},) * 3
-    rows['0']['prediction'] = Trajectory('cot', answer='4', rounds=rounds).to_json()
+    steps = (Step('So.', asked='How?'),) * 3
+    rows['0']['prediction'] = Trajectory('cot', steps, '4').to_json()
     rows['1'] |= {'prediction': '', 'infra': 'infra:server'}
     file.write_text(json.dumps(rows), encoding='utf-8')
     add(run, 'm', 'other', result_of([detail('a')]))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.samples import asked_of
 from opencompass_tooleval.report.trajectories import (
@@ -18,18 +18,20 @@ from opencompass_tooleval.report.trajectories import (
     TOGETHER,
     matches_of,
     opinions_of,
+    read_trajectory,
     reasons_in,
     said_in,
-    trajectory_of,
+    shown_rounds,
+    shown_trajectory,
 )
 from tests.report.agents import DATASET, add_agent, chain, tree
 from tests.report.support import HOSTILE, add, data_of, detail, plain_run, result_of, write
 
 
 def read(trajectory: Trajectory) -> dict[str, Any]:
-    shown = trajectory_of(trajectory.to_json())
-    assert shown is not None
-    return shown
+    whole = read_trajectory(trajectory.to_json())
+    assert whole is not None and shown_rounds(whole) is None
+    return shown_trajectory(whole)
 
 
 def one_call(observation: str, **changes: Any) -> Trajectory:
@@ -41,7 +43,7 @@ def test_a_trajectory_is_read() -> None:
     assert (shown['loop'], shown['answer'], shown['path'], shown['omitted_observations']) == (
         'react',
         'You fly to Rome.',
-        [0, 1, 2, 3, 4],
+        (0, 1, 2, 3, 4),
         2,
     )
     assert [step['parent'] for step in shown['steps']] == [-1, 0, 1, 2, 3] and shown['all'] == 5
@@ -91,48 +93,6 @@ def test_arguments_that_are_too_much_become_text() -> None:
     for arguments in (deep, {'a': 'x' * 20_000}):
         (step,) = read(Trajectory('react', (Step('', (AnsweredCall('a', arguments, 'o', 'exact'),)),)))['steps']
         assert isinstance(step['calls'][0]['arguments'], str)
-
-
-OTHER = {'loop': 'react', 'steps': [{}]}
-
-
-@pytest.mark.parametrize(
-    'raw',
-    [
-        OTHER,
-        {**OTHER, 'path': [0, 7, -1, True, 'x', None], 'omitted_observations': -3, 'settings': [1], 'stopped': 4},
-        {**OTHER, 'final_answer': {}, 'path': None},
-        {**OTHER, 'steps': [{'text': 3, 'calls': 'no', 'parent': 5, 'purpose': [], 'reason': None, 'usage': 'x'}]},
-        {**OTHER, 'steps': [{'calls': [{'name': 1, 'source': {}, 'fault': 2, 'observation': []}]}]},
-        {**OTHER, 'steps': [{'calls': [{'observation_chars': 'x'}]}]},
-        {**OTHER, 'steps': [{'calls': [{'name': 'a', 'error': [3]}]}]},
-        {**OTHER, 'steps': [{'calls': [1]}, {'calls': [{}], 'parent': True}]},
-    ],
-)  # fmt: skip
-def test_what_another_version_wrote_is_read_as_far_as_it_goes(raw: dict[str, Any]) -> None:
-    shown = trajectory_of(json.dumps(raw))
-    assert shown is not None and len(shown['steps']) == len(raw['steps'])
-    assert set(shown['path']) <= {0} and shown['omitted_observations'] == 0
-    assert all(step['parent'] == -1 for step in shown['steps'])
-    assert all(isinstance(text, str) for text in (shown['loop'], shown['answer'], shown['stopped']))
-
-
-@pytest.mark.parametrize(
-    'text',
-    [
-        '',
-        'A',
-        '{',
-        '[]',
-        '{}',
-        '{"loop": "react"}',
-        '{"loop": 1, "steps": []}',
-        '{"loop": "a", "steps": [1]}',
-        '{"steps":' + '[' * 5000,
-    ],
-)
-def test_what_is_no_trajectory_is_none(text: str) -> None:
-    assert trajectory_of(text) is None
 
 
 def test_matches_are_read() -> None:

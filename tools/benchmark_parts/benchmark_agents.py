@@ -24,13 +24,13 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.tasks.task import GoldCall, Task, parse_task
-from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.observation import EXACT
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.observation import EXACT
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.live_source import ServerError
 

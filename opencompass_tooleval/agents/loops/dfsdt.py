@@ -24,7 +24,14 @@ from opencompass_tooleval.agents.loops.steps import MAX_TEXT, answered_call, as_
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, standard_name
-from opencompass_tooleval.agents.trajectory import (
+from opencompass_tooleval.core.calls.answer import Answer, clean, visible_text
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.function_calling import SEVERAL_CALLS
+from opencompass_tooleval.core.calls.messages import Message, tool_messages
+from opencompass_tooleval.core.calls.observation import ERROR, UNKNOWN_TOOL, Observation
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.trajectory import (
     GAVE_UP,
     NO_ROOM,
     TOO_MANY_CALLS,
@@ -33,15 +40,8 @@ from opencompass_tooleval.agents.trajectory import (
     Step,
     Trajectory,
 )
-from opencompass_tooleval.core.calls.answer import Answer, clean, visible_text
-from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import SEVERAL_CALLS
-from opencompass_tooleval.core.calls.messages import Message, tool_messages
-from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, Observation
 
 MAX_MODEL_CALLS = 200
 CHILDREN = 2

@@ -31,26 +31,25 @@ from opencompass_tooleval.agents.loops import easytool_prompts as prompts
 from opencompass_tooleval.agents.loops.easytool_calls import rewritten_arguments
 from opencompass_tooleval.agents.loops.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, as_written
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import (
+from opencompass_tooleval.core.calls.answer import strip_reasoning
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.observation import WRONG_ARGUMENTS, Observation
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, GoldCall
+from opencompass_tooleval.core.calls.trajectory import (
     NO_ROOM,
     NOT_FINISHED,
     TOO_MANY_CALLS,
     TOO_MANY_STEPS,
     Trajectory,
 )
-from opencompass_tooleval.core.calls.answer import strip_reasoning
-from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
-from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.scoring.result import TRUNCATED
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.environments.observation import WRONG_ARGUMENTS, Observation
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.method_replies import READINGS, Reader, Unreadable
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, bounded_value, bounded_written
-from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall
 from opencompass_tooleval.core.text.jsonable import bounded_text
 
 GIVE_ANSWER = 'give_answer'

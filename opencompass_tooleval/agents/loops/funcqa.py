@@ -19,25 +19,25 @@ from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.react import ReAct
 from opencompass_tooleval.agents.loops.steps import Chain
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import (
-    NOT_FINISHED,
-    TOO_MANY_CALLS,
-    TOO_MANY_STEPS,
-    AnsweredCall,
-    Trajectory,
-)
 from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
-from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
+from opencompass_tooleval.benchmarks.funcqa.scoring import EASYTOOL
 from opencompass_tooleval.core.calls.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.calls.messages import TOOL, Message, tool_messages
-from opencompass_tooleval.core.calls.tool_calls import calls_text
+from opencompass_tooleval.core.calls.tool_calls import GoldCall, calls_text
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import (
+    NOT_FINISHED,
+    TOO_MANY_CALLS,
+    TOO_MANY_STEPS,
+    AnsweredCall,
+    Step,
+    Trajectory,
+)
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Session
@@ -133,15 +133,15 @@ class FuncQAFunctionCalling(FunctionCalling):
         return tool_messages(answer, [call.observation for call in carried_out], earlier)
 
 
-def _last_answer(end: Trajectory, rounds: list[dict[str, str]]) -> str:
-    return strip_reasoning(rounds[-1]['answer']).text
+def _last_answer(end: Trajectory, steps: list[Step]) -> str:
+    return strip_reasoning(steps[-1].text).text
 
 
-def _summary(end: Trajectory, rounds: list[dict[str, str]]) -> str:
-    return strip_reasoning(rounds[-2]['answer']).text  # the last is the check
+def _summary(end: Trajectory, steps: list[Step]) -> str:
+    return strip_reasoning(steps[-2].text).text  # the last is the check
 
 
-def _finish(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+def _finish(end: Trajectory, steps: list[Step]) -> str:
     return f'Answer: {end.steps[-1].calls[-1].arguments}'
 
 
@@ -158,7 +158,7 @@ class Method:
 
     loop: Callable[..., Loop]
     options: tuple[str, ...] = ()
-    final_answer: Callable[[Trajectory, list[dict[str, str]]], str] = _last_answer
+    final_answer: Callable[[Trajectory, list[Step]], str] = _last_answer
     settings: tuple[str, ...] = ()
 
 
@@ -166,7 +166,7 @@ METHODS: Mapping[str, Method] = {
     'zero_shot': Method(lambda: OneRound(prompts.ZERO_SHOT)),
     'cot': Method(lambda: OneRound(prompts.COT)),
     'react': Method(FuncQAReAct, ('max_steps',), _finish, ('max_steps', 'rounded')),
-    funcqa.EASYTOOL: Method(
+    EASYTOOL: Method(
         FuncQAEasyTool,
         ('instructions', 'max_tries', 'max_requests', 'max_calls', 'reading'),
         _summary,
@@ -175,7 +175,7 @@ METHODS: Mapping[str, Method] = {
     METHOD: Method(FuncQAFunctionCalling, ('max_steps', 'max_calls'), settings=('max_steps', 'max_calls', 'rounded')),
 }
 
-_STOPS = dict.fromkeys((TOO_MANY_STEPS, TOO_MANY_CALLS, NOT_FINISHED), funcqa.TOO_MANY_STEPS)
+_STOPS = dict.fromkeys((TOO_MANY_CALLS, NOT_FINISHED), TOO_MANY_STEPS)
 """Reason for which an agent ends -> FuncQA's reason."""
 
 
@@ -214,7 +214,7 @@ class FuncQADialogues:
     ) -> None:
         if method not in METHODS:
             raise ValueError(f'FuncQA has methods {", ".join(METHODS)}, not {method!r}')
-        if method == funcqa.EASYTOOL and instructions is None:
+        if method == EASYTOOL and instructions is None:
             raise ValueError('method easytool needs instructions, such as data/easytool/functions_data.json')
         row = METHODS[method]
         tools, source = _load_tools(instructions) if instructions else ({}, '')
@@ -237,35 +237,36 @@ class FuncQADialogues:
         """Begins the dialogue about one row; it returns the trajectory's JSON."""
         return (yield from self.begin(parse_payload(row['record']))).to_json()
 
-    def begin(self, record: Record) -> Dialogue[funcqa.Trajectory]:
+    def begin(self, record: Record) -> Dialogue[Trajectory]:
         """Begins the dialogue about a record; it returns the trajectory."""
         session = FuncQASession(record.id, self._rounded)
-        rounds: list[dict[str, str]] = []
-        end = yield from _recorded(self._loop.run(question_of(record), session), rounds)
+        steps: list[Step] = []
+        end = yield from _recorded(self._loop.run(question_of(record), session), session, steps)
         stopped = _STOPS.get(end.stopped, end.stopped)
-        return funcqa.Trajectory(
-            self._name,
-            tuple(session.calls),
-            '' if stopped else self._final_answer(end, rounds),
-            tuple(rounds),
-            stopped,
-            self._settings,
-            tuple(session.tasks),
-            session.check,
+        return replace(
+            end,
+            loop=self._name,
+            steps=tuple(steps),
+            final_answer='' if stopped else self._final_answer(end, steps),
+            stopped=stopped,
+            path=tuple(range(len(steps))),
+            settings=self._settings,
         )
 
 
-def _recorded(dialogue: Dialogue[Trajectory], rounds: list[dict[str, str]]) -> Dialogue[Trajectory]:
-    """Runs a dialogue, and appends prompts and answers to ``rounds``. A prompt that is too long fails."""
+def _recorded(dialogue: Dialogue[Trajectory], session: FuncQASession, steps: list[Step]) -> Dialogue[Trajectory]:
+    """Runs a dialogue, and appends unchanged prompts, answers and calls to ``steps``. A too long prompt fails."""
     request = next(dialogue)
     while True:
         answer = yield replace(request, may_be_too_long=False)
         said = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
-        rounds.append({'asked': _asked(request.messages), 'answer': said})
+        step, earlier = Step(said, parent=len(steps) - 1, asked=_asked(request.messages)), len(session.calls)
         try:
             request = dialogue.send(answer)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
+        finally:
+            steps.append(replace(step, calls=tuple(session.calls[earlier:])))
 
 
 def _asked(messages: tuple[Message, ...]) -> str:

@@ -14,16 +14,15 @@ from typing import Any
 from opencompass_tooleval.agents.loops import easytool
 from opencompass_tooleval.agents.loops.easytool import NO_TASK, UNREADABLE_PARAMETERS, EasyTool, Log, MethodStopped
 from opencompass_tooleval.agents.loops.easytool_tools import ShownTool
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
-from opencompass_tooleval.benchmarks.funcqa.trajectory import TOO_MANY_STEPS
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, TOO_MANY_STEPS, Trajectory
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.funcqa_tools import FuncQASession
-from opencompass_tooleval.environments.observation import ERROR
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.method_replies import Reader, Unreadable
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
@@ -56,7 +55,7 @@ class FuncQAEasyTool(EasyTool):
             self._tools[str(number)] = ShownTool(tool.name, tool.description, {tool.name: usage})
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        """Runs a task; the session then has the state of each task."""
+        """Runs a task; the trajectory has the state of each subtask."""
         assert isinstance(session, FuncQASession)
         return (yield from _Question(self, task, session, self._tools).run())
 
@@ -72,9 +71,9 @@ class _Question(easytool.Query):
 
     def run(self) -> Dialogue[Trajectory]:
         end = yield from super().run()
-        self.session.tasks = self.tasks
-        self.session.check = replies.read_check(self.checked) if self.checked is not None else ''
-        return replace(end, stopped='') if end.stopped == NOT_FINISHED else end  # a summary may be empty
+        check = replies.read_check(self.checked) if self.checked is not None else ''
+        stopped = '' if end.stopped == NOT_FINISHED else end.stopped  # a summary may be empty
+        return replace(end, stopped=stopped, tasks=tuple(self.tasks), check=check)
 
     @property
     def _is_one_hop(self) -> bool:

@@ -19,7 +19,13 @@ from opencompass_tooleval.agents.loops.finish import FINISH, Finish, finish_call
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, repeated_arguments
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.prompts import MAX_OBSERVATION
-from opencompass_tooleval.agents.trajectory import (
+from opencompass_tooleval.core.calls.answer import Answer, visible_text
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
+from opencompass_tooleval.core.calls.messages import Message, tool_messages
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.trajectory import (
     NO_ROOM,
     NOT_FINISHED,
     TOO_MANY_CALLS,
@@ -27,12 +33,6 @@ from opencompass_tooleval.agents.trajectory import (
     AnsweredCall,
     Trajectory,
 )
-from opencompass_tooleval.core.calls.answer import Answer, visible_text
-from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
-from opencompass_tooleval.core.calls.messages import Message, tool_messages
-from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Session
 

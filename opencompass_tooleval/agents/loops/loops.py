@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.plugin import LOOPS
 

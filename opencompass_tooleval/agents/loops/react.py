@@ -19,10 +19,10 @@ from opencompass_tooleval.agents.loops.finish import FINISH, Finish, finish_call
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, bounded_value
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.prompts import MAX_OBSERVATION, REACT_TEXT
-from opencompass_tooleval.agents.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
 from opencompass_tooleval.core.calls.answer import EMPTY, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
 from opencompass_tooleval.environments.environment import Session
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.calls.messages import object_arguments
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.text.jsonable import bounded_text, clean_text, to_jsonable
-from opencompass_tooleval.environments.observation import Observation
 
 MAX_TEXT = 20_000
 """Maximum number of stored characters of a thought, of the arguments of a call, of an observation and of a final

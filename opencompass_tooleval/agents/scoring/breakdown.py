@@ -9,13 +9,13 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring.scoring import FINISH_RATE, OF_REPAIRED, AgentScore
 from opencompass_tooleval.agents.scoring.waste import UNKNOWN_TOOLS, error_of
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.core.calls.observation import SIMULATED, SOURCES
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.usage import read_usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import numbers_of
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import shares
-from opencompass_tooleval.environments.observation import SIMULATED, SOURCES
 
 FINISHED = 'finished'
 """Kind of end of a task with a final answer, correct or wrong."""

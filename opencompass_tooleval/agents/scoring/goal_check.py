@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.scoring.matching import call_key
-from opencompass_tooleval.agents.tasks.goal import MISSING_PARAMETER, NO_TOOL, Goal, GoldCall
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
+from opencompass_tooleval.agents.tasks.goal import MISSING_PARAMETER, NO_TOOL, Goal
+from opencompass_tooleval.core.calls.observation import ERROR, INJECTED
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
 from opencompass_tooleval.core.scoring.refusal import REFUSED
 from opencompass_tooleval.core.scoring.typed_result import find_result, is_same, plain_text
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.environments.observation import ERROR, INJECTED
 
 FORBIDDEN_CALL = 'goal:forbidden'
 NEEDLESS_CALL = 'goal:needless_call'

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.agents.tasks.goal import GoldCall
-from opencompass_tooleval.agents.trajectory import AnsweredCall
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
 

@@ -13,9 +13,9 @@ from typing import Any
 from opencompass_tooleval.agents.scoring.matching import Partner, match_calls, partners_of
 from opencompass_tooleval.agents.scoring.waste import Waste, count_waste, ends_in_loop
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.refusal import REFUSED
 from opencompass_tooleval.core.scoring.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import bounded_text

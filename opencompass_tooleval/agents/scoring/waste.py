@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.scoring.matching import CallKey, call_key
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.benchmarks.toolbench.responses import EMPTY, error_kind
-from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, WRONG_ARGUMENTS
+from opencompass_tooleval.core.calls.observation import ERROR, UNKNOWN_TOOL, WRONG_ARGUMENTS
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 
 LOOP_CALLS = 3
 """Number of equal calls with equal observations at the end that make a loop."""

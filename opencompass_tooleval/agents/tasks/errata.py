@@ -23,8 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.text.json_object import load_json
 
 UNFIT_GOLD, GOLD_TYPE, GOLD_VALUE, NO_GOLD = 'unfit_gold', 'gold_type', 'gold_value', 'no_gold'

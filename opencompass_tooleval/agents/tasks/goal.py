@@ -1,4 +1,4 @@
-"""Gold of an agent's task: its calls, and the goal of a task that was made from a user's tools."""
+"""Goal of an agent's task that was made from a user's tools."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.core.calls.tool_calls import GoldCall, parse_gold_call
 from opencompass_tooleval.core.scoring.typed_result import FORMS
 
 ORDINARY = 'ordinary'
@@ -20,25 +21,6 @@ KINDS = (ORDINARY, NO_TOOL, MISSING_PARAMETER, FORBIDDEN, SIBLINGS, RECOVERY)
 
 RESTRAINT = (NO_TOOL, MISSING_PARAMETER)
 """Kinds in which the agent has to answer or to ask without a call; the others need tools."""
-
-
-@dataclass(frozen=True)
-class GoldCall:
-    """A call that a perfect agent makes.
-
-    Attributes:
-        name: The tool.
-        arguments: The arguments, as JSON values.
-        open_arguments: Names of arguments whose values are unknown in advance, since an earlier call returns them: any
-            value is correct.
-        repaired: The call in a form that its tool's documentation allows, if no call by the documentation equals this
-            one (:mod:`~opencompass_tooleval.agents.tasks.errata`); else None.
-    """
-
-    name: str
-    arguments: Any
-    open_arguments: tuple[str, ...] = ()
-    repaired: GoldCall | None = None
 
 
 @dataclass(frozen=True)
@@ -83,23 +65,6 @@ class Goal:
         """Returns the gold calls, with the call that fails first made twice."""
         failing = next((place for place, call in enumerate(gold) if call.name == self.fails_first), None)
         return tuple(gold) if failing is None else (*gold[: failing + 1], *gold[failing:])
-
-
-def parse_gold_call(raw: Mapping[str, Any]) -> GoldCall:
-    """Converts the JSON values of a :class:`GoldCall`.
-
-    Raises:
-        ValueError: Its name is no text.
-    """
-    repaired = raw.get('repaired')
-    if not isinstance(raw['name'], str):
-        raise ValueError('the name of a gold call is no text')
-    return GoldCall(
-        raw['name'],
-        raw['arguments'],
-        tuple(raw.get('open_arguments', ())),
-        parse_gold_call(repaired) if repaired else None,
-    )
 
 
 def parse_goal(raw: Mapping[str, Any]) -> Goal:

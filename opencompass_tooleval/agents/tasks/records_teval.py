@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencompass_tooleval.agents.tasks.errata import Erratum, check_gold
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
 from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples, split_stem
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.coverage import plan_calls
 from opencompass_tooleval.tool_docs.api_list import find_api_list

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.tasks.goal import Goal, GoldCall, parse_goal, parse_gold_call
+from opencompass_tooleval.agents.tasks.goal import Goal, parse_goal
+from opencompass_tooleval.core.calls.tool_calls import GoldCall, parse_gold_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.text.jsonable import answer_digest
 

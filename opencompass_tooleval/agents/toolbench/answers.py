@@ -17,12 +17,12 @@ from opencompass_tooleval.agents.loops.finish import FINISH, GIVE_ANSWER, GIVE_U
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, as_written, bounded_value, bounded_written
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.prompts import INVALID_NAME
-from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.benchmarks.toolbench.trajectories import Node, Run, read_passed, read_runs
 from opencompass_tooleval.core.calls.messages import TOOL
+from opencompass_tooleval.core.calls.observation import EXACT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.text.jsonable import bounded_text, clean_text
-from opencompass_tooleval.environments.observation import EXACT, UNKNOWN_TOOL
 
 _REACT, _EASYTOOL = 'toolbench_react', 'easytool'
 

@@ -16,9 +16,9 @@ from opencompass_tooleval.agents.loops.steps import shown_observation
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import final_answer_of, method_of, run_messages, tools_of
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, read_runs
 from opencompass_tooleval.core.calls.messages import TOOL
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, clean_text, to_jsonable

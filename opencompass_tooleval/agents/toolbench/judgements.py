@@ -17,9 +17,9 @@ from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.toolbench import win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, digest_of, steps_text
-from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, Unread, matched, read_judgement

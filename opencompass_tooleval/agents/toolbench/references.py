@@ -8,7 +8,7 @@ from pathlib import Path
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, load_judged_answers, of_trajectory
 from opencompass_tooleval.agents.toolbench.judgements import Opinions
-from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.text.jsonable import answer_digest

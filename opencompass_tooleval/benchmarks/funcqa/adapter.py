@@ -90,6 +90,6 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         self._golds.update(record.gold for record in records)
         for score in scores:
             if score.trajectory:
-                self._methods.add(score.trajectory.method)
+                self._methods.add(score.trajectory.loop)
                 self._settings |= score.trajectory.settings
         return list(scores)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
 from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.observation import ERROR, FUNCTION, WRONG_ARGUMENTS, Observation
+from opencompass_tooleval.core.calls.observation import UNKNOWN_TOOL as UNKNOWN
 from opencompass_tooleval.core.text.bounds import MAX_BITS, is_huge_power
 
 MISSING = 'args:missing'
@@ -35,22 +36,14 @@ _SHOWN_DECIMALS = 10
 """Number of decimals in which the published rounding looks for zeros."""
 
 
-@dataclass(frozen=True)
-class ToolResult:
-    """The result of a call.
+def refused(error: str, text: str = '') -> Observation:
+    """Creates the observation of a failed call.
 
-    Attributes:
-        text: Text for the model: the result, or a description of the error.
-        error: ``''``, or ``name:...`` or ``args:...``.
+    Args:
+        error: ``name:...`` or ``args:...``.
+        text: Describes the error for the model.
     """
-
-    text: str
-    error: str = ''
-
-    @property
-    def value(self) -> str | None:
-        """The tool's result; None if the call failed."""
-        return None if self.error else self.text
+    return Observation(text, ERROR, UNKNOWN if error == UNKNOWN_TOOL else WRONG_ARGUMENTS, error)
 
 
 class _Fault(ValueError):
@@ -184,7 +177,7 @@ TOOL_NAMES: tuple[str, ...] = tuple(_TOOLS)
 """Names of the tools, in the published order."""
 
 
-def call_tool(name: Any, parameters: Any, rounded: bool = True) -> ToolResult:
+def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
     """Calls a tool within bounds; never raises.
 
     Several numbers are taken from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the
@@ -204,12 +197,12 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> ToolResult:
         (more than 10,000 bits in between: the published functions continue, perhaps forever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
-        return ToolResult(f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}', UNKNOWN_TOOL)
+        return refused(UNKNOWN_TOOL, f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}')
     fault = _Fault(NOT_AN_OBJECT, f'parameters are an object such as {{"{PARAMETER}": [1, 2]}}')
     for reading in _readings(parameters):
         try:
             value = _call(_TOOLS[name], reading)
-            return ToolResult(result_text(value) if rounded else plain(_finite(value)))
+            return Observation(result_text(value) if rounded else plain(_finite(value)), FUNCTION)
         except _Fault as raised:
             fault = raised
         except ZeroDivisionError:
@@ -218,7 +211,7 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> ToolResult:
             fault = _Fault(TOO_LARGE, 'the result is too large')
         except ValueError:
             fault = _Fault(DOMAIN, 'there is no such number')
-    return ToolResult(f'Error: {name}: {fault}', fault.error)
+    return refused(fault.error, f'Error: {name}: {fault}')
 
 
 def _readings(parameters: Any) -> list[Mapping[Any, Any]]:

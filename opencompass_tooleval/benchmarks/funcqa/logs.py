@@ -16,7 +16,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, call_tool
 from opencompass_tooleval.benchmarks.funcqa.records import Record
-from opencompass_tooleval.benchmarks.funcqa.trajectory import EASYTOOL, ToolCall, Trajectory
+from opencompass_tooleval.benchmarks.funcqa.scoring import EASYTOOL
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.work_dir.data_files import read_json
 
@@ -115,33 +116,34 @@ def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
     log = entry.get('execute_log')
     if not isinstance(log, dict):
         raise Fault("'execute_log' is no object")
-    calls: list[ToolCall] = []
+    calls: list[AnsweredCall] = []
     differing = 0
     for made, result in zip_longest(_list(log, 'api_result_ls'), _list(log, 'call_result_ls')):
         again = list(_calls(made))
         calls += again
-        text = '\n\n'.join(call.result for call in again if call.result is not None)
+        text = '\n\n'.join(call.observation for call in again if not call.error)
         differing += bool(again) and text != result
     index = entry.get('check_index', 0)
     if not isinstance(index, int):
         raise Fault("'check_index' is no number")
     check = {1: 'yes', -1: 'no'}.get(index, '')
     tasks = (*_tasks(entry, 'answer_subtask', True), *_tasks(entry, 'answer_wrong', False))
-    trajectory = Trajectory(EASYTOOL, tuple(calls), _text(entry, 'final_answer'), tasks=tasks, check=check)
+    steps = (Step('', tuple(calls)),)  # a log has no rounds
+    trajectory = Trajectory(EASYTOOL, steps, _text(entry, 'final_answer'), path=(0,), tasks=tasks, check=check)
     label = entry.get('check') if labelled else None
     if labelled and label not in (0, 1):
         raise Fault("its label 'check' is neither 0 nor 1")
     return LoggedQuestion(trajectory, label, differing)
 
 
-def _calls(made: Any) -> Iterator[ToolCall]:
+def _calls(made: Any) -> Iterator[AnsweredCall]:
     """Yields the calls of one task, computed again; a task without a call has a text instead."""
     for call in made if isinstance(made, list) else []:
         if not isinstance(call, dict):
             raise Fault('a call is no object')
         name, given = _text(call, 'api_name'), call.get('parameters')
         for parameters in given if isinstance(given, list) else [given]:
-            yield ToolCall.of(name, parameters, call_tool(name, _renamed(parameters)))
+            yield AnsweredCall.of(name, parameters, call_tool(name, _renamed(parameters)))
 
 
 def _renamed(parameters: Any) -> Any:

@@ -16,6 +16,7 @@ from opencompass_tooleval.benchmarks.funcqa.scoring import (
     breakdown,
     score_predictions,
     score_trajectory,
+    tool_errors,
 )
 from opencompass_tooleval.benchmarks.funcqa.tables import BENCHMARK
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
@@ -55,7 +56,7 @@ def _log_result(logged: Sequence[LoggedQuestion], scores: Sequence[QuestionScore
     return {
         'labels': labels.to_dict() if labels else None,
         'log': {
-            'questions_with_error': sum(bool(question.trajectory.tool_errors) for question in logged),
+            'questions_with_error': sum(bool(tool_errors(question.trajectory)) for question in logged),
             'questions_with_discarded_try': sum(bool(question.discarded) for question in logged),
             'discarded_tries': sum(question.discarded for question in logged),
             'differing_results': sum(question.differing for question in logged),

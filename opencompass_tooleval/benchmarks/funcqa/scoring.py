@@ -12,17 +12,16 @@ from typing import Any
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import plain, round_as_tools
 from opencompass_tooleval.benchmarks.funcqa.reading import Number, read_number, read_numbers
 from opencompass_tooleval.benchmarks.funcqa.records import Record
-from opencompass_tooleval.benchmarks.funcqa.trajectory import (
-    EASYTOOL,
-    NAME_ERRORS,
-    PARAMETER_ERRORS,
-    WITHOUT_TOOLS,
-    Trajectory,
-    parse_trajectory,
-)
 from opencompass_tooleval.core.calls.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
+
+EASYTOOL = 'easytool'
+"""The method whose ``accuracy`` follows the published labels."""
+
+WITHOUT_TOOLS = ('zero_shot', 'cot')
+"""Methods that cannot call a tool, and so have no tool-related errors."""
 
 ACCURACY = 'accuracy'
 STRICT_ACCURACY = 'strict_accuracy'
@@ -32,6 +31,9 @@ PARAMETER_ERROR = 'parameter_error_rate'
 WRONG_NUMBER = 'answer:wrong_number'
 ANOTHER_NUMBER = 'answer:another_number'
 NO_RESULT = 'step:no_result'
+
+_NAME_ERRORS = 'name:'
+_PARAMETER_ERRORS = 'args:'
 
 TOLERANCE = Fraction(1, 1000)
 """Relative tolerance (Section 5.3); absolute if the gold answer is 0."""
@@ -78,6 +80,14 @@ def find_right(text: str, gold: int | float) -> Fraction | None:
     return next((value for value in numbers if round_as_tools(float(value)) == rounded_gold), None)
 
 
+def tool_errors(trajectory: Trajectory) -> tuple[str, ...]:
+    """Returns the tool-related errors in order: errors of calls with a name.
+
+    A call without a readable name is none of them, for any method; the reason of the answer reports it.
+    """
+    return tuple(call.error for call in trajectory.calls if call.error and call.name)
+
+
 def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
     """Scores the trajectory of one question.
 
@@ -88,11 +98,11 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
         parameters. Lower is better; None for methods without tools. The reason of a question is its first tool-related
         error, even if the answer is correct.
     """
-    number = read_number(trajectory.answer)
+    number = read_number(trajectory.final_answer)
     strict = is_right(number, record.answer)
-    lenient = trajectory.method == EASYTOOL and not strict
-    other = find_right(trajectory.answer, record.answer) if lenient else None
-    errors = trajectory.tool_errors
+    lenient = trajectory.loop == EASYTOOL and not strict
+    other = find_right(trajectory.final_answer, record.answer) if lenient else None
+    errors = tool_errors(trajectory)
     shown = number.value if other is None else other
     right = strict or other is not None
     return QuestionScore(
@@ -100,7 +110,7 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
         values={
             ACCURACY: float(right),
             STRICT_ACCURACY: float(strict),
-            **_error_values(errors, trajectory.method not in WITHOUT_TOOLS),
+            **_error_values(errors, trajectory.loop not in WITHOUT_TOOLS),
         },
         reason=errors[0] if errors else _answer_reason(trajectory, number, right, strict),
         parsed=None if shown is None else _shown(shown),
@@ -134,13 +144,12 @@ def _ends_in_thoughts(trajectory: Trajectory) -> bool:
 
 
 def _last_reply(trajectory: Trajectory) -> str:
-    reply = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
-    return reply if isinstance(reply, str) else ''
+    return trajectory.steps[-1].text if trajectory.steps else ''
 
 
 def _is_declined(trajectory: Trajectory) -> bool:
     """Tests if the model called no tool, and its last text declines the question."""
-    text = strip_reasoning(trajectory.answer or _last_reply(trajectory)).text.strip()
+    text = strip_reasoning(trajectory.final_answer or _last_reply(trajectory)).text.strip()
     return not any(call.name for call in trajectory.calls) and is_refusal(text)
 
 
@@ -152,9 +161,9 @@ def _shown(value: Fraction) -> str:
 
 def _error_values(errors: Sequence[str], has_tools: bool) -> dict[str, float | None]:
     areas = {
-        TOOL_ERROR: (NAME_ERRORS, PARAMETER_ERRORS),
-        NAME_ERROR: (NAME_ERRORS,),
-        PARAMETER_ERROR: (PARAMETER_ERRORS,),
+        TOOL_ERROR: (_NAME_ERRORS, _PARAMETER_ERRORS),
+        NAME_ERROR: (_NAME_ERRORS,),
+        PARAMETER_ERROR: (_PARAMETER_ERRORS,),
     }
     if not has_tools:
         return dict.fromkeys(areas)
@@ -178,7 +187,7 @@ def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) 
         None if prediction.reason else _parse(record, prediction.text)
         for record, prediction in zip(records, predictions, strict=True)
     ]
-    has_tools = any(trajectory.method not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
+    has_tools = any(trajectory.loop not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
     return [
         score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(prediction.reason), has_tools)
         for record, trajectory, prediction in zip(records, done, predictions, strict=True)
@@ -207,13 +216,14 @@ def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
     """
     trajectories = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]
-    errors = [error for trajectory in trajectories for error in trajectory.tool_errors]
+    errors = [error for trajectory in trajectories for error in tool_errors(trajectory)]
+    known = Counter(call.name for call in calls if not (call.error or '').startswith(_NAME_ERRORS))
     return {
-        'methods': dict(Counter(trajectory.method for trajectory in trajectories)),
+        'methods': dict(Counter(trajectory.loop for trajectory in trajectories)),
         'tool_calls': {'all': len(calls), 'failed': len(errors)},
         'tool_errors': dict(Counter(errors).most_common()),
-        'tools': dict(Counter(call.name for call in calls if not call.error.startswith(NAME_ERRORS)).most_common()),
-        'rounds': sum(len(trajectory.rounds) for trajectory in trajectories),
+        'tools': dict(known.most_common()),
+        'rounds': sum(step.asked is not None for trajectory in trajectories for step in trajectory.steps),
         'stopped': dict(Counter(trajectory.stopped for trajectory in trajectories if trajectory.stopped)),
         'checks': dict(Counter(trajectory.check for trajectory in trajectories if trajectory.check)),
     }

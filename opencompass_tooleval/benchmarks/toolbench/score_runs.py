@@ -15,7 +15,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.benchmarks.toolbench.score_calls import UNKNOWN_API, parameter_codes
-from opencompass_tooleval.benchmarks.toolbench.trajectories import GIVE_ANSWER, Run, StoredCall
+from opencompass_tooleval.benchmarks.toolbench.trajectories import GIVE_ANSWER, Run
+from opencompass_tooleval.core.calls.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import bounded_text, to_jsonable
@@ -23,8 +24,6 @@ from opencompass_tooleval.core.text.jsonable import bounded_text, to_jsonable
 METRICS = ('finish_rate', 'tool_name_error_rate', 'parameter_error_rate', 'error_response_rate')
 PER_CALL = METRICS[1:]
 
-UNFINISHED = 'finish:missing'
-GAVE_UP = 'finish:gave_up'
 NO_ANSWER = 'answer:empty'
 
 _MAX_RESPONSE = 300
@@ -41,7 +40,7 @@ class CheckedCall:
         response: The error in the response, a kind of :mod:`~.responses`; ``''`` if none is known.
     """
 
-    call: StoredCall
+    call: AnsweredCall
     values: dict[str, float | None]
     codes: tuple[str, ...]
     response: str
@@ -67,14 +66,14 @@ class RunScore(SampleScore):
                 'codes': list(checked.codes),
                 'response': checked.response,
                 'call': to_jsonable({'name': checked.call.name, 'arguments': checked.call.arguments}),
-                'returned': bounded_text(checked.call.response, _MAX_RESPONSE),
+                'returned': bounded_text(checked.call.observation, _MAX_RESPONSE),
             }
             for checked in self.calls
         ]
         return {**super().to_detail(), 'total_steps': self.total_steps, 'steps': steps}
 
 
-def _codes(run: Run, call: StoredCall) -> tuple[str, ...]:
+def _codes(run: Run, call: AnsweredCall) -> tuple[str, ...]:
     signature = run.inventory.get(call.name)
     if signature is None:
         return (UNKNOWN_API,)
@@ -82,9 +81,9 @@ def _codes(run: Run, call: StoredCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for given in passed for code in parameter_codes(signature, given)))
 
 
-def check_call(run: Run, call: StoredCall) -> CheckedCall:
+def check_call(run: Run, call: AnsweredCall) -> CheckedCall:
     """Checks one call against the run's tools, if they are known, and reads its response."""
-    kind = error_kind(call.response)
+    kind = error_kind(call.observation)
     codes = () if run.is_retrieved else _codes(run, call)
     named = UNKNOWN_API in codes
     values: dict[str, float | None] = {
@@ -103,7 +102,7 @@ def score_run(run: Run) -> RunScore:
         is better), None without any.
     """
     if not run.ending:
-        reason = UNFINISHED
+        reason = NOT_FINISHED
     elif run.ending != GIVE_ANSWER:
         reason = GAVE_UP
     else:

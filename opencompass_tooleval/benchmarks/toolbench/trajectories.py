@@ -16,6 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.request import Signature
 from opencompass_tooleval.core.calls.messages import TOOL
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_members import TooMuchError
@@ -39,21 +40,6 @@ _ROOTS = 2
 _MAX_HEAD = 200
 _MAX_STEPS = 1_000_000
 _RETURN_TYPE = re.compile(r'"return_type"\s{0,9}:\s{0,9}"(\w{1,40})"')
-
-
-@dataclass(frozen=True)
-class StoredCall:
-    """One call of a tool.
-
-    Attributes:
-        name: The function's name in the call.
-        arguments: JSON values, or a text that is no JSON.
-        response: The response, as text.
-    """
-
-    name: str
-    arguments: Any
-    response: str
 
 
 @dataclass(frozen=True)
@@ -95,7 +81,7 @@ class Run:
     total_steps: int
     final_answer: str
     ending: str
-    calls: tuple[StoredCall, ...]
+    calls: tuple[AnsweredCall, ...]
     inventory: Mapping[str, Signature]
     nodes: tuple[Node, ...] = ()
     tools: Sequence[Mapping[str, Any]] = ()
@@ -200,7 +186,7 @@ def read_run(run_id: str, row: Any) -> Run:
         final if isinstance(final, str) else '',
         _ending(called[-1][0]) if called and called[-1][1] == FINISH else '',
         tuple(
-            StoredCall(name, read_passed(message.get('arguments')), _need(message, 'response', str))
+            AnsweredCall(name, read_passed(message.get('arguments')), _need(message, 'response', str))
             for message, name in called
             if name != FINISH
         ),

@@ -50,6 +50,42 @@ class ToolCall:
         return {**payload, 'id': self.id} if self.id else payload
 
 
+@dataclass(frozen=True)
+class GoldCall:
+    """A call that a perfect agent makes.
+
+    Attributes:
+        name: The tool.
+        arguments: The arguments, as JSON values.
+        open_arguments: Names of arguments whose values are unknown in advance, since an earlier call returns them: any
+            value is correct.
+        repaired: The call in a form that its tool's documentation allows, if no call by the documentation equals this
+            one; else None.
+    """
+
+    name: str
+    arguments: Any
+    open_arguments: tuple[str, ...] = ()
+    repaired: GoldCall | None = None
+
+
+def parse_gold_call(raw: Mapping[str, Any]) -> GoldCall:
+    """Converts the JSON values of a :class:`GoldCall`.
+
+    Raises:
+        ValueError: Its name is no text.
+    """
+    repaired = raw.get('repaired')
+    if not isinstance(raw['name'], str):
+        raise ValueError('the name of a gold call is no text')
+    return GoldCall(
+        raw['name'],
+        raw['arguments'],
+        tuple(raw.get('open_arguments', ())),
+        parse_gold_call(repaired) if repaired else None,
+    )
+
+
 def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
     """Creates a call from any values of a server or a parser.
 

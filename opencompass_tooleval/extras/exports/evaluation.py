@@ -17,6 +17,7 @@ from opencompass_tooleval.catalogue.tables import errors_of
 from opencompass_tooleval.core.calls.answer import USAGE
 from opencompass_tooleval.core.calls.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.runs import with_runs
@@ -28,9 +29,9 @@ from opencompass_tooleval.extras.exports.published import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.read import Missing, Scored, why_missing
-from opencompass_tooleval.report.samples import messages_of, trace_of
+from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut
-from opencompass_tooleval.report.trajectories import trajectory_of
+from opencompass_tooleval.report.trajectories import bounded, read_trajectory, shown_rounds
 from opencompass_tooleval.work_dir.progress import model_cfg
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -213,15 +214,17 @@ def _sample(record: str, run: int, detail: Mapping[str, Any], prediction: Mappin
     raw = prediction.get('prediction', '')
     turns: Sequence[Message]
     more: dict[str, Any] = {}
-    if dialogues and (trajectory := trajectory_of(str(raw))):
-        turns, answer = list(_of_steps(trajectory)), trajectory['answer']
-        left = trajectory['all'] - len(trajectory['path'] or trajectory['steps'])
-        more = {name: trajectory[name] for name in ('loop', 'stopped', 'omitted_observations') if trajectory[name]}
-        more |= {'steps_off_path': left} if left else {}
-    elif dialogues and (trace := trace_of(str(raw))):
+    trajectory = read_trajectory(str(raw)) if dialogues else None
+    if trajectory and (trace := shown_rounds(trajectory)):
         rounds = [message for pair in trace['rounds'] for message in zip(('user', 'assistant'), pair, strict=True)]
         asked, turns = tuple(Message(*one) for one in rounds[:1]) or asked, [Message(*one) for one in rounds[1:]]
         answer, more = trace['answer'], {'calls': trace['calls']} if trace['calls'] else {}
+    elif trajectory:
+        shown = bounded(trajectory)
+        turns, answer = list(_of_steps(shown)), shown.final_answer
+        left = len(trajectory.steps) - len(shown.path or shown.steps)
+        named = {'loop': shown.loop, 'stopped': shown.stopped, 'omitted_observations': shown.omitted_observations}
+        more = {name: value for name, value in {**named, 'steps_off_path': left}.items() if value}
     else:
         answer = as_text(raw)
         turns = [Message('assistant', answer, _calls(prediction))]
@@ -244,16 +247,14 @@ def _calls(prediction: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(call.name, call.arguments, call.id or f'call{i:05d}') for i, call in enumerate(calls))
 
 
-def _of_steps(trajectory: Mapping[str, Any]) -> Iterator[Message]:
+def _of_steps(trajectory: Trajectory) -> Iterator[Message]:
     """Yields the messages of the steps that lead to the end: each answer, and the observation of each call."""
     count = 0
-    for place in trajectory['path'] or range(len(trajectory['steps'])):
-        step = trajectory['steps'][place]
-        calls = [
-            ToolCall(call['name'], call['arguments'], f'call{count + i:05d}') for i, call in enumerate(step['calls'])
-        ]
+    for place in trajectory.path or range(len(trajectory.steps)):
+        step = trajectory.steps[place]
+        calls = [ToolCall(call.name, call.arguments, f'call{count + i:05d}') for i, call in enumerate(step.calls)]
         count += len(calls)
-        yield Message('assistant', step['text'], tuple(calls))
-        for call, made in zip(calls, step['calls'], strict=True):
-            if made['source']:
-                yield Message(TOOL, made['observation'], call_id=call.id)
+        yield Message('assistant', step.text, tuple(calls))
+        for call, made in zip(calls, step.calls, strict=True):
+            if made.source:
+                yield Message(TOOL, made.observation, call_id=call.id)

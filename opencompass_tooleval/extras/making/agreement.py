@@ -17,9 +17,9 @@ from opencompass_tooleval.agents.tasks.goal import (
     RESTRAINT,
     SIBLINGS,
     Goal,
-    GoldCall,
 )
-from opencompass_tooleval.agents.trajectory import asks_back
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import asks_back
 from opencompass_tooleval.core.scoring.typed_result import (
     DATE,
     NONE,

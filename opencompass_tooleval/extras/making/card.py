@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from opencompass_tooleval.core.calls.observation import SIMULATED
 from opencompass_tooleval.core.text.jsonable import bounded_text, to_jsonable
-from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.extras.making.made_set import MadeSet
 from opencompass_tooleval.extras.making.made_task import gold_path, has_one_path, known_steps
 from opencompass_tooleval.extras.making.metrics import RESTRAINT_RATE, SOLVED

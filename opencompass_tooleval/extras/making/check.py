@@ -16,10 +16,10 @@ from opencompass_tooleval.agents.loops.steps import Chain
 from opencompass_tooleval.agents.scoring.goal_check import check_goal
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.answer import visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.statistics.intervals import FEWEST, RecordValue, compare_column

@@ -10,10 +10,10 @@ from opencompass_tooleval.agents.scoring.goal_check import WRONG_EFFECTS, holds_
 from opencompass_tooleval.agents.scoring.scoring import ALL_RIGHT
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.observation import ERROR, INJECTED
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.typed_result import named_values, plain_text
-from opencompass_tooleval.environments.observation import ERROR, INJECTED
 from opencompass_tooleval.extras.making.facts import observed_text
 from opencompass_tooleval.extras.making.scoring import score_made
 from opencompass_tooleval.extras.making.wording import without_line

@@ -19,12 +19,12 @@ from opencompass_tooleval.agents.loops.steps import shown_observation
 from opencompass_tooleval.agents.scoring.matching import call_key
 from opencompass_tooleval.agents.scoring.waste import error_of
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.observation import FUNCTION, LIVE, Observation
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.live_source import FATAL
-from opencompass_tooleval.environments.observation import FUNCTION, LIVE, Observation
 from opencompass_tooleval.extras.making import prompts
 from opencompass_tooleval.extras.making.dependencies import Dependency, find_dependencies
 from opencompass_tooleval.extras.making.grounding import show_what_exists

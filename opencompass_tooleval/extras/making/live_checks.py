@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.loops.steps import CUT_MARK, shown_observation
+from opencompass_tooleval.core.calls.observation import LIVE
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.environments.live_source import ServerError
-from opencompass_tooleval.environments.observation import LIVE
 from opencompass_tooleval.extras.making.execution import VOLATILE_EFFECTS, Executed
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution, SolvedCall
 from opencompass_tooleval.extras.making.solving import Attempt

@@ -31,7 +31,7 @@ class SolvedCall:
         arguments: JSON values.
         observation: The response, as the model was shown it.
         thought: The model's text beside the call.
-        source: As :class:`~opencompass_tooleval.agents.trajectory.AnsweredCall`.
+        source: As :class:`~opencompass_tooleval.core.calls.trajectory.AnsweredCall`.
         error: As there: ``''`` or None for a call without an error.
     """
 
@@ -51,7 +51,7 @@ class Solution:
         model: Name of the model that solved it.
         calls: Its calls in order, those with errors included.
         answer: Its final answer.
-        changes: As :attr:`~opencompass_tooleval.agents.trajectory.Trajectory.changes`.
+        changes: As :attr:`~opencompass_tooleval.core.calls.trajectory.Trajectory.changes`.
         plan: The planner's steps.
     """
 

@@ -14,13 +14,13 @@ from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.tasks.goal import Goal
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import STATE_LOST
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.observation import SIMULATED
+from opencompass_tooleval.core.calls.trajectory import STATE_LOST
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.live_source import ServerError
-from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.extras.making.agreement import (
     DIFFERENT_EFFECTS,

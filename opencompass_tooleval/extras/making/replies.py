@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, MISSING_PARAMETER
-from opencompass_tooleval.agents.trajectory import asks_back
 from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSchema
+from opencompass_tooleval.core.calls.trajectory import asks_back
 from opencompass_tooleval.core.scoring.typed_result import FORMS, NONE
 from opencompass_tooleval.core.text.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.text.jsonable import clean_text

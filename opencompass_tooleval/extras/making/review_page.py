@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from string import Template
@@ -14,9 +13,10 @@ from typing import Any
 import opencompass_tooleval.report
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.labels import FAULTS, SOURCES
+from opencompass_tooleval.core.calls.observation import ERROR, INJECTED, SIMULATED
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import clean_text
-from opencompass_tooleval.environments.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.extras.making.decisions import MAX_COMMENT, set_digest, task_digest
 from opencompass_tooleval.extras.making.facts import leaked_names
 from opencompass_tooleval.extras.making.gates import given_away
@@ -168,7 +168,11 @@ def _shown_task(made: MadeTask, warnings: Sequence[str]) -> dict[str, Any]:
             'calls': [
                 [
                     {**shown, 'open_arguments': call.open_arguments}
-                    for call, shown in zip(alternatives, shown_calls(map(asdict, alternatives)), strict=False)
+                    for call, shown in zip(
+                        alternatives,
+                        shown_calls(AnsweredCall(one.name, one.arguments, '') for one in alternatives),
+                        strict=False,
+                    )
                 ]
                 for alternatives in goal.calls
             ],
@@ -179,7 +183,11 @@ def _shown_task(made: MadeTask, warnings: Sequence[str]) -> dict[str, Any]:
 
 
 def _shown_solution(solution: Solution) -> dict[str, Any]:
-    shown = shown_calls(map(asdict, solution.calls))
+    calls = (
+        AnsweredCall(call.name, call.arguments, call.observation, call.source, error=call.error)
+        for call in solution.calls
+    )
+    shown = shown_calls(calls)
     return {
         'model': solution.model,
         'plan': [cut(step, OBSERVATION) for step in solution.plan],

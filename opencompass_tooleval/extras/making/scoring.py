@@ -17,12 +17,13 @@ import networkx as nx
 from opencompass_tooleval.agents.scoring.goal_check import GoalResult, check_goal, made_calls
 from opencompass_tooleval.agents.scoring.matching import largest_matching, same_calls, spare_calls
 from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions, score_trajectory
-from opencompass_tooleval.agents.tasks.goal import RESTRAINT, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import RESTRAINT, Goal
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observation import INJECTED
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
 from opencompass_tooleval.core.scoring.result import OK
-from opencompass_tooleval.environments.observation import INJECTED
 from opencompass_tooleval.extras.making.metrics import FORBIDDEN_RATE, RESTRAINT_RATE, SOLVED
 
 

@@ -10,9 +10,9 @@ from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_ca
 from opencompass_tooleval.agents.scoring.goal_check import check_goal
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
-from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.extras.making.execution import FREE, Executed
 from opencompass_tooleval.extras.making.made_task import MadeTask

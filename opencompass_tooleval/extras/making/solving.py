@@ -11,13 +11,13 @@ from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.scoring.waste import error_of
 from opencompass_tooleval.agents.tasks.goal import RECOVERY, Goal
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, STATE_LOST, Trajectory
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, STATE_LOST, Trajectory
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.live_source import FATAL
-from opencompass_tooleval.environments.observation import ERROR
 from opencompass_tooleval.extras.making import prompts
 from opencompass_tooleval.extras.making.drafts import Draft
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall

@@ -22,8 +22,8 @@ from opencompass_tooleval.benchmarks.teval.step_rows import (
     reaches_full_marks,
     review_row,
 )
+from opencompass_tooleval.core.calls.observation import INJECTED, UNANSWERED, UNKNOWN_TOOL, WRONG_ARGUMENTS
 from opencompass_tooleval.core.text.jsonable import to_jsonable
-from opencompass_tooleval.environments.observation import INJECTED, UNANSWERED, UNKNOWN_TOOL, WRONG_ARGUMENTS
 from opencompass_tooleval.environments.recordings_teval import ERROR_OF_CHOICE
 from opencompass_tooleval.extras.making.made_task import MadeTask, SolvedCall, gold_path, has_one_path, known_steps
 from opencompass_tooleval.tool_docs.other_formats import teval_tool

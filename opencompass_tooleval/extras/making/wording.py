@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from opencompass_tooleval.agents.trajectory import asks_back
+from opencompass_tooleval.core.calls.trajectory import asks_back
 from opencompass_tooleval.core.scoring.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT, plain_text
 
 _LINE = {

@@ -13,15 +13,15 @@ from typing import Any
 
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, bounded_value, shown_observation
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import NOT_FINISHED, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import USAGE
+from opencompass_tooleval.core.calls.observation import EXACT, UNKNOWN_TOOL, WRONG_ARGUMENTS
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.observation import EXACT, UNKNOWN_TOOL, WRONG_ARGUMENTS
 from opencompass_tooleval.extras.traces.conversation import Conversation
 
 SUBSET, OPEN_SUBSET = 'traces', 'traces_open'

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.records import Record, Step
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from tests.benchmarks.funcqa.funcqa_script import STAGES
 from tests.instructions.shared_data import DEMO

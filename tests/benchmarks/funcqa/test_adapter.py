@@ -13,9 +13,9 @@ from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.subsets import METHODS
-from opencompass_tooleval.benchmarks.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.calls.answer import as_answer
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from tests.benchmarks.funcqa.support import INSTRUCTIONS as INSTRUCTED

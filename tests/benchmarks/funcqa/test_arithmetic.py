@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, ToolResult, call_tool, result_text
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_tool, result_text
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, load_records
+from opencompass_tooleval.core.calls.observation import ERROR, FUNCTION, Observation
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from tests.growth import stopped
 from tests.instructions.shared_data import DEMO, real
@@ -174,21 +175,21 @@ FAULTS = [
 
 @pytest.mark.parametrize(('tool', 'numbers', 'text'), GOLDEN, ids=lambda value: str(value)[:24])
 def test_golden(tool: str, numbers: list[float], text: str) -> None:
-    assert call_tool(tool, {'input': numbers}) == ToolResult(text)
+    assert call_tool(tool, {'input': numbers}) == Observation(text, FUNCTION)
 
 
 @pytest.mark.parametrize(('tool', 'parameters', 'error'), FAULTS, ids=[str(i) for i in range(len(FAULTS))])
 def test_faults_have_a_code_at_once(tool: Any, parameters: Any, error: str) -> None:
     with stopped():  # some of it would take years
         result = call_tool(tool, parameters)
-    assert (result.error, result.value) == (error, None)
+    assert (result.error, result.source) == (error, ERROR)
     assert result.text.startswith('Error: ') and len(result.text) < 300
 
 
 def test_other_keys_are_ignored_and_a_key_in_capitals_helps_out() -> None:
-    assert call_tool('add_', {'input': [1, 2], 'operation': 'add'}).value == '3'
-    assert call_tool('add_', {'Input': [1, 2]}).value == '3'
-    assert call_tool('add_', {'input': ['1'], 'INPUT': [1, 2]}).value == '3'
+    assert call_tool('add_', {'input': [1, 2], 'operation': 'add'}).text == '3'
+    assert call_tool('add_', {'Input': [1, 2]}).text == '3'
+    assert call_tool('add_', {'input': ['1'], 'INPUT': [1, 2]}).text == '3'
     assert call_tool('add_', {'Input': [1, 2], 5: 'a'}).error == 'args:missing'
 
 
@@ -197,7 +198,7 @@ def test_unrounded_results() -> None:
         ('divide_', [1, 3], '0.3333333333333333'),
         ('divide_', [1.5e20], '150000000000000000000'),
     ):
-        assert call_tool(tool, {'input': numbers}, rounded=False).value == text
+        assert call_tool(tool, {'input': numbers}, rounded=False).text == text
 
 
 def test_the_tools_are_the_published_ones() -> None:
@@ -301,6 +302,6 @@ def test_whatever_is_passed_gives_a_bounded_result_or_a_code(tool: str, seed: in
         numbers, is_strict = [rng.choice(pool) for _ in range(rng.randint(0, 4))], rng.random() < 0.5
         with stopped():
             result = call_tool(tool, {'input': numbers}, is_strict)
-        assert (result.value is None) == bool(result.error)
-        if result.value is not None:
+        assert (result.source == ERROR) == bool(result.error)
+        if not result.error:
             assert set(result.text) <= set('-.0123456789') and len(result.text) < 330

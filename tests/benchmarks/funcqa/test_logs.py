@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.funcqa.logs import Labels, LoggedQuestion, count_labels, load_log
 from opencompass_tooleval.benchmarks.funcqa.records import Record, load_records
-from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
+from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory, tool_errors
 from opencompass_tooleval.core.errors import DataError
 from tests.benchmarks.funcqa.support import RECORD
 from tests.instructions.shared_data import expected, real
@@ -60,7 +60,7 @@ def test_the_published_logs(subset: str, record_property: Recorder) -> None:
     record_property('cases', labels.questions)
     record_property('equal', labels.agreeing)
     assert counts == (
-        sum(bool(question.trajectory.tool_errors) for question in logged),
+        sum(bool(tool_errors(question.trajectory)) for question in logged),
         sum(bool(question.discarded) for question in logged),
         sum(question.differing for question in logged),
     )
@@ -78,24 +78,30 @@ def test_labels_are_table_6() -> None:
 
 def test_an_entry(tmp_path: Path) -> None:
     (question,) = read(tmp_path, ENTRY)
-    assert question.trajectory.answer == 'They are 258 of 300.' and question.label == 1 and question.differing == 0
-    assert [(call.name, call.result) for call in question.trajectory.calls] == [('multiply_', '300')]
-    assert (question.trajectory.method, question.trajectory.check, question.discarded) == ('easytool', 'yes', 0)
+    assert (
+        question.trajectory.final_answer == 'They are 258 of 300.' and question.label == 1 and question.differing == 0
+    )
+    assert [(call.name, call.observation) for call in question.trajectory.calls] == [('multiply_', '300')]
+    assert (question.trajectory.loop, question.trajectory.check, question.discarded) == ('easytool', 'yes', 0)
 
 
 def test_the_order_is_that_of_the_records(tmp_path: Path) -> None:
     other = Record('8', 'multi_hop', 'Another?', 1, 1, 'official', RECORD.steps)
     entries = [{**ENTRY, 'question': 'Another?', 'final_answer': 'other'}, ENTRY]
     logged = read(tmp_path, *entries, records=(RECORD, other))
-    assert [question.trajectory.answer for question in logged] == ['They are 258 of 300.', 'other']
+    assert [question.trajectory.final_answer for question in logged] == ['They are 258 of 300.', 'other']
 
 
 def test_old_calls_and_lists_of_calls(tmp_path: Path) -> None:
     several = {'api_name': 'add_', 'parameters': [{'args': [1, 2]}, {'input': ['x']}, {'args': [3], 'input': [4]}]}
     log = {'api_result_ls': [[several], ''], 'call_result_ls': ['3\n\n4', '']}
     (question,) = read(tmp_path, {**ENTRY, 'execute_log': log, 'answer_wrong': [{'task': 'b', 'answer': 'no'}]})
-    assert [call.result for call in question.trajectory.calls] == ['3', None, '4']
-    assert question.trajectory.tool_errors == ('args:not_a_number',)
+    assert [call.observation for call in question.trajectory.calls] == [
+        '3',
+        'Error: add_: "input" holds numbers only',
+        '4',
+    ]
+    assert tool_errors(question.trajectory) == ('args:not_a_number',)
     assert (question.differing, question.discarded) == (0, 1)
     log['call_result_ls'] = ['5', '']
     assert read(tmp_path, {**ENTRY, 'execute_log': log})[0].differing == 1

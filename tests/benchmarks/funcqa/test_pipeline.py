@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, load_records
-from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.conftest import ModelServer, start_server
 from tests.forked import Fork, start_opencompass
 from tests.instructions.shared_data import DEMO
@@ -116,7 +116,7 @@ def test_a_server_that_works_it_out_has_100_and_no_errors(bench: Bench, subset: 
         assert [[call.name for call in item.calls] for item in trajectories] == [
             [step.tool for step in record.steps] for record in records
         ]
-        assert [len(item.rounds) for item in trajectories] == [asked_for(item, subset) for item in trajectories]
+        assert [len(item.steps) for item in trajectories] == [asked_for(item, subset) for item in trajectories]
         assert {item.check for item in trajectories} == {'yes'}
         assert result['breakdown']['checks'] == {'yes': COUNTS[subset]}
 
@@ -180,7 +180,7 @@ def test_a_tiny_model_runs_every_method_to_its_end(bench: Bench, method: str) ->
             assert not any(item.calls for item in trajectories)
             assert (result['tool_error_rate'], result['accuracy']) == (0.0, 0.0)
             requests = 5 * (2 + 1) + 2 if subset == 'one_hop' else 2
-            assert {len(item.rounds) for item in trajectories} == {requests}
+            assert {len(item.steps) for item in trajectories} == {requests}
             assert set(result['reasons']) == {'step:no_result' if subset == 'one_hop' else 'plan:no_tasks'}
 
 
@@ -207,7 +207,7 @@ def test_a_killed_run_asks_only_what_is_missing(tmp_path: Path) -> None:
         bench.run(model, left_out, '-r')
         second = [request['digest'] for request in server.stats()['asked']]
         assert bench.file('results', 'api', 'multi_hop', 'easytool')['accuracy'] == 100.0
-        rounds = sum(len(item.rounds) for item in bench.trajectories('api', 'multi_hop', 'easytool'))
+        rounds = sum(len(item.steps) for item in bench.trajectories('api', 'multi_hop', 'easytool'))
         assert len(second) == rounds - kept
         assert len(set(first) & set(second)) == len(first) - kept <= 2 * 4  # in flight, or on its way to the disk
         assert not journal.exists()

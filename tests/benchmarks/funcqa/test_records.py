@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult, call_tool
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
 from opencompass_tooleval.benchmarks.funcqa.errata import ERRATA, KINDS, REPAIRED, digest
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records, parse_payload
 from opencompass_tooleval.catalogue.benchmark import count_kinds
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.errors import DataError
 from tests.instructions.shared_data import DEMO, ROOT, real
 
@@ -24,9 +25,9 @@ def published(subset: str, gold: str = 'official') -> list[Record]:
     return load_records(real(f'funcqa/{file}'), subset, gold)
 
 
-def number_of(result: ToolResult) -> float:
-    assert result.value is not None, result
-    return json.loads(result.value)  # type: ignore[no-any-return]
+def number_of(result: Observation) -> float:
+    assert not result.error, result
+    return json.loads(result.text)  # type: ignore[no-any-return]
 
 
 def worked_out(record: Record) -> float:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import refused
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE
 from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
-from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.observation import FUNCTION
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.report.trajectories import shown_rounds
 from tests.benchmarks.funcqa.support import RECORD
 from tests.growth import in_linear_time
+from tests.instructions.shared_data import ROOT
 
-FINE = ToolCall('add_', {'input': [1]}, '1')
-NAME = ToolCall('plus', None, None, 'name:unknown_tool')
-ARGS = ToolCall('add_', {'input': 1}, None, 'args:not_a_list')
-UNREAD = ToolCall('', 'well', None, 'tool:unreadable')
+FINE = AnsweredCall('add_', {'input': [1]}, '1', FUNCTION)
+NAME = AnsweredCall.of('plus', None, refused('name:unknown_tool'))
+ARGS = AnsweredCall.of('add_', {'input': 1}, refused('args:not_a_list'))
+UNREAD = AnsweredCall.of('', 'well', refused('tool:unreadable'))
 
 
-def trajectory(answer: str, *calls: ToolCall, method: str = 'easytool', stopped: str = '') -> Trajectory:
-    return Trajectory(method, calls, answer, ({'asked': 'q', 'answer': answer},), stopped)
+def trajectory(answer: str, *calls: AnsweredCall, method: str = 'easytool', stopped: str = '') -> Trajectory:
+    return Trajectory(method, (Step(answer, calls, asked='q'),), answer, stopped, (0,))
 
 
 TOLERANCE = [
@@ -113,12 +118,12 @@ ACCOUNTS = [
 
 
 @pytest.mark.parametrize(('answer', 'calls', 'values', 'reason'), ACCOUNTS, ids=range(len(ACCOUNTS)))
-def test_accounts(answer: str, calls: tuple[ToolCall, ...], values: tuple[int, ...], reason: str) -> None:
+def test_accounts(answer: str, calls: tuple[AnsweredCall, ...], values: tuple[int, ...], reason: str) -> None:
     score = score_trajectory(RECORD, trajectory(answer, *calls))
     assert (tuple(score.values.values()), score.reason) == (values, reason)
     assert tuple(score.values) == TABLE[0].metrics
     detail = score.to_detail()
-    assert detail['trajectory']['calls'][0]['name'] == calls[0].name
+    assert detail['trajectory']['steps'][0]['calls'][0]['name'] == calls[0].name
     assert detail['gold'] == '258' and json.loads(json.dumps(detail)) == detail
 
 
@@ -163,7 +168,14 @@ def test_without_any_answer_nothing_is_full_marks() -> None:
 
 
 @pytest.mark.parametrize(
-    'more', [{'tasks': [5]}, {'tasks': [{'done': 1}]}, {'answer': 5}, {'settings': []}, {'calls': [{'name': 1}]}]
+    'more',
+    [
+        {'tasks': [5]},
+        {'tasks': [{'done': 1}]},
+        {'final_answer': 5},
+        {'settings': []},
+        {'steps': [{'text': '', 'calls': [{'name': 1}]}]},
+    ],
 )
 def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
     text = json.dumps({**trajectory('258').to_dict(), **more})
@@ -171,10 +183,24 @@ def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
         score_predictions([RECORD], [as_answer(text)])
 
 
-@pytest.mark.parametrize('text', ['', '258', '{}', '[]', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
+@pytest.mark.parametrize('text', ['258', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
 def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
     with pytest.raises(ValueError, match="question '7': this is no trajectory"):
         score_predictions([RECORD], [as_answer(text)])
+
+
+OF_FORMAT_1 = json.loads((ROOT / 'tests' / 'cases' / 'funcqa_format_1.json').read_text('utf-8'))
+
+
+@pytest.mark.parametrize('case', OF_FORMAT_1, ids=lambda case: case['method'])
+def test_predictions_of_earlier_versions_keep_their_scores_and_pages(case: dict[str, Any]) -> None:
+    """They have calls apart from rounds. The version that wrote them computed scores and pages, too."""
+    (score,) = score_predictions([RECORD], [Answer(case['prediction'])])
+    assert (score.values, score.reason, breakdown([score])) == (case['values'], case['reason'], case['breakdown'])
+    trajectory = score.trajectory
+    assert trajectory is not None and shown_rounds(trajectory) == case['shown']
+    assert trajectory.sources['error'] == case['breakdown']['tool_calls']['failed']
+    assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
 def test_counts_must_agree() -> None:

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.calls.messages import object_arguments
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.extras.exports.settings import HubPlace, read_hub_place

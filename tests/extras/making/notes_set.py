@@ -17,9 +17,9 @@ from opencompass_tooleval.agents.tasks.goal import (
     RECOVERY,
     SIBLINGS,
     Goal,
-    GoldCall,
 )
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, Goal
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.extras.making.made_set import Dropped, MadeSet
 from opencompass_tooleval.extras.making.made_task import MadeTask, Solution, SolvedCall

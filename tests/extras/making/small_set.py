@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.scoring.waste import error_of
-from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, NO_TOOL, ORDINARY, RECOVERY, SIBLINGS, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, NO_TOOL, ORDINARY, RECOVERY, SIBLINGS, Goal
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.tasks.tools import find_tools
-from opencompass_tooleval.agents.trajectory import AnsweredCall
 from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.extras.making.made_set import BANK_FILE, Dropped, MadeSet

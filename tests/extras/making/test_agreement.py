@@ -9,8 +9,8 @@ import pytest
 
 from opencompass_tooleval.agents.scoring.goal_check import check_goal
 from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, MISSING_PARAMETER, NO_TOOL, ORDINARY, SIBLINGS, Goal
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.extras.making.agreement import Agreement, agree
 from opencompass_tooleval.extras.making.drafts import Draft
 from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.goal import ORDINARY, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import ORDINARY, Goal
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.extras.making.check import JOURNAL_FOLDER, Tried, model_gates

@@ -13,7 +13,7 @@ import pytest
 
 from opencompass_tooleval.agents.tasks.goal import NO_TOOL, Goal
 from opencompass_tooleval.agents.tasks.tools import find_tools
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment

@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.scoring.scoring import FINISH_RATE, OF_CALLS
 from opencompass_tooleval.agents.tasks.goal import KINDS, RESTRAINT, Goal
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
 from opencompass_tooleval.agents.tasks.records import load_data
-from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import write_bank
 from opencompass_tooleval.extras.making.adapter import ToolEvalMadeDataset, ToolEvalMadeEvaluator, made_by

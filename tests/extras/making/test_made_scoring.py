@@ -9,12 +9,13 @@ from random import Random
 import pytest
 
 from opencompass_tooleval.agents.scoring.scoring import OF_CALLS, WASTE
-from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, RECOVERY, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, RECOVERY, Goal
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observation import FUNCTION, INJECTED
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.observation import FUNCTION, INJECTED
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.extras.making.metrics import METRICS, NAMES
 from opencompass_tooleval.extras.making.scoring import kinds_of, nearest_gold, score_made, score_made_predictions
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import FORBIDDEN, Goal
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.making.made_set import Dropped, MadeSet, load_set

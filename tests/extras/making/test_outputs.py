@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.agents.tasks.goal import Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import Goal
 from opencompass_tooleval.agents.tasks.instructed import load_instructed
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
@@ -36,6 +36,7 @@ from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, parse_call, write_call
 from opencompass_tooleval.benchmarks.ultratool.records import load_records
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.extras.making.config_file import as_code
 from opencompass_tooleval.extras.making.made_set import MadeSet, load_set

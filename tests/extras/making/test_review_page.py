@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from opencompass_tooleval.agents.tasks.goal import Goal, GoldCall
+from opencompass_tooleval.agents.tasks.goal import Goal
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.making.decisions import carry_out, read_decisions

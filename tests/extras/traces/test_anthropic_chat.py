@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.traces.reading import read_traces
 from tests.cli.conftest import Command, read_lines

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.goal import GoldCall
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.observation import ERROR, EXACT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.observation import ERROR, EXACT, UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 
 SEARCH = ToolSchema('Map.search', 'Finds a place.', {'type': 'object', 'properties': {'name': {'type': 'string'}}})
 FOUND = AnsweredCall('Map.search', {'name': 'Delft'}, 'It is in Holland.', EXACT, '', 17)
@@ -21,6 +21,24 @@ DONE = Trajectory('dfsdt', STEPS, 'Holland', path=(1, 2), settings={'most_nodes'
 
 def test_trajectory_comes_back_from_its_text():
     assert parse_trajectory(DONE.to_json()) == DONE
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['', 'A', '{', '[]', '{}', '7', '{"loop": "react"}', '{"steps":' + '[' * 5000, '{"rounds": [1], "calls": []}'],
+)
+def test_other_texts_are_refused(text):
+    with pytest.raises(ValueError, match='no trajectory'):
+        parse_trajectory(text)
+
+
+def test_a_trajectory_of_an_earlier_version_is_read():
+    """It had no number of its format; codes of reasons have been renamed since."""
+    raw = json.loads(DONE.to_json())
+    assert raw.pop('format') == 2
+    raw['steps'][0]['reason'] = raw['stopped'] = 'step:too_many'
+    read = parse_trajectory(json.dumps(raw))
+    assert (read.stopped, read.steps[0].reason, read.steps[1:]) == ('limit:steps', 'limit:steps', DONE.steps[1:])
 
 
 def test_calls_are_those_of_tools():
@@ -46,6 +64,16 @@ def test_calls_are_those_of_tools():
         lambda raw: raw.update(unknown=1),
         lambda raw: raw['steps'][0].update(parent=0),
         lambda raw: raw['steps'][0]['calls'][0].update(source='guess'),
+        lambda raw: raw['steps'][0]['calls'][0].update(name=1),
+        lambda raw: raw['steps'][0]['calls'][0].update(observation_chars='x'),
+        lambda raw: raw['steps'][0]['calls'].append(1),
+        lambda raw: raw['steps'][0].update(asked=[]),
+        lambda raw: raw['steps'][1].update(parent=True),
+        lambda raw: raw.update(path=[True]),
+        lambda raw: raw.update(path=None),
+        lambda raw: raw.update(omitted_observations='x'),
+        lambda raw: raw.update(steps=[{}]),
+        lambda raw: raw.update(format=3),
     ],
 )
 def test_what_is_no_trajectory_is_refused(damage):

@@ -1,4 +1,9 @@
-"""Trajectory of an agent: the predictions file stores it, and scoring, judging and the report use it."""
+"""The record of a run: every answer of a model, its calls, and their observations.
+
+The predictions file stores it as JSON text, and scoring, judging, the report and exports use it. This module alone
+writes and reads the text, and knows its formats: 2, and 1 of earlier versions, which states no number and has another
+shape for FuncQA's questions.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from opencompass_tooleval.catalogue.labels import current_reason
+from opencompass_tooleval.core.calls.observation import ERROR, FAULTS, FUNCTION, SOURCES, Observation
 from opencompass_tooleval.core.calls.tool_calls import written_arguments
 from opencompass_tooleval.core.scoring.refusal import is_refusal, without_offer
-from opencompass_tooleval.core.text.jsonable import to_jsonable
-from opencompass_tooleval.environments.observation import FAULTS, SOURCES
+from opencompass_tooleval.core.scoring.result import current_reason
+from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
+
+FORMAT = 2
+"""Number of the format that is written."""
 
 NOT_FINISHED = 'finish:missing'
 """The agent stopped calling tools without a finish."""
@@ -40,11 +48,11 @@ class AnsweredCall:
         name: The name that the model gave, known or not.
         arguments: Its arguments, as JSON values; the text if that is no JSON.
         observation: The text that the model was shown, cut by the loop.
-        source: One of :data:`~opencompass_tooleval.environments.observation.SOURCES`; ``''`` for an answer of the loop
+        source: One of :data:`~opencompass_tooleval.core.calls.observation.SOURCES`; ``''`` for an answer of the loop
             itself, such as to a finish.
         fault: One of ``FAULTS`` there, if the source is ``error``.
         observation_chars: Number of characters of the observation before it was cut.
-        error: Value of :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
+        error: Value of :attr:`~opencompass_tooleval.core.calls.observation.Observation.error`.
         written: The arguments in the model's own text; None if that is unknown, or equals the indented JSON. It does
             not affect equality.
     """
@@ -57,6 +65,14 @@ class AnsweredCall:
     observation_chars: int = 0
     error: str | None = None
     written: str | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, name: Any, arguments: Any, observation: Observation) -> AnsweredCall:
+        """Creates the record of a call from any name and arguments, and the complete observation."""
+        called = name if isinstance(name, str) else json.dumps(to_jsonable(name))
+        text, source = observation.text, observation.source
+        fault, error = observation.fault, observation.error
+        return cls(clean_text(called), to_jsonable(arguments), text, source, fault, len(text), error)
 
     @property
     def arguments_text(self) -> str:
@@ -75,6 +91,7 @@ class Step:
         purpose: Purpose of the request, if a loop has several kinds, such as ``choose_tool``.
         reason: The reason for which it had no effect, as ``area:code``; else ``''``.
         usage: Usage of the answer, from ``to_payload``; None if unknown.
+        asked: The last message of the request, for loops that store it; else None.
     """
 
     text: str
@@ -83,6 +100,7 @@ class Step:
     purpose: str = ''
     reason: str = ''
     usage: Mapping[str, Any] | None = None
+    asked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +117,9 @@ class Trajectory:
         settings: Settings of loop and environment that the numbers depend on.
         changes: Part of the environment's state -> its value at the end, ``''`` if it is gone; only differences from
             the start. None if no state was read.
+        tasks: FuncQA's EasyTool: ``{'task', 'answer', 'done': True if a call had a result, 'tries'}`` of each subtask.
+        check: FuncQA's EasyTool: the model's check of its answer: ``yes``, ``no`` or ``unreadable``; it has no effect.
+            ``''`` if it was not requested.
     """
 
     loop: str
@@ -109,6 +130,8 @@ class Trajectory:
     omitted_observations: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     changes: Mapping[str, str] | None = None
+    tasks: tuple[Mapping[str, Any], ...] = ()
+    check: str = ''
 
     @property
     def calls(self) -> tuple[AnsweredCall, ...]:
@@ -133,59 +156,101 @@ class Trajectory:
         """Source -> number of calls of tools that it answered."""
         return {source: sum(call.source == source for call in self.calls) for source in SOURCES}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Converts to JSON values."""
+        return {'format': FORMAT, **to_jsonable(asdict(self, dict_factory=_without_defaults))}
+
     def to_json(self) -> str:
         """Converts to JSON text for :func:`parse_trajectory`."""
-        payload = asdict(self)
-        for call in (call for step in payload['steps'] for call in step['calls']):
-            if call['written'] in (None, written_arguments(call['arguments'])):
-                del call['written']
-        if self.changes is None:
-            del payload['changes']
-        return json.dumps(to_jsonable(payload))
+        return json.dumps(self.to_dict())
+
+
+_OPTIONAL = {'written': None, 'asked': None, 'changes': None, 'tasks': (), 'check': ''}
+"""Member that is left out -> its value then."""
+
+
+def _without_defaults(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = {name: value for name, value in pairs if name not in _OPTIONAL or value != _OPTIONAL[name]}
+    if 'written' in members and members['written'] == written_arguments(members['arguments']):
+        del members['written']
+    return members
 
 
 def parse_trajectory(text: str) -> Trajectory:
-    """Reads the text of :meth:`Trajectory.to_json`.
+    """Reads the text of :meth:`Trajectory.to_json`, also that of earlier versions.
 
     Raises:
         ValueError: It is no such text.
     """
     try:
         raw = json.loads(text)
-        steps = tuple(
-            Step(
-                **{
-                    **step,
-                    'calls': tuple(AnsweredCall(**call) for call in step['calls']),
-                    'reason': current_reason(step.get('reason', '')),
-                }
-            )
-            for step in raw['steps']
-        )
-        stopped = current_reason(raw.get('stopped', ''))
-        trajectory = Trajectory(**{**raw, 'steps': steps, 'path': tuple(raw['path']), 'stopped': stopped})
+        if (number := raw.pop('format', 1)) not in (1, FORMAT):
+            raise ValueError(f'its format is {str(number)[:20]}, and this version reads up to {FORMAT}')
+        raw = _of_rounds(**raw) if number == 1 and 'rounds' in raw else raw
+        raw |= {name: tuple(raw.get(name, ())) for name in ('path', 'tasks')}
+        raw |= {'steps': tuple(map(_step, raw['steps'])), 'stopped': current_reason(raw.get('stopped', ''))}
+        trajectory = Trajectory(**raw)
         _check(trajectory)
         return trajectory
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f'this is no trajectory ({type(error).__name__}: {error})') from error
 
 
+def _step(raw: Mapping[str, Any]) -> Step:
+    calls = tuple(AnsweredCall(**call) for call in raw['calls'])
+    return Step(**{**raw, 'calls': calls, 'reason': current_reason(raw.get('reason', ''))})
+
+
+def _of_rounds(
+    method: str, calls: list[dict[str, Any]], answer: str, rounds: list[dict[str, str]], **others: Any
+) -> dict[str, Any]:
+    """Converts format 1 of FuncQA, which does not say which round made a call: the last has them all."""
+    steps: list[dict[str, Any]] = [
+        {'text': turn['answer'], 'asked': turn['asked'], 'parent': place - 1, 'calls': ()}
+        for place, turn in enumerate(rounds)
+    ]
+    if calls:
+        steps = steps or [{'text': ''}]
+        steps[-1]['calls'] = [_of_funcqa(**call) for call in calls]
+    return {**others, 'loop': method, 'steps': steps, 'final_answer': answer, 'path': range(len(steps))}
+
+
+def _of_funcqa(name: str, parameters: Any, result: str | None, error: str = '') -> dict[str, Any]:
+    return {
+        'name': name,
+        'arguments': parameters,
+        'observation': result or '',
+        'source': ERROR if error else FUNCTION,
+        'error': current_reason(error) or None,
+    }
+
+
 def _check(trajectory: Trajectory) -> None:
-    texts: list[Any] = [trajectory.loop, trajectory.final_answer, trajectory.stopped]
+    texts: list[Any] = [trajectory.loop, trajectory.final_answer, trajectory.stopped, trajectory.check]
+    optional: list[Any] = []
+    numbers: list[Any] = [trajectory.omitted_observations, *trajectory.path]
     for place, step in enumerate(trajectory.steps):
         texts += [step.text, step.purpose, step.reason]
-        if not isinstance(step.parent, int) or not -1 <= step.parent < place:
-            raise ValueError(f'step {place} follows none before it')
+        optional.append(step.asked)
+        numbers.append(step.parent)
         for call in step.calls:
-            texts += [call.name, call.observation, call.error or '', call.written or '']
+            texts += [call.name, call.observation]
+            optional += [call.error, call.written]
+            numbers.append(call.observation_chars)
             if call.source not in ('', *SOURCES) or call.fault not in ('', *FAULTS):
                 raise ValueError(f'step {place} has a call with no such source or fault')
-    if not all(isinstance(text, str) for text in texts):
+    if not all(isinstance(text, str) for text in [*texts, *(text for text in optional if text is not None)]):
         raise ValueError('what should be text is none')
-    if not all(isinstance(place, int) and 0 <= place < len(trajectory.steps) for place in trajectory.path):
+    if not all(type(number) is int for number in numbers):
+        raise ValueError('what should be a number is none')
+    if not all(-1 <= step.parent < place for place, step in enumerate(trajectory.steps)):
+        raise ValueError('a step follows none before it')
+    if not all(0 <= place < len(trajectory.steps) for place in trajectory.path):
         raise ValueError("'path' names no step")
     if not isinstance(trajectory.settings, dict):
         raise ValueError("'settings' is no object")
+    if not all(isinstance(task, dict) and isinstance(task.get('done'), bool) for task in trajectory.tasks):
+        raise ValueError("a task does not say whether it is 'done'")
     changes = trajectory.changes
     if changes is not None and not (
         isinstance(changes, dict) and all(isinstance(now, str) for now in changes.values())
