@@ -81,7 +81,7 @@ def test_answers_and_judgements_that_are_not_there_are_counted_apart() -> None:
     ]
     found = breakdown(judged)
     assert (found['unjudged'], found['unjudged_opinions']) == (1, 7)
-    (line, *_) = judged_lines(judged, 'j')
+    (line, *_) = judged_lines(breakdown(judged), 'j')
     assert line == 'judged by j; 7 judgements could not be had, 1 answers not judged'
 
 
@@ -94,7 +94,7 @@ def test_what_is_drawn_is_counted() -> None:
     judgements = [passing('1', yes, no, yes, no), passing('2', unsure, unsure, unsure), passing('3', yes, yes, yes, no)]
     judged = judge_answers([answer(query_id=query) for query in '123'], judgements, ('pass',))
     assert breakdown(judged)['pass'] == {'drawn_votes': 3, 'ties': 1}
-    assert 'passed: 3 votes drawn, 1 answers with as many for them as against' in judged_lines(judged, 'j')
+    assert 'passed: 3 votes drawn, 1 answers with as many for them as against' in judged_lines(breakdown(judged), 'j')
 
 
 def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
@@ -112,7 +112,7 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     assert (
         counted['decided_by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
     )
-    line = next(line for line in judged_lines(judged, 'j') if line.startswith('against'))
+    line = next(line for line in judged_lines(breakdown(judged), 'j') if line.startswith('against'))
     assert '10 of the wins since it has no answer; 1560 of 1560 comparisons drawn' in line
 
 

@@ -5,13 +5,16 @@ A missing judgement is never a score: it is left out and counted, and more than 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.agents.questions import YES_NO
+from opencompass_tooleval.agents.scorer import AgentScorer
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
@@ -25,6 +28,7 @@ from opencompass_tooleval.agents.toolbench.judgements import (
 from opencompass_tooleval.agents.toolbench.judgings import PASS
 from opencompass_tooleval.agents.toolbench.yes_no import NO_ANSWER, share_of_yes
 from opencompass_tooleval.benchmarks.toolbench.success import NO
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.judging.judgement import (
     NO_JUDGEMENT,
@@ -267,3 +271,29 @@ def _by(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, int]:
     return dict(
         Counter(opinion.decided_by for opinions in answers for opinion in opinions if not opinion.fault).most_common()
     )
+
+
+class JudgedAgentScorer(AgentScorer):
+    """Scores one subset without a judge, and adds a judge's scores."""
+
+    kinds: Sequence[str] = ()
+    """Kinds of judgements."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Names of the metrics; those of the judge come last."""
+        return (*self.subset.metrics, *metrics_of(self.kinds))
+
+    def breakdown(self, scores: Sequence[Any]) -> dict[str, Any]:
+        """Returns the breakdown of the scores and of the judgements."""
+        return {**super().breakdown(scores), 'judged': breakdown([score.judged for score in scores])}
+
+    def score_records(self, records: Sequence[Task], answers: Sequence[Answer]) -> list[JudgedAgentScore]:
+        """Scores trajectories against tasks, with a judge."""
+        scores = super().score_records(records, answers)
+        judged = self.judged(records, scores)
+        return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
+
+    @abstractmethod
+    def judged(self, tasks: Sequence[Task], scores: Sequence[AgentScore]) -> Sequence[Judged]:
+        """Returns the judgements of scored trajectories, one per task."""

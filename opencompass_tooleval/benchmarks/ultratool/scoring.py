@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool import score_awareness, score_judged, score_selection, score_usage
+from opencompass_tooleval.benchmarks.ultratool import (
+    VERSION,
+    score_awareness,
+    score_judged,
+    score_selection,
+    score_usage,
+)
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
+from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, find_subset, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
+from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.reading import Parsed, unread
 from opencompass_tooleval.judging.judgement import by_record
@@ -226,3 +234,60 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
         'parse_methods': _ordered(Counter(score.parse_method for score in scores)),
         'unjudged': codes[UNJUDGED],
     }
+
+
+class UltraToolScorer(Scorer):
+    """Scores one task.
+
+    Args:
+        subset: Row of the table, such as ``tool_usage``.
+        language: ``zh`` or ``en``.
+        rules: The rules.
+        prompt_style: That of the answers' prompts; None if it is unknown.
+    """
+
+    def __init__(self, subset: str, language: str, rules: Protocol, prompt_style: str | None) -> None:
+        self.subset, self.language = find_subset(subset), language
+        self.rules, self.prompt_style = rules, prompt_style
+        self._rebuilt = False
+        self._golds: set[str] = set()
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        return {
+            'benchmark': 'ultratool',
+            'subset': self.subset.name,
+            'language': self.language,
+            'scoring': self.rules.scoring,
+            'prompt_style': self.prompt_style,
+            'list_choice': self.rules.list_choice,
+            'rebuilt': self._rebuilt,
+            'gold': ', '.join(sorted(self._golds)) or self.rules.gold,
+            'version': VERSION,
+        }
+
+    def total(self, scores: Sequence[StepsScore]) -> Aggregate:
+        """Aggregates samples; metrics over steps are means over all steps."""
+        return aggregate_scores(scores, self.metrics)
+
+    def breakdown(self, scores: Sequence[StepsScore]) -> dict[str, Any]:
+        """Returns further parts of the result beside its metrics."""
+        return breakdown(scores, self.metrics)
+
+    def read_record(self, payload: str) -> Record:
+        """Reads a record from the data set's column ``record``."""
+        return parse_payload(payload, self.subset.name)
+
+    def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
+        """Scores answers against records; an answer may be a list that the authors' script read."""
+        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
+        self._golds.update(record.gold for record in records)
+        score = self.graded if self.subset.kind in score_judged.JUDGED_KINDS else self._scores
+        return score(records, list(map(without_thoughts, answers)))
+
+    def _scores(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
+        return score_answers(records, answers, self.rules)
+
+    @abstractmethod
+    def graded(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
+        """Scores plans or created tools, without thoughts, by their judgements."""
