@@ -268,8 +268,5 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
             clean(Answer('', one.infra) if one.infra and not answer.text else answer)
             for one, answer in zip(stored, answers, strict=True)
         ]
-        judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)
-        asked = [] if judgements is not None else self.ask(success.questions(stored, finals), 'success')
-        scores = success.score_final_answers(stored, finals, judgements or asked, self.fix_for_unjudged())
-        self.keep_rows(map(success.to_row, asked))
+        scores = self.graded(success.SuccessGrading(stored, finals), 'success')
         return list(scores)

@@ -32,7 +32,6 @@ from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
 TRAJECTORIES = 'trajectories'
@@ -46,10 +45,9 @@ def _score_success(
         raise ValueError('success is scored from judgements: give --judgements FILE')
     stored = success.load_final_answers(predictions, load_queries(data) if data else None)
     finals = [clean(Answer(one.answer, one.infra)) for one in stored]
-    ids = [one.id for one in stored]
-    found = completed(success.load_judgements(judgements), judgements, ids, success.digests_of)
+    grading = success.SuccessGrading(stored, finals)
     fix = f'{judgements} has to judge the very answers of {predictions}'
-    scores = success.score_final_answers(stored, finals, found, fix)
+    scores = grading.check(grading.score(grading.load(judgements)), fix)
     return ScoredAnswers(
         scores, aggregate(scores, metrics), 'success', {'version': VERSION}, {'judge': judgements.name}
     )

@@ -11,8 +11,8 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.ultratool import VERSION
-from opencompass_tooleval.benchmarks.ultratool.judge import Scores, prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
@@ -24,9 +24,9 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
     parse_payload,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged, items_to_judge
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
-from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
+from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, score_answers
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.core.calls.answer import Answer, clean
 from opencompass_tooleval.core.scoring.aggregate import Aggregate
@@ -180,25 +180,6 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         answers = list(map(clean, answers))
         if self.subset.kind not in JUDGED_KINDS:
             return list(score_answers(records, answers, self.rules))
-        by_id = {record.id: record for record in records}
-        judgements = self.stored(
-            lambda file: load_judgements(file, self.subset, self.rules, records),
-            list(by_id),
-            lambda record_id, answer: digests_of(by_id[record_id], answer, self.rules),
-        )
-        asked = (
-            []
-            if judgements is not None
-            else self.ask(
-                (
-                    question
-                    for record, answer in zip(records, answers, strict=True)
-                    for question in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
-                ),
-                f'{self.subset.task}-{self.language}',
-            )
-        )
-        scores = score_answers(records, answers, self.rules, judgements or asked)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix_for_unjudged())
-        self.keep_rows(judgement.to_row(Scores.to_row) for judgement in asked)
+        grading = ScoresGrading(records, answers, self.subset, self.rules)
+        scores = self.graded(grading, f'{self.subset.task}-{self.language}')
         return list(scores)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.benchmarks.ultratool import VERSION
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.reading import without_thoughts
@@ -24,7 +24,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
     read_rows,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged, check_unjudged
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
     aggregate_scores,
@@ -35,7 +35,6 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
 from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
 from opencompass_tooleval.core.calls.answer import clean
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
 from opencompass_tooleval.work_dir.right_subset import check_name
@@ -159,27 +158,18 @@ def _check(files: _Files, subset: Subset, gold: str) -> None:
         raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
 
 
-def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[StepsScore]:
-    judgements = None
-    if files.judgements is not None:
-        judgements = _load_judgements(files.judgements, subset, loaded, rules)
-    if loaded.answers is None:
-        scores = score_judgements(subset, judgements or [], rules, loaded.records)
-        fix = f'Say with --predictions FILE which answers {files.judgements} judged'
-    else:
-        scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
-        fix = f'{files.judgements} has to judge the very answers of {files.predictions}'
-    check_unjudged([(score.id, step) for score in scores for step in score.steps], fix)
-    return scores
-
-
-def _load_judgements(file: Path, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[Judged]:
-    judgements = load_judgements(file, subset, rules, loaded.records)
-    if loaded.answers is None:
-        check_single(judgements, file)
-        return judgements
-    records = {record.id: record for record in loaded.records or ()}
-    return completed(judgements, file, list(records), lambda name, answer: digests_of(records[name], answer, rules))
+def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> Sequence[StepsScore]:
+    records, answers, file = loaded.records or [], loaded.answers or [], files.judgements
+    if file is None:
+        return score_answers(records, answers, rules)
+    grading = ScoresGrading(records, answers, subset, rules)
+    if loaded.answers is not None:
+        fix = f'{file} has to judge the very answers of {files.predictions}'
+        return grading.check(grading.score(grading.load(file)), fix)
+    judgements = grading.read(file)
+    check_single(judgements, file)
+    fix = f'Say with --predictions FILE which answers {file} judged'
+    return grading.check(score_judgements(subset, judgements, rules, loaded.records), fix)
 
 
 def _gold_of(gold: str, loaded: _Loaded) -> str:

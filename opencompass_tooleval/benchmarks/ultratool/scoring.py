@@ -12,14 +12,15 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
+from opencompass_tooleval.benchmarks.ultratool.score_steps import Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
 from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.reading import Parsed, unread
-from opencompass_tooleval.judging.judgement import by_record
+from opencompass_tooleval.judging.grading import matched_items
+from opencompass_tooleval.judging.judgement import UNJUDGED, by_record
 
 NO_DOMAIN = 'unknown'
 
@@ -102,7 +103,8 @@ def score_answer(
             list that was already read.
         protocol: The rules.
         judgements: Planning and tool creation: the judgements of this record, of which only those of this answer count
-            (``score_judged.matched``); None without a judge: the judged scores are None.
+            (:func:`~opencompass_tooleval.judging.grading.matched_items`); None without a judge: the judged scores are
+            None.
     """
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
@@ -111,7 +113,7 @@ def score_answer(
     if judgements is None:
         outcome = score_judged.not_judged(record, parsed, protocol)
     else:
-        judged = score_judged.matched(record, parsed, judgements, protocol)
+        judged = matched_items(score_judged.items_to_judge(record, parsed, protocol), judgements)
         outcome = score_judged.score(record.subset, judged, protocol)
     others = tuple(other_steps(record, _items(parsed), protocol))
     return _score(record, answer, parsed, replace(outcome, others=others), protocol)
@@ -121,21 +123,16 @@ def score_answers(
     records: Sequence[Record],
     answers: Sequence[Any],
     protocol: Protocol,
-    judgements: Iterable[Judged] | None = None,
     progress: Callable[[Sequence[Record]], Iterable[Record]] = iter,
 ) -> list[StepsScore]:
-    """Scores a subset: one score per record, in the same order (see :func:`score_answer`).
+    """Scores a subset without a judge: one score per record, in the same order (see :func:`score_answer`).
 
     Raises:
-        ValueError: The numbers of records and answers differ, or a judgement is of no record.
+        ValueError: The numbers of records and answers differ.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    grouped = None if judgements is None else by_record(judgements, [record.id for record in records])
-    return [
-        score_answer(record, answer, protocol, None if grouped is None else grouped[record.id])
-        for record, answer in zip(progress(records), answers, strict=True)
-    ]
+    return [score_answer(record, answer, protocol) for record, answer in zip(progress(records), answers, strict=True)]
 
 
 def score_judgements(
