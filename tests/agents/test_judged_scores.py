@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSet
 from opencompass_tooleval.agents.toolbench.judged_answer import digest_of
 from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import match_answer
-from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_lines
+from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.agents.trajectory import Step, Trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
@@ -116,9 +116,12 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     assert '10 of the wins since it has no answer; 1560 of 1560 comparisons drawn' in line
 
 
-def test_judgements_of_no_task_are_an_error() -> None:
-    with pytest.raises(ValueError, match="of 1 records are of nothing that is scored, such as record '9'"):
-        judge_answers([answer()], [judgement('1', 'Solved'), judgement('9', 'Solved')], ('solved',))
+def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:
+    rows = [{'id': name, 'status': 'unjudged', 'fault': 'unread'} for name in '12']
+    file = tmp_path / 'judgements.jsonl'
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*has to judge these very'):
+        judged_by_files([answer(query_id=name) for name in '12'], file)
 
 
 def test_only_judgements_of_the_very_answer_count() -> None:
