@@ -6,37 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.questions import YES_NO
-from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.toolbench.judged_scores import Judged, judge_answers
-from opencompass_tooleval.agents.toolbench.judgements import (
-    SOLVABLE_AREA,
-    SOLVED_AREA,
-    WIN_AREA,
-    Opinions,
-    digests_of,
-    joined,
-    load_judgements,
-)
-from opencompass_tooleval.agents.toolbench.judgings import PASS, JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.toolbench.references import load_references
+from opencompass_tooleval.agents.toolbench.judged_scores import Judged
+from opencompass_tooleval.agents.toolbench.judgements import AREAS, Opinions, joined
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.judging.judgement import Judgement
-from opencompass_tooleval.judging.judgement_files import completed
-
-_KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, **{name: name for name in YES_NO}}
 
 
 def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
     """Returns the kinds of judgements, in the order of the metrics."""
     areas = {area for judgement in judgements for area in judgement.found or ()}
-    return tuple(kind for area, kind in _KINDS.items() if area in areas)
+    return tuple(kind for kind, areas_of_kind in AREAS.items() if areas_of_kind[-1] in areas)
 
 
 def judged_by_files(
     answers: Sequence[JudgedAnswer], judgements: Path, preferences: Path | None = None
-) -> tuple[list[Judged], tuple[str, ...]]:
+) -> tuple[Sequence[Judged], tuple[str, ...]]:
     """Computes the scores of answers from files of judgements, and their kinds.
 
     Args:
@@ -49,13 +35,14 @@ def judged_by_files(
         UnjudgedError: More than 1% of the judgements are missing.
         ValueError: They judge other tasks.
     """
-    ids = [answer.id for answer in answers]
-    found = completed(load_judgements(judgements), judgements, ids, digests_of)
+    grading = AgentGrading(answers)
+    found = grading.load(judgements)
     if preferences:
-        found = joined(found, load_judgements(preferences))
-    kinds = kinds_of(found)
-    fix = f'{judgements} has to judge these very answers'
-    return judge_answers(answers, found, kinds, fix), kinds
+        found = joined(found, grading.read(preferences))
+    if kinds := kinds_of(found):
+        grading.settings = JudgeSettings(kinds)
+    scores = grading.check(grading.score(found), f'{judgements} has to judge these very answers')
+    return scores, grading.settings.kinds
 
 
 def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
@@ -94,31 +81,17 @@ def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
             )
 
 
-def ask_judge(
-    cfg: Mapping[str, Any],
-    answers: Sequence[JudgedAnswer],
-    tasks: Sequence[Task],
-    settings: JudgeSettings,
-    reference: Path | None,
-) -> tuple[list[Judgement[Opinions]], str, int]:
+def ask_judge(cfg: Mapping[str, Any], grading: AgentGrading) -> tuple[list[Judgement[Opinions]], str, int]:
     """Sends the judge questions about answers; questions answered in any earlier run are not repeated.
 
     Args:
         cfg: The judge, any model of OpenCompass.
-        answers: The answers.
-        tasks: Their queries.
-        settings: Kinds and numbers of judgements.
-        reference: For ``win``, the answers to compare with.
+        grading: The answers.
 
     Returns:
         The judgements, the judge's name, and the number of requests.
-
-    Raises:
-        DataError: The reference is missing or damaged.
     """
     from opencompass_tooleval.judging.judge import Judge
 
-    compared = load_references(reference, tasks) if reference and WIN_AREA in settings.kinds else {}
     judge = Judge(cfg, default_cache(), 'agents')
-    found = judge.converse(judgings(answers, compared, settings))
-    return collected(answers, compared, found), judge.name, judge.calls
+    return grading.collected(judge.converse(grading.dialogues())), judge.name, judge.calls

@@ -32,7 +32,6 @@ from opencompass_tooleval.benchmarks.toolbench.request import offered_tools
 from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer
 from opencompass_tooleval.benchmarks.toolbench.scoring import NativeCallsScorer, SuccessScorer, ToolBenchScorer
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
@@ -198,7 +197,7 @@ class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, NativeCallsScorer,
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalToolBenchSuccessEvaluator(SuccessScorer, JudgedEvaluator):
+class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator, SuccessScorer):
     """Scores final answers with a judge, by the rules of UltraTool's judge.
 
     Args:
@@ -223,11 +222,3 @@ class ToolEvalToolBenchSuccessEvaluator(SuccessScorer, JudgedEvaluator):
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
         return {**super().provenance(), **self.judge_provenance(success.prompt_hash())}
-
-    def graded(self, stored: Sequence[success.FinalAnswer], finals: Sequence[Answer]) -> list[success.SuccessScore]:
-        """Scores final answers with the judge."""
-        judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)
-        asked = [] if judgements is not None else self.ask(success.questions(stored, finals), 'success')
-        scores = success.score_final_answers(stored, finals, judgements or asked, self.fix_for_unjudged())
-        self.keep_rows(map(success.to_row, asked))
-        return scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,30 +32,17 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.right_subset import load_answers
-
-
-class _JudgedScorer(SuccessScorer):
-    """Scores final answers by a file of judgements."""
-
-    def __init__(self, judgements: Path, fix: str) -> None:
-        super().__init__()
-        self._judgements, self._fix = judgements, fix
-
-    def graded(self, stored: Sequence[success.FinalAnswer], finals: Sequence[Answer]) -> list[success.SuccessScore]:
-        """Scores final answers by the judgements of the file."""
-        file, ids = self._judgements, [one.id for one in stored]
-        found = completed(success.load_judgements(file), file, ids, success.digests_of)
-        return success.score_final_answers(stored, finals, found, self._fix)
 
 
 def _read_success(predictions: Path, data: Path | None, judgements: Path | None) -> RecordedRun:
     if judgements is None:
         raise ValueError('success is scored from judgements: give --judgements FILE')
     stored = success.load_final_answers(predictions, load_queries(data) if data else None)
+    scorer = SuccessScorer()
+    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
     return RecordedRun(
-        _JudgedScorer(judgements, f'{judgements} has to judge the very answers of {predictions}'),
+        scorer,
         stored,
         {one.id: Answer(one.answer, one.infra) for one in stored},
         'success',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +21,7 @@ from opencompass_tooleval.core.calls.answer import Answer, clean
 from opencompass_tooleval.core.scoring.aggregate import Aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
+from opencompass_tooleval.judging.grading import GradedScorer
 
 
 class ToolBenchScorer(Scorer):
@@ -65,7 +65,7 @@ class NativeCallsScorer(ToolBenchScorer):
         return score_native_requests(records, answers)
 
 
-class SuccessScorer(ToolBenchScorer):
+class SuccessScorer(ToolBenchScorer, GradedScorer):
     """Scores final answers by judgements, by the rules of UltraTool's judge."""
 
     def __init__(self) -> None:
@@ -79,11 +79,7 @@ class SuccessScorer(ToolBenchScorer):
             clean(Answer('', stored.infra) if stored.infra and not answer.text else answer)
             for stored, answer in zip(records, answers, strict=True)
         ]
-        return self.graded(records, finals)
-
-    @abstractmethod
-    def graded(self, stored: Sequence[success.FinalAnswer], finals: Sequence[Answer]) -> list[success.SuccessScore]:
-        """Scores final answers, without thoughts, by their judgements."""
+        return self.graded(success.SuccessGrading(records, finals), 'success')
 
 
 TRAJECTORIES = 'trajectories'

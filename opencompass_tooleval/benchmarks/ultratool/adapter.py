@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.ultratool.judge import Scores, prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
@@ -22,11 +21,8 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_example,
     load_records,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged, items_to_judge
-from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
-from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, read_answer, score_answers
+from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
@@ -88,7 +84,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalUltraToolEvaluator(UltraToolScorer, JudgedEvaluator):
+class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
     """Scores one task of UltraTool.
 
     Args:
@@ -129,12 +125,12 @@ class ToolEvalUltraToolEvaluator(UltraToolScorer, JudgedEvaluator):
         style = prompt_style or prompt_style_of([DEFAULT_PROMPT_STYLE], rules.list_choice)
         UltraToolScorer.__init__(self, name, language, rules, style)
         self.instructions = instructions
-        if self.subset.kind in JUDGED_KINDS:
+        if self.is_graded:
             self.need_judge(f'UltraTool {name}')
 
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
-        judge = prompt_hash(self.subset.task, self.language) if self.subset.kind in JUDGED_KINDS else ''
+        judge = prompt_hash(self.subset.task, self.language) if self.is_graded else ''
         return {
             **super().provenance(),
             **instructions_provenance(self.instructions),
@@ -149,28 +145,3 @@ class ToolEvalUltraToolEvaluator(UltraToolScorer, JudgedEvaluator):
             self.rules = self.rules.with_shapes(shapes)
             self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
         return super().evaluate(k, n, original_dataset, **columns)
-
-    def graded(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[StepsScore]:
-        """Scores plans or created tools by a file of judgements, or with the judge."""
-        by_id = {record.id: record for record in records}
-        judgements = self.stored(
-            lambda file: load_judgements(file, self.subset, self.rules, records),
-            list(by_id),
-            lambda record_id, answer: digests_of(by_id[record_id], answer, self.rules),
-        )
-        asked = (
-            []
-            if judgements is not None
-            else self.ask(
-                (
-                    question
-                    for record, answer in zip(records, answers, strict=True)
-                    for question in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
-                ),
-                f'{self.subset.task}-{self.language}',
-            )
-        )
-        scores = score_answers(records, answers, self.rules, judgements or asked)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix_for_unjudged())
-        self.keep_rows(judgement.to_row(Scores.to_row) for judgement in asked)
-        return scores

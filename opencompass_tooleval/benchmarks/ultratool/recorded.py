@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
@@ -22,13 +22,11 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
     read_rows,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
-from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_answers, score_judgements
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged
+from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_judgements
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
 from opencompass_tooleval.work_dir.right_subset import check_name
@@ -152,51 +150,15 @@ def _check(files: _Files, subset: Subset, gold: str) -> None:
         raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
 
 
-class _ScorerByFile(UltraToolScorer):
-    """Scores plans or created tools by a file of judgements; without one, answers are only read."""
-
-    judgements: Path | None = None
-    fix = ''
-    """Advice if too many judgements are missing."""
-
-    def graded(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
-        """Scores the answers."""
-        file = self.judgements
-        if file is None:
-            return self._scores(records, answers)
-        by_id = {record.id: record for record in records}
-        judgements = completed(
-            load_judgements(file, self.subset, self.rules, records),
-            file,
-            list(by_id),
-            lambda name, answer: digests_of(by_id[name], answer, self.rules),
-        )
-        scores = score_answers(records, answers, self.rules, judgements)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix)
-        return scores
-
-
-class _JudgementsScorer(_ScorerByFile):
+class _JudgementsScorer(UltraToolScorer):
     """Scores judgements without answers: of all records if they are known, else of those that it judges."""
 
-    def __init__(self, files: _Files, subset: Subset, language: str, rules: Protocol, loaded: _Loaded) -> None:
-        super().__init__(subset.name, language, rules, None)
-        assert files.judgements is not None
-        self._known = loaded.records
-        self._judged = load_judgements(files.judgements, subset, rules, loaded.records)
-        check_single(self._judged, files.judgements)
-        self.fix = f'Say with --predictions FILE which answers {files.judgements} judged'
+    judged: Sequence[Judged] = ()
+    known: Sequence[Record] | None = None
 
-    @property
-    def ids(self) -> list[str]:
-        """The records that have a score."""
-        return [one.id for one in (self._judged if self._known is None else self._known)]
-
-    def graded(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
+    def graded(self, grading: Any, source: str) -> Any:
         """Scores the judgements."""
-        scores = score_judgements(self.subset, self._judged, self.rules, self._known)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix)
-        return scores
+        return grading.check(score_judgements(self.subset, self.judged, self.rules, self.known), self.fix)
 
 
 def _check_gold(gold: str, loaded: _Loaded) -> None:
@@ -236,14 +198,17 @@ def read(
     _check_gold(gold, loaded)
     rules = Protocol(scoring, gold=gold)
     rules = replace(rules, list_choice=list_choice) if list_choice else rules.with_shapes(loaded.shapes)
-    if loaded.answers is None:
-        alone = _JudgementsScorer(files, row, in_language, rules, loaded)
-        scorer: _ScorerByFile = alone
-        answers: dict[str, Any] = dict.fromkeys(alone.ids)
-    else:
-        scorer = _ScorerByFile(subset, in_language, rules, prompt_style_of(loaded.shapes, rules.list_choice))
-        scorer.judgements, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
-        answers = {record.id: answer for record, answer in zip(loaded.records or (), loaded.answers, strict=True)}
+    style = prompt_style_of(loaded.shapes, rules.list_choice)
+    scorer = UltraToolScorer(subset, in_language, rules, style)
+    scorer.is_graded = judgements is not None
+    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
+    answers = {record.id: answer for record, answer in zip(loaded.records or (), loaded.answers or (), strict=False)}
+    if loaded.answers is None and judgements is not None:
+        alone = _JudgementsScorer(subset, in_language, rules, style)
+        alone.known, alone.fix = loaded.records, f'Say with --predictions FILE which answers {judgements} judged'
+        alone.judged = ScoresGrading(loaded.records or [], [], row, rules).read(judgements)
+        check_single(alone.judged, judgements)
+        scorer, answers = alone, dict.fromkeys(one.id for one in loaded.records or alone.judged)
     rebuilt = any(record.rebuilt for record in loaded.records or ())
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
     notes = ['nobody judged the answers: they were only read. Say --judgements FILE'] if is_judged > has_judge else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,15 +18,15 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, find_subset, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
+from opencompass_tooleval.benchmarks.ultratool.score_steps import Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
-from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.reading import Parsed, unread
-from opencompass_tooleval.judging.judgement import by_record
+from opencompass_tooleval.judging.grading import GradedScorer, matched_items
+from opencompass_tooleval.judging.judgement import UNJUDGED, by_record
 
 NO_DOMAIN = 'unknown'
 
@@ -110,7 +109,8 @@ def score_answer(
             list that was already read.
         protocol: The rules.
         judgements: Planning and tool creation: the judgements of this record, of which only those of this answer count
-            (``score_judged.matched``); None without a judge: the judged scores are None.
+            (:func:`~opencompass_tooleval.judging.grading.matched_items`); None without a judge: the judged scores are
+            None.
     """
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
@@ -119,7 +119,7 @@ def score_answer(
     if judgements is None:
         outcome = score_judged.not_judged(record, parsed, protocol)
     else:
-        judged = score_judged.matched(record, parsed, judgements, protocol)
+        judged = matched_items(score_judged.items_to_judge(record, parsed, protocol), judgements)
         outcome = score_judged.score(record.subset, judged, protocol)
     others = tuple(other_steps(record, _items(parsed), protocol))
     return _score(record, answer, parsed, replace(outcome, others=others), protocol)
@@ -129,21 +129,16 @@ def score_answers(
     records: Sequence[Record],
     answers: Sequence[Any],
     protocol: Protocol,
-    judgements: Iterable[Judged] | None = None,
     progress: Callable[[Sequence[Record]], Iterable[Record]] = iter,
 ) -> list[StepsScore]:
-    """Scores a subset: one score per record, in the same order (see :func:`score_answer`).
+    """Scores a subset without a judge: one score per record, in the same order (see :func:`score_answer`).
 
     Raises:
-        ValueError: The numbers of records and answers differ, or a judgement is of no record.
+        ValueError: The numbers of records and answers differ.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    grouped = None if judgements is None else by_record(judgements, [record.id for record in records])
-    return [
-        score_answer(record, answer, protocol, None if grouped is None else grouped[record.id])
-        for record, answer in zip(progress(records), answers, strict=True)
-    ]
+    return [score_answer(record, answer, protocol) for record, answer in zip(progress(records), answers, strict=True)]
 
 
 def score_judgements(
@@ -236,7 +231,7 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
     }
 
 
-class UltraToolScorer(Scorer):
+class UltraToolScorer(GradedScorer):
     """Scores one task.
 
     Args:
@@ -249,6 +244,7 @@ class UltraToolScorer(Scorer):
     def __init__(self, subset: str, language: str, rules: Protocol, prompt_style: str | None) -> None:
         self.subset, self.language = find_subset(subset), language
         self.rules, self.prompt_style = rules, prompt_style
+        self.is_graded = self.subset.kind in score_judged.JUDGED_KINDS
         self._rebuilt = False
         self._golds: set[str] = set()
 
@@ -278,16 +274,14 @@ class UltraToolScorer(Scorer):
         """Reads a record from the data set's column ``record``."""
         return parse_payload(payload, self.subset.name)
 
-    def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
+    def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> Sequence[StepsScore]:
         """Scores answers against records; an answer may be a list that the authors' script read."""
         self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
         self._golds.update(record.gold for record in records)
-        score = self.graded if self.subset.kind in score_judged.JUDGED_KINDS else self._scores
-        return score(records, list(map(without_thoughts, answers)))
+        visible = list(map(without_thoughts, answers))
+        if not self.is_graded:
+            return score_answers(records, visible, self.rules)
+        from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 
-    def _scores(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
-        return score_answers(records, answers, self.rules)
-
-    @abstractmethod
-    def graded(self, records: Sequence[Record], answers: Sequence[Any]) -> list[StepsScore]:
-        """Scores plans or created tools, without thoughts, by their judgements."""
+        grading = ScoresGrading(records, visible, self.subset, self.rules)
+        return self.graded(grading, f'{self.subset.task}-{self.language}')
