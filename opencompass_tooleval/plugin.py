@@ -30,11 +30,11 @@ It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of th
 ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
 """
 
-SCORE = {name: f'.{room}.recorded:score' for name, room in _ROOMS.items()}
-"""Benchmark -> the function for ``tooleval score``.
+RECORDED = {name: f'.{room}.recorded:read' for name, room in _ROOMS.items()}
+"""Benchmark -> the function that reads recorded answers, for ``tooleval score``.
 
 It is called with ``(subset, predictions, *, options)`` and returns
-:class:`~opencompass_tooleval.catalogue.benchmark.ScoredAnswers`. Its keyword parameters are the options of this
+:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters are the options of this
 benchmark, as ``Annotated[type, 'help']``.
 """
 

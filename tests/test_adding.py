@@ -86,21 +86,21 @@ def test_a_loop(package: Path) -> None:
 JUDGE = """
 import json
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.toolbench.judged_scores import judge_answers, metrics_of
-from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 final = json.dumps(dict(return_type='give_answer', final_answer='The rink opens at ten.'))
 nodes = [dict(role='tool', message=dict(name='hours', arguments={}, response='opens at ten'))]
 answers = [JudgedAnswer(name, 'When?', 'm', final, nodes) for name in ('1', '2')]
-found = {}
-for place, judging in judgings(answers, {}, JudgeSettings(('grounded',))).items():
+found, grading = {}, AgentGrading(answers, JudgeSettings(('grounded',)))
+for place, judging in grading.dialogues().items():
     item = next(judging)
     assert 'opens at ten' in item.prompt and 'The rink opens at ten.' in item.prompt
     try:
         judging.send(item.read(json.dumps(dict(Choice='Yes' if place[0] == '1' else 'No', Reason='it does'))))
     except StopIteration as end:
         found[place] = end.value
-judged = judge_answers(answers, collected(answers, {}, found), ('grounded',))
+judged = grading.check(grading.score(grading.collected(found)))
 print(metrics_of(('grounded',)), [(one.values, one.reason) for one in judged], words_of_metric("grounded_rate").name)
 """
 

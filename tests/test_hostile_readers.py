@@ -26,8 +26,8 @@ from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading
 from opencompass_tooleval.agents.toolbench.judged_answer import of_run as judged_of_run
-from opencompass_tooleval.agents.toolbench.judgements import load_judgements as load_agent_judgements
 from opencompass_tooleval.agents.toolbench.opinion import reader
 from opencompass_tooleval.benchmarks.funcqa import reading as funcqa_reading
 from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
@@ -87,6 +87,7 @@ from opencompass_tooleval.instructions.reply import read_description, read_examp
 from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
+from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
@@ -482,7 +483,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'ToolBench, calls': Reader(lambda text: _detail(score_calls(_request(), text))),
     'judge that declines': Reader(unread_reply),
-    'ToolBench, judge': Reader(success.read_reply, ('benchmarks/toolbench/success.py',)),
+    'ToolBench, judge': Reader(read_yes_no, ('judging/yes_no.py',)),
     'ToolBench, responses': Reader(
         lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('benchmarks/toolbench/responses.py',)
     ),
@@ -543,7 +544,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'agents, answers to be judged': Reader(_judged_answer),
     'agents, judgements': Reader(
-        lambda text: _load(load_agent_judgements, [{'id': text, 'solved': [{'value': text}]}])
+        lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
     ),
     'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native),

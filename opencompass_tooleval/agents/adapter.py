@@ -5,31 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.loops.loops import Loop, find_loop, make_loop
-from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
-from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions
+from opencompass_tooleval.agents.scorer import AgentScorer
 from opencompass_tooleval.agents.tasks.instructed import load_instructed
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
-from opencompass_tooleval.agents.tasks.records import FIX, data_file, find_subset, load_data
+from opencompass_tooleval.agents.tasks.records import FIX, data_file, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
-from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
@@ -201,7 +197,7 @@ class AgentDialogues:
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalAgentEvaluator(ToolEvalEvaluator):
+class ToolEvalAgentEvaluator(AgentScorer, ToolEvalEvaluator):
     """Scores one subset from trajectories, without a judge.
 
     Args:
@@ -209,20 +205,5 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.subset = find_subset(name)
-        self._scores: list[AgentScore] = []
-
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on."""
-        return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **settings_of(self._scores)}
-
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns :func:`~opencompass_tooleval.agents.scoring.breakdown.breakdown` of the scores."""
-        return breakdown(cast(Sequence[AgentScore], scores))
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores trajectories against tasks."""
-        scores = score_predictions([parse_task(reference) for reference in references], answers)
-        self._scores += scores
-        return list(scores)
+        ToolEvalEvaluator.__init__(self)
+        AgentScorer.__init__(self, name)

@@ -4,44 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from opencompass.registry import ICL_EVALUATORS
 
 from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
-from opencompass_tooleval.agents.tasks.task import Task, parse_task
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judge_prompts import prompt_hash
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, of_score
-from opencompass_tooleval.agents.toolbench.judged_scores import (
-    METRICS,
-    JudgedAgentScore,
-    breakdown,
-    judge_answers,
-    metrics_of,
-    with_judged,
-)
-from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA, Opinions, digests_of, load_judgements, to_row
-from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.toolbench.references import (
-    check_compared,
-    compared_digest,
-    load_references,
-    references_digest,
-)
+from opencompass_tooleval.agents.toolbench.judged_scores import METRICS, Judged, JudgedAgentScorer
+from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA
+from opencompass_tooleval.agents.toolbench.references import load_references
 from opencompass_tooleval.agents.toolbench.solved import TIMES
 from opencompass_tooleval.agents.toolbench.win import COMPARISONS, RANDOM, STABLETOOLBENCH
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
-from opencompass_tooleval.judging.judgement import Judgement
 from opencompass_tooleval.work_dir.work_dir import ResultPlace
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
+class ToolEvalAgentJudgedEvaluator(JudgedAgentScorer, ToolEvalAgentEvaluator, JudgedEvaluator):
     """Scores one subset without a judge, and adds a judge's scores.
 
     Args:
@@ -77,7 +62,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         win_rule: str = STABLETOOLBENCH,
         function_calls: bool = False,
     ) -> None:
-        super().__init__(name)
+        ToolEvalAgentEvaluator.__init__(self, name)
         JudgedEvaluator.__init__(self, judge_cfg, judgements)
         self.need_judge("agents' answers")
         self.settings = JudgeSettings(
@@ -89,15 +74,11 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
             win_rule,
             function_calls,
         )
+        self.kinds = self.settings.kinds
         self.reference = Path(reference) if reference else None
         if WIN_AREA in judgement_kinds and not (self.reference or self.judgements):
             raise ValueError('win needs something to compare with: give reference')
         self._about = self.settings.to_row()
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Names of the metrics; those of the judge come last."""
-        return (*self.subset.metrics, *metrics_of(self.settings.kinds))
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
@@ -119,37 +100,18 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         """Settings that the scores depend on."""
         return {**super().provenance(), **self.judge_provenance(prompt_hash()), **self._about}
 
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns the breakdown of the scores and of the judgements."""
-        judged = [score.judged for score in cast(Sequence[JudgedAgentScore], scores)]
-        return {**super().breakdown(scores), 'judged': breakdown(judged)}
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores trajectories against tasks, with a judge."""
-        scores = cast(list[AgentScore], super().score_samples(references, answers))
-        tasks = [parse_task(reference) for reference in references]
+    def judged(self, tasks: Sequence[Task], scores: Sequence[AgentScore]) -> Sequence[Judged]:
+        """Judges trajectories, by a file or the judge."""
         runs = [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
-        judgements = self.stored(load_judgements, [task.id for task in tasks], digests_of)
-        if judgements is None:
-            judgements = self._asked(tasks, runs)
-        elif WIN_AREA in self.settings.kinds and self.reference:
-            check_compared(judgements, self._compared(tasks), self.judgement_file())
-        elif WIN_AREA in self.settings.kinds:
-            self._about |= {'reference': None, 'reference_digest': compared_digest(judgements)}
-        judged = judge_answers(runs, judgements, self.settings.kinds, self.fix_for_unjudged())
-        return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
+        compares = WIN_AREA in self.settings.kinds
+        grading = AgentGrading(runs, self.settings, self._references(tasks) if compares and self.reference else {})
+        judged = self.graded(grading, f'agents-{self.subset.name}')
+        if compares:
+            reference = str(self.reference) if self.reference else None
+            self._about |= {'reference': reference, 'reference_digest': grading.reference_digest}
+        return judged
 
-    def _asked(self, tasks: Sequence[Task], runs: Sequence[JudgedAnswer]) -> list[Judgement[Opinions]]:
-        compared = self._compared(tasks) if WIN_AREA in self.settings.kinds and self.reference else {}
-        found = self.converse(judgings(runs, compared, self.settings), f'agents-{self.subset.name}')
-        judgements = collected(runs, compared, found)
-        self.keep_rows(map(to_row, judgements))
-        return judgements
-
-    def _compared(self, tasks: Sequence[Task]) -> dict[str, JudgedAnswer]:
-        """Returns the references."""
+    def _references(self, tasks: Sequence[Task]) -> dict[str, JudgedAnswer]:
         assert self.reference is not None
         place = ResultPlace.of(self)
-        compared = load_references(self.reference, tasks, place.dataset if place else None)
-        self._about |= {'reference': str(self.reference), 'reference_digest': references_digest(compared)}
-        return compared
+        return load_references(self.reference, tasks, place.dataset if place else None)

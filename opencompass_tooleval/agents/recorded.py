@@ -1,55 +1,66 @@
-"""Scores recorded agents for ``tooleval score agents``: predictions, and runs in ToolBench's format."""
+"""Reads recorded agents for ``tooleval score agents``: predictions, and runs in ToolBench's format."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from opencompass_tooleval.agents import VERSION
-from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
-from opencompass_tooleval.agents.scoring.scoring import OF_REPAIRED, AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.scorer import AgentScorer
+from opencompass_tooleval.agents.scoring.scoring import OF_REPAIRED, AgentScore
 from opencompass_tooleval.agents.tables import BENCHMARK
 from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import StoredAnswer, stored_answer
-from opencompass_tooleval.agents.toolbench.judged_answer import of_run, of_score
-from opencompass_tooleval.agents.toolbench.judged_scores import breakdown as judged_breakdown
-from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of, with_judged
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, load_judged_answers, of_run, of_score
+from opencompass_tooleval.agents.toolbench.judged_scores import Judged, JudgedAgentScorer
 from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
-from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, load_runs
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, holds_runs, load_runs
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import SIMULATED
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.work_dir.right_subset import load_answers as load_predictions
+from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
+from opencompass_tooleval.work_dir.recorded import load_recorded
+from opencompass_tooleval.work_dir.right_subset import load_answers, named_subsets
 
 _RETRIEVED = 'retrieve'
 """Part of the file name of a method that retrieves tools: its calls name APIs without their tool."""
 
 
-def _score_predictions(tasks: Sequence[Task], predictions: Path, subset: str) -> list[AgentScore]:
-    answers = load_predictions(predictions, subset, BENCHMARK.subsets, [task.id for task in tasks])
-    try:
-        return score_predictions(tasks, answers)
-    except ValueError as error:
-        raise DataError(predictions, str(error)) from error
+class _ScorerByFiles(JudgedAgentScorer):
+    """Scores with the judgements of files.
+
+    Args:
+        subset: Row of the table.
+        judgements: A file of ours, or one of ToolBench's.
+        preferences: Additional preferences of ToolBench.
+        runs: The scored runs, if they are in ToolBench's format.
+    """
+
+    def __init__(self, subset: str, judgements: Path, preferences: Path | None, runs: Sequence[Run]) -> None:
+        super().__init__(subset)
+        self._files, self._runs = (judgements, preferences), runs
+
+    def judged(self, tasks: Sequence[Task], scores: Sequence[AgentScore]) -> Sequence[Judged]:
+        """Returns the judgements of the files."""
+        runs = map(of_run, self._runs) if self._runs else map(of_score, tasks, scores)
+        judged, self.kinds = judged_by_files(list(runs), *self._files)
+        return judged
 
 
-def _score_stored(
-    tasks: Sequence[Task], stored: Sequence[StoredAnswer], predictions: Path, are_judged: bool
-) -> list[AgentScore]:
-    """Scores every run of a file; the needed tools of tasks outside the data are unknown.
+def _tasks_of(tasks: Sequence[Task], stored: Sequence[StoredAnswer], file: Path, are_judged: bool) -> list[Task]:
+    """Returns the task of every run of a file; the needed tools of tasks outside the data are unknown.
 
     If there are judgements, the tasks may be any.
     """
     known = {task.id: task for task in tasks}
     missing = sorted(known.keys() - {answer.task.id for answer in stored})
     if missing and not are_judged:
-        raise DataError(predictions, f'{len(missing)} of {len(known)} tasks have no run: {first_of(missing)}')
-    return [score_trajectory(_task_of(answer, known), answer.trajectory) for answer in stored]
+        raise DataError(file, f'{len(missing)} of {len(known)} tasks have no run: {first_of(missing)}')
+    return [_task_of(answer, known) for answer in stored]
 
 
 def _task_of(answer: StoredAnswer, known: Mapping[str, Task]) -> Task:
@@ -61,7 +72,7 @@ def _is_retrieved(answer: StoredAnswer) -> bool:
     return _RETRIEVED in str(answer.trajectory.settings.get('method', '')).casefold()
 
 
-def _notes(scores: Sequence[AgentScore], tasks: Sequence[Task], stored: Sequence[StoredAnswer]) -> Iterator[str]:
+def _notes(tasks: Sequence[Task], stored: Sequence[StoredAnswer]) -> Iterator[str]:
     known = {task.id for task in tasks}
     missing = len(known - {answer.task.id for answer in stored}) if stored else 0
     if missing:
@@ -78,7 +89,10 @@ def _notes(scores: Sequence[AgentScore], tasks: Sequence[Task], stored: Sequence
         yield 'observations are those of the file'
 
 
-def _lines(counted: Mapping[str, Any], stored: Sequence[StoredAnswer]) -> Iterator[str]:
+def _lines(counted: Mapping[str, Any]) -> Iterator[str]:
+    for what in ('errors', 'stopped'):
+        if counted[what]:
+            yield f'{what}: ' + ', '.join(f'{kind} {count}' for kind, count in counted[what].items())
     for what in ('steps', 'calls'):
         numbers = counted[what]
         if numbers:
@@ -97,9 +111,16 @@ def _lines(counted: Mapping[str, Any], stored: Sequence[StoredAnswer]) -> Iterat
         )
     if counted['sources'][SIMULATED]:
         yield 'simulated by: ' + ', '.join(f'{name} {count}' for name, count in counted['simulated_by'].items())
+    if 'judged' in counted:
+        yield from judged_lines(counted['judged'], counted['judge'])
 
 
-def score(
+def _load_tasks(subset: str, data: Path | None) -> list[Task]:
+    row = find_subset(subset)
+    return list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', FIX_DATA), subset).tasks)
+
+
+def read(
     subset: str,
     predictions: Path,
     *,
@@ -109,44 +130,62 @@ def score(
         "What a judge said: a file of ours, or ToolBench's pass_rate_results.",
     ] = None,
     preferences: Annotated[Path | None, "Beside it, ToolBench's preference_results."] = None,
-) -> ScoredAnswers:
-    """Scores trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
+) -> RecordedRun:
+    """Reads trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
 
     Raises:
-        DataError: A file is missing or damaged, files do not belong together, or a prediction is no trajectory.
-        UnjudgedError: More than 1% of the judgements are missing.
+        DataError: A file is missing or damaged, or files do not belong together.
         ValueError: There is no such subset, or there are preferences without judgements.
     """
     if preferences and not judgements:
         raise ValueError('--preferences stand beside --judgements; alone they are judgements themselves')
-    row = find_subset(subset)
-    tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', FIX_DATA), subset).tasks
+    tasks, count = _load_tasks(subset, data), find_subset(subset).tasks
     runs = load_runs(predictions) if holds_runs(predictions) else []
     stored = list(map(stored_answer, runs))
-    scores = (
-        _score_stored(tasks, stored, predictions, judgements is not None)
-        if stored
-        else _score_predictions(tasks, predictions, subset)
-    )
-    counted, settings = breakdown(scores), settings_of(scores)
-    lines, metrics = list(_lines(counted, stored)), row.metrics
-    if judgements:
-        scored_tasks = () if runs else zip(tasks, scores, strict=True)
-        answers = [*map(of_run, runs), *(of_score(task, score) for task, score in scored_tasks)]
-        judged, kinds = judged_by_files(answers, judgements, preferences)
-        scores = [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
-        counted |= {'judge': judgements.name, 'judged': judged_breakdown(judged)}
-        lines += judged_lines(judged, judgements.name)
-        metrics = (*metrics, *metrics_of(kinds))
-    return ScoredAnswers(
-        scores,
-        aggregate(scores, metrics),
-        f'{subset}, {settings.get("loop", "no answers")}',
-        {'version': VERSION, **settings},
-        counted,
-        counts=tuple(name for name in ('errors', 'stopped') if counted[name]),
-        lines=lines,
-        notes=list(_notes(scores, tasks, stored)),
-        expected=None if stored else row.tasks or None,
+    notes = list(_notes(tasks, stored))
+    if stored:
+        tasks, count = _tasks_of(tasks, stored, predictions, judgements is not None), 0
+        answers = {answer.task.id: Answer(answer.trajectory.to_json()) for answer in stored}
+    else:
+        answers = load_answers(predictions, subset, BENCHMARK.subsets, [task.id for task in tasks])
+    return RecordedRun(
+        _ScorerByFiles(subset, judgements, preferences, runs) if judgements else AgentScorer(subset),
+        tasks,
+        answers,
+        '{subset}, {loop}',
+        None,
+        {'judge': judgements.name} if judgements else {},
+        lines=_lines,
+        notes=notes,
+        expected=count or None,
         unit='tasks',
     )
+
+
+def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[list[Task], list[JudgedAnswer]]:
+    """Loads the tasks and answers of a file.
+
+    Args:
+        file: A predictions file, or answers in ToolBench's format, which hold their queries.
+        subset: The subset of the tasks; by default that of the data set that the predictions name.
+        data: Its data file; by default where ``prepare`` puts it.
+
+    Raises:
+        DataError: A file is missing or damaged, or the files do not belong together.
+        ValueError: The subset of predictions is unknown, or does not exist.
+    """
+    if is_trajectories(file):
+        answers = list(load_judged_answers(file).values())
+        return [Task(answer.id, '', answer.query, ()) for answer in answers], answers
+    run = read(subset or _subset_of(file, BENCHMARK.subsets), file, data=data)
+    scores = cast(Sequence[AgentScore], run.score(file).scores)
+    return list(run.records), list(map(of_score, run.records, scores))
+
+
+def _subset_of(file: Path, subsets: Sequence[str]) -> str:
+    """Returns the subset that all predictions of a file name as their data set."""
+    questions = load_recorded(file).questions.values()
+    named = {name for question in questions for name in named_subsets(question.source or question.dataset, subsets)}
+    if len(named) != 1:
+        raise ValueError(f'{file} does not say whose tasks it is of: give --subset, one of {", ".join(subsets)}')
+    return named.pop()

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.subset_names import nearest_first
-from opencompass_tooleval.core.errors import Fault
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.catalogue.metrics import Metric
     from opencompass_tooleval.catalogue.variants import VariantKind
-    from opencompass_tooleval.core.scoring.aggregate import Aggregate
-    from opencompass_tooleval.core.scoring.result import SampleScore
+    from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 
 OUR_PREFIX = 'tooleval-'
 """Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
@@ -278,32 +277,55 @@ def published_size(result: Mapping[str, Any]) -> int | None:
 
 
 @dataclass(frozen=True)
-class ScoredAnswers:
-    """Scores of recorded answers, for the output of ``tooleval score``.
+class RecordedRun:
+    """Recorded answers to one subset, for ``tooleval score``.
 
     Attributes:
-        scores: One per sample, in the data's order.
-        total: Their aggregate.
-        title: Title for people, without the benchmark's name.
-        settings: Settings on which the scores depend, such as ``version``.
-        more: Further counts.
-        counts: Names of counts in ``more`` to print, beside the reasons.
-        lines: Further lines to print.
+        scorer: Scores them.
+        records: The records, in the data's order.
+        answers: Record id -> its answer, in the same order, as an inferencer keeps it, or a value that the authors'
+            script read from it.
+        title: Title for people, without the benchmark's name; names in braces are settings of the scorer.
+        settings: Names of the scorer's settings that the result has, such as ``version``; None for all.
+        more: Further members of the result, before those of the scorer's breakdown.
+        counts: Names of counts in the result to print, beside the reasons.
+        lines: Returns further lines to print from the breakdown.
         notes: Reasons why the scores do not compare with published ones.
         expected: Published number of samples; None if unknown.
         unit: Name of a sample.
+        postprocess: Extracts the scored parts of the answers' texts.
     """
 
-    scores: Sequence[SampleScore]
-    total: Aggregate
+    scorer: Scorer
+    records: Sequence[Any]
+    answers: Mapping[str, Any]
     title: str
-    settings: Mapping[str, Any]
+    settings: Sequence[str] | None = ('version',)
     more: Mapping[str, Any] = field(default_factory=dict)
     counts: Sequence[str] = ()
-    lines: Sequence[str] = ()
+    lines: Callable[[Mapping[str, Any]], Iterable[str]] = lambda breakdown: ()
     notes: Sequence[str] = ()
     expected: int | None = None
     unit: str = 'samples'
+    postprocess: Callable[[list[str]], Iterable[str]] = list
+
+    def score(self, file: object) -> Scored:
+        """Scores the answers like those of a model in a sweep.
+
+        Args:
+            file: Their file, for messages.
+
+        Raises:
+            DataError: An answer is none of this benchmark.
+        """
+        from opencompass_tooleval.core.calls.answer import postprocessed
+
+        answers = postprocessed(list(self.answers.values()), self.postprocess)
+        try:
+            scores = self.scorer.score_records(self.records, answers)
+        except Fault as fault:
+            raise DataError(file, str(fault)) from fault
+        return self.scorer.summarize(scores, list(self.answers))
 
 
 class Erratum(Protocol):

@@ -45,9 +45,16 @@ def kind_of(key: str) -> str:
     return PROVENANCE.get(key) or _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
 
 
-def is_told(key: str) -> bool:
-    """Tests if a key says something about the result, not only about the run that it is from."""
-    return kind_of(key) != OF_ONE_RUN
+def told(provenance: Any) -> dict[str, Any]:
+    """Returns the part of a provenance that says something about the result, not only about the run that it is from."""
+    about = provenance if isinstance(provenance, Mapping) else {}
+    return {key: value for key, value in about.items() if kind_of(key) != OF_ONE_RUN}
+
+
+def differing(first: Result, second: Result) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the keys in which the provenances of two results differ, and both values; None for a missing one."""
+    a, b = (told(result.get('provenance')) for result in (first, second))
+    yield from ((key, a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key))
 
 
 def decides(key: str) -> bool:
@@ -75,23 +82,19 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
         second: Another of the same data set.
         may_differ: Keys of the provenance whose difference is allowed.
     """
-    a, b = (part if isinstance(part := result.get('provenance'), Mapping) else {} for result in (first, second))
     golds = [{str(detail['id']): gold_digest(detail) for detail in details_of(result)} for result in (first, second)]
     shared = golds[0].keys() & golds[1].keys()
     if all(golds) and len(shared) < FEWEST:
         yield SAMPLES, f'{len(shared)} records are in both, of {len(golds[0])} and {len(golds[1])}'
         return
     same_records = golds[0].keys() == golds[1].keys()
-    for key in dict.fromkeys([*a, *b]):
-        if not decides(key) or key in may_differ or a.get(key) == b.get(key):
-            continue
-        if key in (_RECORDS, _PROMPTS):
-            if same_records and None not in (a.get(key), b.get(key)):
-                yield kind_of(key), f'{key} is {_shown(a[key])} of the baseline and {_shown(b[key])} of the run'
-            continue
-        name = key if key.isidentifier() else _shown(key)
-        yield kind_of(key), f'{name} is {_shown(a.get(key))} of the baseline and {_shown(b.get(key))} of the run'
-    digests_tell = same_records and None not in (a.get(_RECORDS), b.get(_RECORDS))
+    for key, a, b in differing(first, second):
+        is_digest = key in (_RECORDS, _PROMPTS)
+        if decides(key) and key not in may_differ and (not is_digest or (same_records and None not in (a, b))):
+            name = key if key.isidentifier() else _shown(key)
+            yield kind_of(key), f'{name} is {_shown(a)} of the baseline and {_shown(b)} of the run'
+    digests = [told(result.get('provenance')).get(_RECORDS) for result in (first, second)]
+    digests_tell = same_records and None not in digests
     others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
               and golds[0][name] != golds[1][name]]  # fmt: skip
     if others and not digests_tell and _RECORDS not in may_differ:

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answers, metrics_of
-from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA, to_row
-from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings
-from opencompass_tooleval.agents.toolbench.recorded_judgements import ask_judge, judged_lines, load_to_judge
+from opencompass_tooleval.agents.recorded import load_to_judge
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
+from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, metrics_of
+from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA
+from opencompass_tooleval.agents.toolbench.recorded_judgements import ask_judge, judged_lines
+from opencompass_tooleval.agents.toolbench.references import load_references
 from opencompass_tooleval.agents.toolbench.solved import TIMES
 from opencompass_tooleval.agents.toolbench.win import COMPARISONS, RANDOM, STABLETOOLBENCH
 from opencompass_tooleval.cli.options import JsonOption
@@ -76,10 +78,12 @@ def judge_agents(
     tasks, answers = load_to_judge(file, subset, data)
     cfg = _judge_cfg(judge)
     with naming_model_faults(judge or '$OC_JUDGE_MODEL', default_cache()):
-        judgements, name, calls = ask_judge(cfg, answers, tasks, settings, reference)
-    write_whole(out, ''.join(f'{json.dumps(to_row(judgement))}\n' for judgement in judgements))
-    found = judge_answers(answers, judgements, settings.kinds, 'Run the command again: what is judged is kept')
+        grading = AgentGrading(answers, settings, load_references(reference, tasks) if reference else {})
+        judgements, name, calls = ask_judge(cfg, grading)
+    write_whole(out, ''.join(f'{json.dumps(row)}\n' for row in grading.rows(judgements)))
+    found = grading.check(grading.score(judgements), 'Run the command again: what is judged is kept')
     scores = [SampleScore(one.id, one.values, one.reason) for one in found]
+    counted = breakdown(found)
     total = aggregate(scores, metrics_of(settings.kinds))
     result = {
         'file': str(file),
@@ -91,13 +95,13 @@ def judge_agents(
         'metrics': total.metrics,
         'reasons': total.reasons,
         'standard_errors': total.standard_errors,
-        'breakdown': breakdown(found),
+        'breakdown': counted,
     }
     write_outputs(result, (), json_out, None)
     if json_out != STDOUT:
         console = Screen()
         print_metrics(f'{file.name}, {len(answers)} answers', result, console)
-        for line in (*judged_lines(found, name), f'wrote {out}; {calls} questions asked'):
+        for line in (*judged_lines(counted, name), f'wrote {out}; {calls} questions asked'):
             console.print(line, soft_wrap=True)
 
 

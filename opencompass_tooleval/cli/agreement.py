@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from opencompass_tooleval.benchmarks.ultratool.judge_correlation import Agreement, agree
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
@@ -49,7 +49,8 @@ def agreement(
     subset = find_subset(task)
     if subset.kind not in JUDGED_KINDS:
         raise ValueError(f'{subset.name} has no judge; planning and tool_creation have')
-    both = {file: load_judgements(file, subset, Protocol(), carried=True) for file in (first, second)}
+    grading = ScoresGrading((), (), subset, Protocol(), carried=True)
+    both = {file: grading.read(file) for file in (first, second)}
     for file, judgements in both.items():
         check_single(judgements, file)
     shared = agree(subset, both[first], both[second])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -10,42 +11,45 @@ from typing import Annotated, Any, get_args
 import typer
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.catalogue.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import Benchmark, RecordedRun, all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.core.scoring.scorer import Scored
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.right_subset import warn_if_unread
 
 
-def _result(benchmark: Benchmark, subset: str, scored: ScoredAnswers) -> dict[str, Any]:
+def _result(benchmark: Benchmark, subset: str, run: RecordedRun, scored: Scored) -> dict[str, Any]:
+    about = run.scorer.provenance()
+    settings = about if run.settings is None else {name: {**about, **run.more}[name] for name in run.settings}
     return {
         'benchmark': benchmark.name,
         'subset': subset,
-        **scored.settings,
+        **settings,
         'samples': scored.total.samples,
         'metrics': scored.total.metrics,
         'reasons': scored.total.reasons,
         'standard_errors': scored.total.standard_errors,
-        **scored.more,
+        **run.more,
+        **scored.breakdown,
     }
 
 
-def _notes(scored: ScoredAnswers) -> Iterator[str]:
-    yield from scored.notes
-    if scored.expected not in (None, len(scored.scores)):
-        count = f'{len(scored.scores)} {scored.unit} of {scored.expected}'
-        yield f'{count}: not comparable with the paper'
+def _notes(run: RecordedRun, samples: int) -> Iterator[str]:
+    yield from run.notes
+    if run.expected not in (None, samples):
+        yield f'{samples} {run.unit} of {run.expected}: not comparable with the paper'
 
 
-def _print(benchmark: Benchmark, result: dict[str, Any], scored: ScoredAnswers) -> None:
+def _print(benchmark: Benchmark, result: dict[str, Any], run: RecordedRun) -> None:
     console = Screen()
-    title = f'{benchmark.title} {scored.title}, {len(scored.scores)} {scored.unit}'
-    print_metrics(title, result, console)
-    lines = [counts_line(name.replace('_', ' '), result[name]) for name in ('reasons', *scored.counts)]
+    title = run.title.format_map(defaultdict(lambda: 'no answers', run.scorer.provenance()))
+    print_metrics(f'{benchmark.title} {title}, {result["samples"]} {run.unit}', result, console)
+    lines = [counts_line(name.replace('_', ' '), result[name]) for name in ('reasons', *run.counts)]
     lines[1:1] = [f'  {line}' for line in explained(result['reasons'])]
-    for line in (*lines, *scored.lines):
+    for line in (*lines, *run.lines(result)):
         console.print(line, soft_wrap=True)
 
 
@@ -76,19 +80,20 @@ def score_recorded(
         OSError: An output cannot be written.
     """
     check_outputs(json_out, details)
-    scored: ScoredAnswers = plugin.load(plugin.SCORE[benchmark.name])(subset, predictions, **options)
+    run: RecordedRun = plugin.load(plugin.RECORDED[benchmark.name])(subset, predictions, **options)
+    scored = run.score(predictions)
     if predictions:
         warn_if_unread(scored.scores, predictions, subset)
-    result = _result(benchmark, subset, scored)
+    result = _result(benchmark, subset, run, scored)
     write_outputs(result, scored.scores, json_out, details)
     if json_out != STDOUT:
-        _print(benchmark, result, scored)
+        _print(benchmark, result, run)
     notes = Screen(stderr=json_out == STDOUT)
-    for note in _notes(scored):
+    for note in _notes(run, len(scored.scores)):
         notes.print(f'NOTE {note}', soft_wrap=True)
 
 
-def _benchmark_options(function: Callable[..., ScoredAnswers]) -> Iterator[Parameter]:
+def _benchmark_options(function: Callable[..., RecordedRun]) -> Iterator[Parameter]:
     """Yields the keyword parameters of a benchmark's function as options: ``Annotated[type, 'help'] = default``."""
     for parameter in signature(function, eval_str=True).parameters.values():
         if parameter.kind is Parameter.KEYWORD_ONLY:
@@ -108,7 +113,7 @@ def _shared(
 
 
 def _command(benchmark: Benchmark) -> Command:
-    function = plugin.load(plugin.SCORE[benchmark.name])
+    function = plugin.load(plugin.RECORDED[benchmark.name])
     is_optional = signature(function).parameters['predictions'].default is None
 
     def run(subset: str, file: Path | None, predictions: Path | None, **options: Any) -> None:

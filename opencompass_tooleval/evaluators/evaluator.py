@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Any
 
 import opencompass
@@ -15,11 +14,11 @@ from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.core.calls.answer import USAGE, Answer, strip_reasoning
+from opencompass_tooleval.core.calls.answer import USAGE, Answer, postprocessed
 from opencompass_tooleval.core.calls.tool_calls import calls_text, read_calls
-from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.runs import split_runs
+from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.text.jsonable import texts_digest
@@ -65,59 +64,25 @@ def check_record_ids(expected: Sequence[str], predicted: Sequence[str]) -> None:
     )
 
 
-def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) -> None:
-    """Checks that there is exactly one detail per sample, in the data's order.
-
-    Raises:
-        ValueError: There is not, because of a bug of this package.
-    """
-    if [detail['id'] for detail in details] != list(record_ids):
-        raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One run of a data set."""
-
-    scores: list[SampleScore]
-    total: Aggregate
-    breakdown: dict[str, Any]
-    details: list[dict[str, Any]]
-
-
-class ToolEvalEvaluator(BaseEvaluator):
-    """Base of the benchmarks' evaluators. A subclass scores samples; this class aggregates, checks and formats.
+class ToolEvalEvaluator(Scorer, BaseEvaluator):
+    """Base of the benchmarks' evaluators: a scorer whose answers come from OpenCompass, and whose result goes there.
 
     It overrides :meth:`BaseEvaluator.evaluate`, which changes results with details: it wraps values in lists and
-    converts booleans to floats.
+    converts booleans to floats. The scored row ``subset`` may have ``binary_metrics`` and ``success`` (see
+    :class:`~opencompass_tooleval.core.statistics.trials.BinaryMetrics`).
     """
 
-    @abstractmethod
+    def __init__(self, pred_postprocessor: Any = None) -> None:
+        BaseEvaluator.__init__(self, pred_postprocessor)
+
     def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores postprocessed answers against references; one with an ``infra:`` reason is a failure."""
-
-    subset: Any = None
-    """The scored row of the benchmark's table; it has ``metrics``, and may have ``binary_metrics`` and
-    ``success`` (see :class:`~opencompass_tooleval.core.statistics.trials.BinaryMetrics`)."""
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Names of the metrics in their fixed order."""
-        metrics: Sequence[str] = self.subset.metrics
-        return metrics
+        """Scores postprocessed answers against the column ``record`` of the data set."""
+        return list(self.score_records([self.read_record(reference) for reference in references], answers))
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
         """Condition for a correct sample, for several trials; by default that of the subset's row."""
         return BinaryMetrics(getattr(self.subset, 'binary_metrics', ()), getattr(self.subset, 'success', ()))
-
-    @abstractmethod
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on: benchmark, subset, protocol, encoder, version, ..."""
-
-    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """Aggregates samples; by default every metric is a mean over samples."""
-        return aggregate(scores, self.metrics)
 
     def check_model(self, model: str) -> None:
         """Raises, before inference, if a model's answers could not be scored; by default checks nothing.
@@ -125,10 +90,6 @@ class ToolEvalEvaluator(BaseEvaluator):
         Args:
             model: The model's abbr.
         """
-
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns further parts of the result, such as scores per domain; by default nothing."""
-        return {}
 
     def judge_name(self) -> str:
         """The judge that an evaluation uses; ``''``, by default, for none."""
@@ -158,7 +119,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         check_record_ids(original_dataset['record_id'], columns['record_id'])
         positions = split_runs(columns['record_id'], n)
         parts = [{key: _part(value, rows) for key, value in columns.items()} for rows in positions]
-        runs = [self._run(part, {'trial': trial} if n > 1 else {}) for trial, part in enumerate(parts)]
+        runs = [self.summarize(self.score(**part), part['record_id']) for part in parts]
         result = self._result(runs, original_dataset)
         if n > 1:
             result['trials'] = self._trials(runs, result, _same_answers(columns))
@@ -179,23 +140,10 @@ class ToolEvalEvaluator(BaseEvaluator):
         infra: Sequence[str | None],
     ) -> list[SampleScore]:
         """Scores one run. OpenCompass takes the columns to pass from the names of the parameters."""
-        return self.score_samples(references, self._answers(predictions, infra))
+        answers = [Answer(str(text), reason) for text, reason in zip(predictions, infra, strict=True)]
+        return self.score_samples(references, postprocessed(answers, self.pred_postprocess))
 
-    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[Answer]:
-        texts = ['' if reason else str(prediction) for prediction, reason in zip(predictions, infra, strict=True)]
-        # A postprocessor returns text: why it took all of it off, the prediction still says.
-        return [
-            Answer('', reason) if reason else Answer(text, None if text else strip_reasoning(raw).reason)
-            for text, raw, reason in zip(self.pred_postprocess(texts), texts, infra, strict=True)
-        ]
-
-    def _run(self, columns: dict[str, Any], more: Mapping[str, int]) -> _Run:
-        scores = self.score(**columns)
-        details = [{**score.to_detail(), **more} for score in scores]
-        check_details(details, columns['record_id'])
-        return _Run(scores, self.total(scores), self.breakdown(scores), details)
-
-    def _result(self, runs: list[_Run], dataset: Dataset) -> dict[str, Any]:
+    def _result(self, runs: list[Scored], dataset: Dataset) -> dict[str, Any]:
         totals = [run.total for run in runs]
         reasons: Counter[str] = Counter()
         for total in totals:
@@ -226,10 +174,14 @@ class ToolEvalEvaluator(BaseEvaluator):
         others = self.other_usage()
         if others:
             result[USAGE] = {OTHERS: others}
-        result['details'] = [detail for run in runs for detail in run.details]
+        result['details'] = [
+            {**score.to_detail(), **({'trial': trial} if len(runs) > 1 else {})}
+            for trial, run in enumerate(runs)
+            for score in run.scores
+        ]
         return result
 
-    def _trials(self, runs: Sequence[_Run], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
+    def _trials(self, runs: Sequence[Scored], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
         """Returns ``n``, ``success`` (see :class:`BinaryMetrics`), ``same_answers``, and ``metrics``."""
         rule, scores = self.binary_metrics, [score for run in runs for score in run.scores]
         averages = {
@@ -279,11 +231,9 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
         Raises:
             ValueError: A row's calls cannot be read.
         """
-        with_calls = [
-            replace(answer, calls=read_calls(row_calls))
-            for answer, row_calls in zip(self._answers(predictions, infra), calls, strict=True)
-        ]
-        return self.score_samples(references, with_calls)
+        rows = zip(predictions, infra, calls, strict=True)
+        answers = [Answer(str(text), reason, calls=read_calls(made)) for text, reason, made in rows]
+        return self.score_samples(references, postprocessed(answers, self.pred_postprocess))
 
 
 def _part(column: Any, positions: Sequence[int]) -> Any:

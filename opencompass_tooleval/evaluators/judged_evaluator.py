@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.judging.judge import Judge, Name, judge_cfg_from_env, judge_settings
-from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
-from opencompass_tooleval.judging.judgement import F, Judgement
-from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed
+from opencompass_tooleval.judging.grading import Grading, R, S
+from opencompass_tooleval.judging.judge import Judge, judge_cfg_from_env, judge_settings
+from opencompass_tooleval.judging.judgement import F
+from opencompass_tooleval.judging.judgement_files import JudgementFiles
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import ResultPlace
-
-T = TypeVar('T')
 
 
 class JudgedEvaluator(ToolEvalEvaluator):
@@ -77,59 +74,33 @@ class JudgedEvaluator(ToolEvalEvaluator):
         place = ResultPlace.of(self)
         return self.judgements.file_for(place.model if place else None) if self.judgements else None
 
-    def stored(
-        self,
-        load: Callable[[Path], list[Judgement[F]]],
-        record_ids: Sequence[str],
-        digests_of: Callable[[str, Answer], Mapping[str, str] | None],
-    ) -> list[Judgement[F]] | None:
-        """Reads the judgements of a file; returns None if a judge is used.
+    def graded(self, grading: Grading[R, F, S], source: str) -> Sequence[S]:
+        """Scores answers with the judgements of the file, or with those of the judge, which are kept beside the result.
 
         Args:
-            load: Reads a file.
-            record_ids: The records, for :func:`~opencompass_tooleval.judging.judgement_files.completed`.
-            digests_of: Their digests, for the same function.
+            grading: The answers.
+            source: Name of the data set, for :class:`Judge`.
 
         Raises:
             DataError: The file is missing or damaged.
+            UnjudgedError: More than 1% of the judgements are missing.
             ValueError: The judgements do not identify the judged answers, and the file serves several models.
         """
         file, place = self.judgement_file(), ResultPlace.of(self)
-        if not self.judgements or file is None:
-            return None
-        judgements = completed(load(file), file, record_ids, digests_of)
-        if place and any(judgement.is_silent for judgement in judgements):
-            self.judgements.check_owner(place)
-        return judgements
-
-    def ask(self, questions: Iterable[tuple[Judgement[F], JudgeItem | None]], source: str) -> list[Judgement[F]]:
-        """Sends the judge one question about each item.
-
-        Args:
-            questions: For each item, the judgement without the judge's reply, and the question; None if there is
-                nothing to judge.
-            source: Name of the data set, for :class:`Judge`.
-        """
-        pairs = list(questions)
-        verdicts = self.converse({place: single(item) for place, (_, item) in enumerate(pairs) if item}, source)
-        return [
-            judgement.with_verdict(verdicts[place]) if place in verdicts else judgement
-            for place, (judgement, _) in enumerate(pairs)
-        ]
-
-    def converse(self, dialogues: Mapping[Name, Judging[T]], source: str) -> dict[Name, T]:
-        """Runs dialogues with the judge, each of one or more questions about an item.
-
-        Args:
-            dialogues: Name -> dialogue.
-            source: Name of the data set, for :class:`Judge`.
-        """
-        self._judge = judge = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), source)
-        found = judge.converse(dialogues)
-        self._spent += judge.usages
-        self._asked_keys |= judge.asked
-        self._cached_usages |= judge.cached_usages
-        return found
+        if self.judgements and file:
+            judgements = grading.load(file)
+            if place and any(judgement.is_silent for judgement in judgements):
+                self.judgements.check_owner(place)
+        else:
+            self._judge = judge = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), source)
+            judgements = grading.collected(judge.converse(grading.dialogues()))
+            self._spent += judge.usages
+            self._asked_keys |= judge.asked
+            self._cached_usages |= judge.cached_usages
+        scores = grading.check(grading.score(judgements), self.fix_for_unjudged())
+        if not self.judgements:
+            self._keep(grading.rows(judgements))
+        return scores
 
     def other_usage(self) -> list[dict[str, Any]]:
         """Usage of the judge."""
@@ -171,10 +142,10 @@ class JudgedEvaluator(ToolEvalEvaluator):
             'judge_calls': len(self._spent),
         }
 
-    def keep_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _keep(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Writes the judge's replies beside the result, in the format of ``judgements=``; each answer comes once."""
         folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
-        if not self._judge or not folder:
+        if not folder:
             return
         for row in rows:
             self._rows[tuple(str(row.get(key, '')) for key in ('id', 'step', 'answer_digest'))] = dict(row)

@@ -19,6 +19,9 @@ F = TypeVar('F')
 UNJUDGED_LIMIT = 0.01
 """Share of unjudged answers above which an evaluation fails."""
 
+UNJUDGED = 'judge:unjudged'
+"""Reason of a sample, or of a part of one, without a judgement."""
+
 UNREAD, REFUSED, EMPTY_REPLY = 'unread', 'refused', 'empty'
 OTHER_ANSWER, NO_JUDGEMENT = 'other_answer', 'no_judgement'
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
-from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, is_told
+from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, told
 from opencompass_tooleval.catalogue.labels import with_current_reasons
 from opencompass_tooleval.catalogue.metrics import empty_metrics
 from opencompass_tooleval.core.errors import DataError, Fault
@@ -97,7 +97,7 @@ def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
 def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: result[key] for key in ('standard_errors', 'samples', 'trials', 'runs') if key in result}
     if isinstance(provenance := result.get('provenance'), Mapping):
-        kept['provenance'] = {key: value for key, value in provenance.items() if is_told(key)}
+        kept['provenance'] = told(provenance)
     return {
         **{metric: result[metric] for metric in (*metrics_of(result), *empty_metrics(result))},
         **kept,

@@ -16,7 +16,7 @@ from typing import Any
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, check_parts, is_private
-from opencompass_tooleval.catalogue.comparable import is_told
+from opencompass_tooleval.catalogue.comparable import told
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, metrics_together, published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.bounds import is_number
@@ -169,10 +169,8 @@ def _place(file: Path, content: bytes) -> bool:
 
 
 def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
-    provenance = result.get('provenance')
-    about = provenance if isinstance(provenance, dict) else {}
-    parts = {name: result[name] for name in _PARTS if result.get(name) is not None}
-    parts['provenance'] = {key: value for key, value in about.items() if is_told(key)}
+    about = told(result.get('provenance'))
+    parts = {name: result[name] for name in _PARTS if result.get(name) is not None} | {'provenance': about}
     correlations = result.get(CORRELATIONS) or {}
     return {
         'metrics': {key: _finite(value) for key, value in result.items() if value is None or _is_number(value)},

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from opencompass_tooleval.catalogue.benchmark import part_of
-from opencompass_tooleval.catalogue.comparable import decides, is_told
+from opencompass_tooleval.catalogue.comparable import decides, differing
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.catalogue.tables import (
     Correlations,
@@ -280,12 +280,9 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     if first != second:
         both, either = len(first & second), len(first | second)
         yield f'{dataset}: {both} of {either} records are in both; scores and differences are over these'
-    provenances = [_part(result, 'provenance') for result in results]
-    for key in dict.fromkeys([*provenances[0], *provenances[1]]):
-        a, b = (provenance.get(key) for provenance in provenances)
-        if a != b and is_told(key):
-            warning = '; the scores may not compare' if decides(key) else ''
-            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
+    for key, a, b in differing(*results):
+        warning = '; the scores may not compare' if decides(key) else ''
+        yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
     parts: dict[tuple[int, int], list[str]] = {}
     for model, result in zip(models, results, strict=True):
         if part := part_of(result):

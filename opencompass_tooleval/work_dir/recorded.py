@@ -58,25 +58,24 @@ class RecordedAnswers:
             return self.by_position[position]
         raise DataError(self.path, 'no answer is recorded for it', record=record_id)
 
-    def check_complete(self, record_ids: Sequence[str]) -> None:
-        """Checks that exactly these records have answers.
+    def in_order(self, record_ids: Sequence[str]) -> dict[str, Answer]:
+        """Returns record id -> answer, after a check that exactly these records have answers.
 
         Raises:
             DataError: Some have none, or the file answers other records.
         """
         if not self.by_id and not self.by_position:
             raise DataError(self.path, 'it holds no answers')
-        if not self.by_id:
-            if len(self.by_position) != len(record_ids):
-                what = f'it holds {len(self.by_position)} answers by position for {len(record_ids)} records'
-                raise DataError(self.path, what)
-            return
+        if not self.by_id and len(self.by_position) != len(record_ids):
+            what = f'it holds {len(self.by_position)} answers by position for {len(record_ids)} records'
+            raise DataError(self.path, what)
         unknown = sorted(set(self.by_id) - set(record_ids))
         if unknown:
             raise DataError(self.path, f'{len(unknown)} answers belong to no record of the data', record=unknown[0])
-        missing = [record_id for record_id in record_ids if record_id not in self.by_id]
+        missing = [record_id for record_id in record_ids if self.by_id and record_id not in self.by_id]
         if missing:
             raise DataError(self.path, f'no answer is recorded for it and {len(missing) - 1} more', record=missing[0])
+        return {record_id: self.answer(record_id, position) for position, record_id in enumerate(record_ids)}
 
 
 def _answer(path: Path, name: str, item: Any) -> Answer:

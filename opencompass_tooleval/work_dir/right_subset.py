@@ -72,8 +72,8 @@ def check_name(
     return is_named
 
 
-def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: Sequence[str]) -> list[Answer]:
-    """Reads recorded answers to a subset, one per record.
+def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: Sequence[str]) -> dict[str, Answer]:
+    """Reads recorded answers to a subset: record id -> answer, in the order of ``ids``.
 
     Args:
         predictions: File of the answers.
@@ -85,9 +85,9 @@ def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: 
         DataError: A record has no answer, an answer has no record, or they are named after another subset.
     """
     recorded = load_recorded(predictions)
-    recorded.check_complete(ids)
+    answers = recorded.in_order(ids)
     check_name(predictions, subset, subsets, recorded=recorded)
-    return [recorded.answer(record_id, position) for position, record_id in enumerate(ids)]
+    return answers
 
 
 def check_prompts(

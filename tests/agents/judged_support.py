@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.toolbench.judged_scores import Judged
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
-from opencompass_tooleval.judging.judgement import Unread
+from opencompass_tooleval.judging.judgement import Judgement, Unread
 
 Says = Callable[[JudgeItem], str]
 """What a judge replies to a question."""
@@ -58,3 +60,11 @@ def names(asked: Sequence[JudgeItem]) -> list[str]:
 def is_unread(value: Any) -> bool:
     """Whether a reply says nothing."""
     return isinstance(value, Unread)
+
+
+def judge_answers(
+    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Any]], kinds: Sequence[str]
+) -> Sequence[Judged]:
+    """The scores of answers from judgements, of which not too many may be missing."""
+    grading = AgentGrading(answers, JudgeSettings(tuple(kinds)))
+    return grading.check(grading.score(judgements))

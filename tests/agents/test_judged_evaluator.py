@@ -16,8 +16,8 @@ from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
-from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, judgings
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
@@ -366,12 +366,8 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
     for source in SOURCES:
         judged = of_trajectory(task(0), trajectory(source=source))
         reference = of_trajectory(task(0), trajectory('Leiden.', source))
-        asked = judgings(
-            [judged],
-            {'q0': reference},
-            JudgeSettings(('solved', 'pass', 'win', 'success'), 1, comparisons_per_answer=1),
-        )
-        for place, judging in asked.items():
+        settings = JudgeSettings(('solved', 'pass', 'win', 'success'), 1, comparisons_per_answer=1)
+        for place, judging in AgentGrading([judged], settings, {'q0': reference}).dialogues().items():
             wanted = 'Unsolved' if 'win' in place else 'Unsure'
             for item in run(
                 judging, lambda item, wanted=wanted: '{"index": 0}' if 'select' in item.id else status(wanted)

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_answer import digest_of
-from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, judge_answers, metrics_of
-from opencompass_tooleval.agents.toolbench.judgements import digests_of, load_judgements, match_answer
-from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_lines
+from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, metrics_of
+from opencompass_tooleval.agents.toolbench.judgements import match_answer
+from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
-from tests.agents.judged_support import answer, call, run, status
+from tests.agents.judged_support import answer, call, judge_answers, run, status
 
 UNFINISHED = answer(query_id='2', nodes=[call()])
 
@@ -81,7 +81,7 @@ def test_answers_and_judgements_that_are_not_there_are_counted_apart() -> None:
     ]
     found = breakdown(judged)
     assert (found['unjudged'], found['unjudged_opinions']) == (1, 7)
-    (line, *_) = judged_lines(judged, 'j')
+    (line, *_) = judged_lines(breakdown(judged), 'j')
     assert line == 'judged by j; 7 judgements could not be had, 1 answers not judged'
 
 
@@ -94,16 +94,16 @@ def test_what_is_drawn_is_counted() -> None:
     judgements = [passing('1', yes, no, yes, no), passing('2', unsure, unsure, unsure), passing('3', yes, yes, yes, no)]
     judged = judge_answers([answer(query_id=query) for query in '123'], judgements, ('pass',))
     assert breakdown(judged)['pass'] == {'drawn_votes': 3, 'ties': 1}
-    assert 'passed: 3 votes drawn, 1 answers with as many for them as against' in judged_lines(judged, 'j')
+    assert 'passed: 3 votes drawn, 1 answers with as many for them as against' in judged_lines(breakdown(judged), 'j')
 
 
 def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     answers = [answer(query_id=str(number)) for number in range(400)]
     references = {one.id: one for one in answers[:-10]}
     settings = JudgeSettings(('win',))
-    asked = judgings(answers, references, settings)
+    asked = AgentGrading(answers, settings, references).dialogues()
     found = {place: run(judging, lambda item: status('Solved'))[0] for place, judging in asked.items()}
-    judged = judge_answers(answers, collected(answers, references, found), ('win',))
+    judged = judge_answers(answers, AgentGrading(answers, references=references).collected(found), ('win',))
     rates = {name: 100 * sum(one.values[name] or 0 for one in judged[:-10]) / 390 for name in metrics_of(['win'])}
     assert 26 < rates['win_rate'] < 37 and rates['win_rate_half_ties'] == pytest.approx(50, abs=3)
     assert rates['win_rate_half_ties'] == pytest.approx(rates['win_rate'] + rates['tie_rate'] / 2)
@@ -112,13 +112,16 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     assert (
         counted['decided_by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
     )
-    line = next(line for line in judged_lines(judged, 'j') if line.startswith('against'))
+    line = next(line for line in judged_lines(breakdown(judged), 'j') if line.startswith('against'))
     assert '10 of the wins since it has no answer; 1560 of 1560 comparisons drawn' in line
 
 
-def test_judgements_of_no_task_are_an_error() -> None:
-    with pytest.raises(ValueError, match="of 1 records are of nothing that is scored, such as record '9'"):
-        judge_answers([answer()], [judgement('1', 'Solved'), judgement('9', 'Solved')], ('solved',))
+def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:
+    rows = [{'id': name, 'status': 'unjudged', 'fault': 'unread'} for name in '12']
+    file = tmp_path / 'judgements.jsonl'
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*has to judge these very'):
+        judged_by_files([answer(query_id=name) for name in '12'], file)
 
 
 def test_only_judgements_of_the_very_answer_count() -> None:
@@ -133,21 +136,21 @@ def test_only_judgements_of_the_very_answer_count() -> None:
 
 def test_predictions_beside_a_file_say_what_was_judged() -> None:
     done = Trajectory('react', (Step('Delft.'),), 'Delft.', path=(0,))
-    assert digests_of('1', Answer(done.to_json())) == {'': digest_of(done)}
-    assert digests_of('2', Answer('no trajectory')) is None
+    assert AgentGrading(()).digests_of('1', Answer(done.to_json())) == {'': digest_of(done)}
+    assert AgentGrading(()).digests_of('2', Answer('no trajectory')) is None
 
 
 def test_success_is_easytools() -> None:
     settings = JudgeSettings(('success',))
-    ((place, judging),) = judgings([answer()], {}, settings).items()
+    ((place, judging),) = AgentGrading([answer()], settings).dialogues().items()
     found, asked = run(judging, lambda item: '{"Reason": "It does.", "Choice": "Yes"}')
     assert asked[0].prompt.endswith("user's question: Where was Vermeer born?\nThis is the response: Delft.\nOutput:")
-    judged = judge_answers([answer()], collected([answer()], {}, {place: found}), ('success',))
+    judged = judge_answers([answer()], AgentGrading([answer()]).collected({place: found}), ('success',))
     assert (judged[0].values, judged[0].opinions['success'][0].why) == ({'success_rate': 1.0}, 'It does.')
 
 
 def test_both_solved_and_passed_are_asked_for_once() -> None:
-    asked = judgings([answer()], {}, JudgeSettings(('solved', 'pass'), judgements_per_answer=2))
+    asked = AgentGrading([answer()], JudgeSettings(('solved', 'pass'), judgements_per_answer=2)).dialogues()
     assert list(asked) == [('1', 'solved', 0), ('1', 'solved', 1)]
     found = {
         place: run(judging, lambda item: '{"task_status": "Unsolvable"}' if 'task' in item.id else status('Unsolved'))[
@@ -155,12 +158,12 @@ def test_both_solved_and_passed_are_asked_for_once() -> None:
         ]
         for place, judging in asked.items()
     }
-    (judged,) = judge_answers([answer()], collected([answer()], {}, found), ('solved', 'pass'))
+    (judged,) = judge_answers([answer()], AgentGrading([answer()]).collected(found), ('solved', 'pass'))
     assert judged.values == {'solved_rate': 0.0, 'pass_rate': 1.0}
 
 
 def test_failures_of_the_server_are_not_judged() -> None:
-    assert judgings([replace(answer(), infra='infra:timeout')], {}, JudgeSettings()) == {}
+    assert AgentGrading([replace(answer(), infra='infra:timeout')], JudgeSettings()).dialogues() == {}
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,7 @@ def test_damaged_files_are_named(content: Any, fault: str, tmp_path: Path) -> No
     file = tmp_path / 'f.json'
     file.write_text(json.dumps(content), encoding='utf-8')
     with pytest.raises(DataError, match=fault) as caught:
-        load_judgements(file)
+        AgentGrading(()).read(file)
     assert 'f.json' in str(caught.value)
 
 
@@ -216,7 +219,6 @@ def test_another_models_preferences_are_refused(tmp_path: Path) -> None:
     file = tmp_path / 'f.json'
     file.write_text(json.dumps({'1': {'a': 1, 'b': 2, 'round_0': 'complete'}}), encoding='utf-8')
     with pytest.raises(DataError, match='it is of a and b, not of c'):
-        load_judgements(file, 'c')
-    assert [opinion.value for opinion in load_judgements(file, 'a')[0].found['win']] == ['candidate'] + [
-        'reference'
-    ] * 2
+        AgentGrading((), candidate='c').read(file)
+    (found,) = AgentGrading((), candidate='a').read(file)
+    assert [opinion.value for opinion in found.found['win']] == ['candidate'] + ['reference'] * 2

@@ -1,4 +1,4 @@
-"""``agents/recorded.score``: the published runs, and predictions."""
+"""Recorded agents, scored: the published runs, and predictions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.recorded import score
+from opencompass_tooleval.agents.recorded import read
 from opencompass_tooleval.agents.tasks.records import load_data
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.scoring.scorer import Scored
 from tests.environments.test_playback import CALLS, ERRORS, tool_messages
 from tests.instructions.shared_data import DEMO, real
 
@@ -30,25 +31,30 @@ def data_of(name: str) -> tuple[str, Path]:
     return subset, real(f'toolbench/{group}.json')
 
 
+def score(subset: str, file: Path, data: Path) -> tuple[RecordedRun, Scored]:
+    run = read(subset, file, data=data)
+    return run, run.score(file)
+
+
 @cache
-def scored(name: str) -> tuple[ScoredAnswers, dict[str, Any]]:
+def scored(name: str) -> tuple[RecordedRun, Scored, dict[str, Any]]:
     """Published runs scored, and the file read anew."""
     file = real(f'toolbench_trajectories/{name}')
     subset, data = data_of(name)
-    return score(subset, file, data=data), json.loads(gzip.decompress(file.read_bytes()))
+    return *score(subset, file, data=data), json.loads(gzip.decompress(file.read_bytes()))
 
 
 @pytest.mark.parametrize('name', CALLS)
 def test_published_runs(name: str) -> None:
-    result, rows = scored(name)
+    run, result, rows = scored(name)
     called = {
         task: [message['name'] for message in tool_messages(row['answer']['answer_details'])]
         for task, row in rows.items()
     }
-    assert (len(result.scores), result.more['calls']['total']) == CALLS[name]
+    assert (len(result.scores), result.breakdown['calls']['total']) == CALLS[name]
     assert [score.id for score in result.scores] == list(rows)
     assert result.total.metrics['finish_rate'] == 100
-    assert result.more['shares']['exact'] == 1
+    assert result.breakdown['shares']['exact'] == 1
     for row_score, row in zip(result.scores, rows.values(), strict=True):
         detail = row_score.to_detail()
         assert detail['final_answer'] == row['answer']['final_answer']
@@ -64,13 +70,13 @@ def test_published_runs(name: str) -> None:
     )
     assert result.total.metrics['call_recall'] == pytest.approx(100 * recall)
     assert result.total.metrics['call_precision'] == pytest.approx(100 * precision)
-    assert any(f'{len(rows) - len(needed)} of {len(rows)} runs are of tasks' in note for note in result.notes)
+    assert any(f'{len(rows) - len(needed)} of {len(rows)} runs are of tasks' in note for note in run.notes)
 
 
 def test_errors_of_the_published_runs_by_kind() -> None:
     counts = Counter[str]()
     for name in CALLS:
-        counts.update(scored(name)[0].more['errors'])
+        counts.update(scored(name)[1].breakdown['errors'])
     assert counts == ERRORS
 
 
@@ -83,11 +89,6 @@ def g1(tmp_path: Path) -> Path:
         json.dumps([record for record in records if str(record['query_id']) in runs])
     )
     return tmp_path / 'G1_instruction.json'
-
-
-def test_demo_runs(g1: Path) -> None:
-    result = score('toolbench_g1', RUNS, data=g1)
-    assert result.total.metrics['finish_rate'] == 100 and len(result.scores) == len(json.loads(RUNS.read_text()))
 
 
 def test_a_task_without_a_run_is_named(g1: Path, tmp_path: Path) -> None:
@@ -126,22 +127,23 @@ def test_faulty_gold_is_said_beside_the_official_scores(tmp_path: Path) -> None:
     fare['args']['adults'] = '2'  # documented as a number
     file = tmp_path / PLANS.name
     file.write_text(json.dumps(plans), encoding='utf-8')
-    result = score('teval', predictions_of(tmp_path, *by_schema(file)), data=file)
+    run, result = score('teval', predictions_of(tmp_path, *by_schema(file)), data=file)
     assert result.total.metrics['all_calls_right'] == 75
     assert (
         '1 gold calls of 1 tasks equal no call by the documentation; '
         'repaired: call_order 100.00, arguments 100.00, all_calls_right 100.00'
-    ) in result.lines
-    assert result.more['repaired']['all_calls_right'] == 100
-    sound = score('teval', predictions_of(tmp_path, *by_schema(PLANS)), data=PLANS)
-    assert 'repaired' not in sound.more and not any('repaired' in line for line in sound.lines)
+    ) in run.lines(result.breakdown)
+    assert result.breakdown['repaired']['all_calls_right'] == 100
+    run, sound = score('teval', predictions_of(tmp_path, *by_schema(PLANS)), data=PLANS)
+    assert 'repaired' not in sound.breakdown and not any('repaired' in line for line in run.lines(sound.breakdown))
 
 
 def test_predictions(tmp_path: Path) -> None:
     done = by_schema(PLANS)
-    result = score('teval', predictions_of(tmp_path, *done), data=PLANS)
+    run, result = score('teval', predictions_of(tmp_path, *done), data=PLANS)
     assert result.total.reasons == {'ok': 4} and result.total.metrics['all_calls_right'] == 100
-    assert (result.settings['loop'], result.settings['bank'], result.expected) == ('react', 'ab', 553)
+    settings = run.scorer.provenance()
+    assert (settings['loop'], settings['bank'], run.expected) == ('react', 'ab', 553)
     with pytest.raises(DataError, match='no trajectory'):
         score('teval', predictions_of(tmp_path, *done[:3], 'It is done.'), data=PLANS)
 
@@ -151,7 +153,9 @@ def test_predictions(tmp_path: Path) -> None:
 )
 def test_two_models_have_the_same_published_calls(group: str, expected: tuple[float, ...]) -> None:
     """As docs/explanation/agents.md says: only the final answers differ."""
-    (first, rows), (second, other_rows) = (scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4'))
+    (_, first, rows), (_, second, other_rows) = (
+        scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4')
+    )
     for result in (first, second):
         metrics = [result.total.metrics[name] for name in ('call_recall', 'call_precision', 'call_f1')]
         assert metrics == pytest.approx(expected, abs=0.005)

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.toolbench.answers import load_answers
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_answer import (
     JudgedAnswer,
     load_judged_answers,
     of_trajectory,
     steps_text,
 )
-from opencompass_tooleval.agents.toolbench.judged_scores import Judged, breakdown, judge_answers
-from opencompass_tooleval.agents.toolbench.judgements import joined, load_judgements, to_row
-from opencompass_tooleval.agents.toolbench.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.toolbench.judged_scores import Judged, breakdown
+from opencompass_tooleval.agents.toolbench.judgements import joined
 from opencompass_tooleval.agents.toolbench.solved import unasked
 from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Judgement, UnjudgedError
-from tests.agents.judged_support import run, status
+from tests.agents.judged_support import judge_answers, run, status
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 
@@ -42,11 +42,12 @@ def answers(model: str) -> dict[str, JudgedAnswer]:
 
 
 def published(model: str) -> list[Judgement[Any]]:
-    return load_judgements(file(f'pass_rate_results__{model}__G1_instruction_{model}.json'))
+    return AgentGrading(()).read(file(f'pass_rate_results__{model}__G1_instruction_{model}.json'))
 
 
 def preferences(candidate: str | None = None) -> list[Judgement[Any]]:
-    return load_judgements(file(f'preference_results__G1_instruction_{REFERENCE}_{CANDIDATE}.json'), candidate)
+    compared = file(f'preference_results__G1_instruction_{REFERENCE}_{CANDIDATE}.json')
+    return AgentGrading((), candidate=candidate).read(compared)
 
 
 def mean(judged: list[Judged], metric: str) -> float:
@@ -141,11 +142,12 @@ def test_a_judge_that_says_the_same_gives_the_same() -> None:
 
     settings = JudgeSettings(('solved', 'win'), judgements_per_answer=3, comparisons_per_answer=3)
     found: dict[Any, Any] = {}
-    for place, judging in judgings(list(candidates.values()), reference, settings).items():
+    grading = AgentGrading(list(candidates.values()), settings, reference)
+    for place, judging in grading.dialogues().items():
         found[place], questions = run(judging, says)
         asked += questions
-    judgements = collected(list(candidates.values()), reference, found)
-    judged = judge_answers(list(candidates.values()), judgements, ('solved', 'win'))
+    judgements = grading.collected(found)
+    judged = grading.check(grading.score(judgements))
     assert (mean(judged, 'solved_rate'), mean(judged, 'win_rate')) == (100.0, 100.0)
     by = breakdown(judged)['win']['decided_by']
     assert by == {'select_better_answer': 6, 'only_solved': 3}
@@ -161,5 +163,5 @@ def test_judgements_of_other_answers_are_no_judgements() -> None:
 def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
     judgements = joined(published(CANDIDATE), preferences())
     out = tmp_path / 'judgements.jsonl'
-    out.write_text(''.join(json.dumps(to_row(row)) + '\n' for row in judgements), encoding='utf-8')
-    assert load_judgements(out) == judgements
+    out.write_text(''.join(json.dumps(row) + '\n' for row in AgentGrading(()).rows(judgements)), encoding='utf-8')
+    assert AgentGrading(()).read(out) == judgements

@@ -59,7 +59,10 @@ def test_score(tooleval: Command, tmp_path: Path) -> None:
 
 def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:
     done = score(tooleval, predictions(tmp_path, 'cot'))
-    assert 'cot, official gold, 7 questions' in done.out and '7 questions of 68: not comparable' in done.out
+    assert (
+        'FuncQA multi_hop, cot, official gold, 7 questions' in done.out
+        and '7 questions of 68: not comparable' in done.out
+    )
     assert done.out.count(' - ') >= 3  # no error rates without tools
     assert 'strict_accuracy' in done.out and 'labels' not in done.out
 

@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.teval.records import load_samples
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import (
     find_subset,
@@ -128,14 +128,14 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'UltraTool, answers': lambda file: load_recorded_rows(file, 'tool_usage', 'zh'),
     'UltraTool, example': _example_of_ultratool,
     'UltraTool, annotated samples': read_samples,
-    'UltraTool, judgements': lambda file: load_judgements(file, find_subset('planning'), Protocol()),
+    'UltraTool, judgements': ScoresGrading((), (), find_subset('planning'), Protocol()).read,
     'RestBench': _records_of_restbench,
     'RestBench, OpenAPI': open_toolbox,
     'FuncQA': lambda file: load_questions(file, 'one_hop'),
     'FuncQA, log': _log_of_funcqa,
     'ToolBench': lambda file: load_data(file, 'G2'),
     'ToolBench, trajectories': success.load_final_answers,
-    'ToolBench, judgements': success.load_judgements,
+    'ToolBench, judgements': success.SuccessGrading((), ()).read,
     'instructions': load_instructions,
     **{f'documentation, {kind}': lambda file, kind=kind: load_docs(kind, file) for kind in KINDS},
     'recorded answers': load_recorded,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -19,39 +20,51 @@ from opencompass_tooleval.catalogue.benchmark import (
     ConfiguredDataset,
     Content,
     DataFiles,
-    ScoredAnswers,
+    RecordedRun,
 )
 from opencompass_tooleval.cli.doctor import Level, check_data
 from opencompass_tooleval.core.calls.messages import Message, messages_text
-from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from tests.cli.conftest import Command, write_json
 
 
-# The benchmark: thirty lines.
+# The benchmark: forty lines.
 def read(files: Sequence[Path]) -> Content:
     return Content({'riddles': len(json.loads(files[0].read_text()))})
 
 
-def score(
+class Solved(Scorer):
+    subset = SimpleNamespace(metrics=('solved',))
+
+    def __init__(self, case: str) -> None:
+        self.case = case
+
+    def provenance(self) -> dict[str, Any]:
+        return {'benchmark': 'riddles', 'subset': 'short', 'case': self.case, 'version': '1'}
+
+    def score_records(self, records: Sequence[Any], answers: Sequence[Any]) -> list[SampleScore]:
+        scores = []
+        for (name, gold), answer in zip(records, answers, strict=True):
+            right = answer.text == gold or (self.case == 'any' and answer.text.lower() == gold.lower())
+            reason = 'ok' if right else 'answer:wrong'
+            scores.append(SampleScore(name, {'solved': float(right)}, reason, answer.text, 'text', gold))
+        return scores
+
+
+def recorded(
     subset: str,
     predictions: Path,
     *,
     data: Annotated[Path, 'The riddles.'],
     case: Annotated[Literal['any', 'as written'], 'Of letters.'] = 'any',
-) -> ScoredAnswers:
-    riddles, recorded = json.loads(data.read_text()), load_recorded(predictions)
-    recorded.check_complete(list(riddles))
-    scores = []
-    for position, (name, (_, gold)) in enumerate(riddles.items()):
-        answer = recorded.answer(name, position).text
-        right = answer == gold or (case == 'any' and answer.lower() == gold.lower())
-        scores.append(
-            SampleScore(name, {'solved': float(right)}, 'ok' if right else 'answer:wrong', answer, 'text', gold)
-        )
-    return ScoredAnswers(scores, aggregate(scores, ('solved',)), subset, {'case': case, 'version': '1'}, expected=3)
+) -> RecordedRun:
+    riddles = json.loads(data.read_text())
+    answers = load_recorded(predictions).in_order(list(riddles))
+    records = [(name, gold) for name, (_, gold) in riddles.items()]
+    return RecordedRun(Solved(case), records, answers, subset, ('case', 'version'), expected=3)
 
 
 def configured(subset: str) -> ConfiguredDataset:
@@ -99,7 +112,7 @@ RIDDLES = {'legs': ['Four legs, then two, then three?', 'Man'], 'name': ['What i
 
 @pytest.fixture(autouse=True)
 def described(monkeypatch: pytest.MonkeyPatch) -> None:
-    for table, name in ((plugin.BENCHMARKS, 'BENCHMARK'), (plugin.FILES, 'FILES'), (plugin.SCORE, 'score')):
+    for table, name in ((plugin.BENCHMARKS, 'BENCHMARK'), (plugin.FILES, 'FILES'), (plugin.RECORDED, 'recorded')):
         monkeypatch.setitem(table, 'riddles', f'{__name__}:{name}')
     monkeypatch.setitem(plugin.CONFIGURED, 'riddles', f'{__name__}:configured')
 

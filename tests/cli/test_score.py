@@ -120,36 +120,6 @@ def test_foreign_encoder_is_said_on_stderr(tooleval: Command, tmp_path: Path) ->
     assert "NOTE the encoder is 'offline:all-MiniLM-L6-v2': not comparable with the leaderboard" in outcome.err
 
 
-@pytest.mark.parametrize(
-    'shape',
-    [
-        pytest.param(lambda gold: {key: {'prediction': text} for key, text in gold.items()}, id='id to record'),
-        pytest.param(
-            lambda gold: {
-                str(i): {'prediction': text, 'record_id': key}
-                for i, (key, text) in reversed([*enumerate(gold.items())])
-            },
-            id='predictions by record id',
-        ),
-        pytest.param(
-            lambda gold: {str(i): {'prediction': text} for i, text in enumerate(gold.values())}, id='positions'
-        ),
-        pytest.param(lambda gold: list(gold.values()), id='list'),
-    ],
-)
-def test_shapes_of_predictions(tooleval: Command, tmp_path: Path, shape: Any) -> None:
-    path = write_json(tmp_path / 'answers.json', shape(gold_answers(REVIEW)))
-    assert score_json(tooleval, 'review_str', *options(REVIEW, path))['metrics']['review_quality'] == 100.0
-
-
-def test_folder_of_predictions(tooleval: Command, tmp_path: Path) -> None:
-    folder = tmp_path / 'answers'
-    folder.mkdir()
-    for record, answer in gold_answers(REVIEW).items():
-        write_json(folder / f'{record}.json', {'prediction': answer})
-    assert score_json(tooleval, 'review_str', *options(REVIEW, folder))['reasons'] == {'ok': 6}
-
-
 def one_line(text: str) -> str:
     (line,) = filter(None, text.splitlines())  # a progress bar that is no terminal's leaves an empty line
     assert line.startswith('tooleval: ')
@@ -271,14 +241,6 @@ def test_data_file_with_a_name_of_its_own(tooleval: Command, tmp_path: Path) -> 
     path = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2_zh'))
     result = score_json(tooleval, 'review_str', '--data', data, '--predictions', path)
     assert (result['language'], result['protocol'], result['metrics']['review_quality']) == ('ZH', 'v1', 100.0)
-
-
-def test_failures_count_under_their_name(tooleval: Command, tmp_path: Path) -> None:
-    rows = [{'id': record, 'prediction': text} for record, text in gold_answers(REVIEW).items()]
-    rows[0].update(prediction='', infra='infra:timeout')
-    path = write_json(tmp_path / 'answers.json', rows)
-    result = score_json(tooleval, 'review_str', *options(REVIEW, path))
-    assert result['reasons'] == {'ok': 5, 'infra:timeout': 1}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import opencompass_tooleval
 from opencompass_tooleval.agents.scoring.scoring import LOOP
 from opencompass_tooleval.agents.scoring.scoring import METRICS as AGENTS
 from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
-from opencompass_tooleval.agents.toolbench.judgings import KINDS
+from opencompass_tooleval.agents.toolbench.judgements import KINDS
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS as TEVAL

@@ -6,7 +6,7 @@ import pytest
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
-from opencompass_tooleval.agents.toolbench.judgings import KINDS
+from opencompass_tooleval.agents.toolbench.judgements import KINDS
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING

@@ -23,7 +23,6 @@ from opencompass_tooleval.benchmarks.funcqa import reading as funcqa
 from opencompass_tooleval.benchmarks.restbench.answers import read_path
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.toolbench.answers import read_value
-from opencompass_tooleval.benchmarks.toolbench.success import read_reply
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
 from opencompass_tooleval.core.calls import literal_reply
@@ -33,6 +32,7 @@ from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.instructions import reply
 from opencompass_tooleval.instructions.validate import Fault
 from opencompass_tooleval.judging.judgement import Opinion
+from opencompass_tooleval.judging.yes_no import read_reply
 
 CASES = Path(__file__).parents[1] / 'cases'
 GOLDEN = CASES / 'reading_mutations.json'

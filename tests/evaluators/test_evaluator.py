@@ -25,7 +25,6 @@ from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.evaluators.evaluator import (
     ToolEvalEvaluator,
     as_dataset,
-    check_details,
     check_record_ids,
 )
 
@@ -104,10 +103,10 @@ def test_many_missing_are_counted_and_five_are_named() -> None:
         check_record_ids([str(i) for i in range(100)], [])
 
 
-@pytest.mark.parametrize('details', [[], [{'id': 'a'}], [{'id': 'b'}, {'id': 'a'}], [{'id': 'a'}] * 2])
-def test_details_that_do_not_fit(details: list[dict[str, str]]) -> None:
+@pytest.mark.parametrize('ids', ['', 'a', 'ba', 'aa'])
+def test_scores_that_do_not_fit(ids: str) -> None:
     with pytest.raises(ValueError, match='a fault of opencompass_tooleval'):
-        check_details(details, ['a', 'b'])
+        Equality().summarize([SampleScore(name, {'right': 1.0}, 'ok') for name in ids], ['a', 'b'])
 
 
 @pytest.mark.parametrize(('asked', 'runs'), [(2, 1), (2, 3), (3, 1), (3, 2)])

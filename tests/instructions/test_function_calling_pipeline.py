@@ -13,7 +13,7 @@ import pytest
 from opencompass_tooleval.benchmarks.funcqa import recorded as funcqa
 from opencompass_tooleval.benchmarks.restbench import recorded as restbench
 from opencompass_tooleval.benchmarks.toolbench import recorded as toolbench
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
@@ -200,8 +200,8 @@ def test_the_table_has_them_beside_the_others(ran: Path) -> None:
 def test_recorded_calls_have_the_same_scores(ran: Path) -> None:
     """``tooleval score`` on the predictions."""
 
-    def same(name: str, scored: ScoredAnswers) -> None:
-        outcome = result(ran, 'api', name)
+    def same(name: str, run: RecordedRun) -> None:
+        outcome, scored = result(ran, 'api', name), run.score(name)
         assert scored.total.metrics == {metric: outcome[metric] for metric in scored.total.metrics}
         assert [score.to_detail() for score in scored.scores] == outcome['details']
 
@@ -209,14 +209,14 @@ def test_recorded_calls_have_the_same_scores(ran: Path) -> None:
         name, folder = f'restbench-{service}', DEMO / 'restbench'
         files = {'data': folder / f'{service}.json', 'specs': folder / 'specs' / f'{service}_oas.json'}
         file = file_of(ran, 'predictions', 'api', name)
-        same(name, restbench.score(service, file, **files, method='function_calling'))
+        same(name, restbench.read(service, file, **files, method='function_calling'))
     for subset, data in (('calls_g2', 'G2_category.json'), ('calls_g3', 'G3_instruction.json')):
         file = file_of(ran, 'predictions', 'api', f'toolbench-{subset}')
-        scored = toolbench.score(subset, file, data=DEMO / 'toolbench' / data, method='function_calling')
-        same(f'toolbench-{subset}', scored)
+        run_ = toolbench.read(subset, file, data=DEMO / 'toolbench' / data, method='function_calling')
+        same(f'toolbench-{subset}', run_)
     for subset, data in (('one_hop', 'funcqa_oh.json'), ('multi_hop', 'funcqa_mh.json')):
         file = file_of(ran, 'predictions', 'api', f'funcqa-{subset}-react')
-        same(f'funcqa-{subset}-react', funcqa.score(subset, file, data=DEMO / 'funcqa' / data))
+        same(f'funcqa-{subset}-react', funcqa.read(subset, file, data=DEMO / 'funcqa' / data))
 
 
 def recorded_rounds(folder: Path, ran: Path) -> None:

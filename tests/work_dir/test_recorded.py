@@ -53,7 +53,7 @@ def test_by_id(tmp_path: Path, content: Any) -> None:
     assert recorded.by_id == {'a': Answer('one'), 'b': Answer('two\u2028')}
     assert recorded.by_position == {}
     assert recorded.answer('a', 7) == Answer('one')
-    recorded.check_complete(['a', 'b'])
+    recorded.in_order(['a', 'b'])
 
 
 PARTS = [{'type': 'text', 'text': 'one'}, {'type': 'output_text', 'text': ', two'}]
@@ -115,7 +115,7 @@ def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     assert recorded.by_position == {0: Answer('one'), 1: Answer('two')}
     assert recorded.by_id == {}
     assert [recorded.answer(record, position).text for position, record in enumerate('ab')] == ['one', 'two']
-    recorded.check_complete(['a', 'b'])
+    recorded.in_order(['a', 'b'])
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_missing_answer_is_no_empty_answer(tmp_path: Path) -> None:
 def test_unknown_answer(tmp_path: Path) -> None:
     path = write(tmp_path / 'x.json', {'a': 'one', 'c': 'x', 'b': 'two', 'd': 'x'})
     with pytest.raises(DataError) as caught:
-        load_recorded(path).check_complete(['a', 'b'])
+        load_recorded(path).in_order(['a', 'b'])
     assert str(caught.value) == f"{path}: record 'c': 2 answers belong to no record of the data"
 
 
@@ -220,14 +220,14 @@ def test_unknown_answer(tmp_path: Path) -> None:
 def test_wrong_number_of_positions(tmp_path: Path, count: int) -> None:
     path = write(tmp_path / 'x.json', ['x'] * count)
     with pytest.raises(DataError) as caught:
-        load_recorded(path).check_complete(['a', 'b'])
+        load_recorded(path).in_order(['a', 'b'])
     assert str(caught.value) == f'{path}: it holds {count} answers by position for 2 records'
 
 
 def test_complete_means_that_no_answer_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path / 'x.json', {'a': 'one'})
     with pytest.raises(DataError, match="record 'b'"):
-        load_recorded(path).check_complete(['a', 'b'])
+        load_recorded(path).in_order(['a', 'b'])
 
 
 def test_blank_line_does_not_shift_positions(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_blank_line_does_not_shift_positions(tmp_path: Path) -> None:
 def test_record_ids_that_are_numbers_are_no_positions(tmp_path: Path) -> None:
     """T-Eval's own shape, ids to records, for data whose ids are numbers in an order of their own."""
     recorded = load_recorded(write(tmp_path / 'x.json', {'1': {'prediction': 'to 1'}, '0': {'prediction': 'to 0'}}))
-    recorded.check_complete(['1', '0'])
+    recorded.in_order(['1', '0'])
     assert [recorded.answer('1', 0).text, recorded.answer('0', 1).text] == ['to 1', 'to 0']
 
 
@@ -247,7 +247,7 @@ def test_empty_files_answer_nothing(tmp_path: Path) -> None:
     recorded = load_recorded(write(tmp_path / 'x.json', {}))
     assert recorded == RecordedAnswers(tmp_path / 'x.json')
     with pytest.raises(DataError, match='it holds no answers'):
-        recorded.check_complete(['a'])
+        recorded.in_order(['a'])
 
 
 def conversation(record_id: str, position: int, source: str) -> Conversation:

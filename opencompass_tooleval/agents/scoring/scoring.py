@@ -16,6 +16,7 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
+from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.scoring.refusal import REFUSED
 from opencompass_tooleval.core.scoring.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import bounded_text
@@ -246,7 +247,8 @@ def score_predictions(
         score: Scores a trajectory.
 
     Raises:
-        ValueError: The numbers of tasks and predictions differ, or a prediction is no trajectory.
+        ValueError: The numbers of tasks and predictions differ.
+        Fault: A prediction is no trajectory.
     """
     if len(tasks) != len(predictions):
         raise ValueError(f'{len(tasks)} tasks, but {len(predictions)} predictions')
@@ -260,4 +262,4 @@ def _score(task: Task, prediction: Answer, score: Callable[[Task, Trajectory], A
     try:
         return score(task, parse_trajectory(prediction.text))
     except ValueError as error:
-        raise ValueError(f'prediction of task {task.id!r}: {error}') from error
+        raise Fault(f'prediction of task {task.id!r}: {error}') from error

@@ -5,35 +5,32 @@ A missing judgement is never a score: it is left out and counted, and more than 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.agents.questions import YES_NO
+from opencompass_tooleval.agents.scorer import AgentScorer
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.toolbench.judgements import (
+    AREAS,
+    PASS,
     SOLVABLE_AREA,
     SOLVED_AREA,
     WIN_AREA,
     Opinions,
     match_answer,
 )
-from opencompass_tooleval.agents.toolbench.judgings import PASS
-from opencompass_tooleval.agents.toolbench.yes_no import NO_ANSWER, share_of_yes
-from opencompass_tooleval.benchmarks.toolbench.success import NO
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.result import OK
-from opencompass_tooleval.judging.judgement import (
-    NO_JUDGEMENT,
-    Judgement,
-    Opinion,
-    Unjudged,
-    by_record,
-    check_unjudged,
-)
+from opencompass_tooleval.judging.judgement import NO_JUDGEMENT, UNJUDGED, Judgement, Opinion
+from opencompass_tooleval.judging.yes_no import NO, NOT_SUCCESSFUL, points
 
 METRICS = {
     SOLVED_AREA: 'solved_rate',
@@ -43,16 +40,8 @@ METRICS = {
 }
 """Kind of judgement -> the metric that decides if an answer is correct."""
 
-UNJUDGED = 'judge:unjudged'
-NOT_SOLVED, NOT_PASSED, NOT_BETTER, NOT_SUCCESSFUL = 'judge:unsolved', 'judge:failed', 'judge:not_better', 'judge:no'
+NOT_SOLVED, NOT_PASSED, NOT_BETTER = 'judge:unsolved', 'judge:failed', 'judge:not_better'
 REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, **dict.fromkeys(YES_NO, NOT_SUCCESSFUL)}
-
-_AREAS = {
-    SOLVED_AREA: (SOLVED_AREA,),
-    PASS: (SOLVED_AREA, SOLVABLE_AREA),
-    WIN_AREA: (WIN_AREA,),
-    **{name: (name,) for name in YES_NO},
-}
 
 
 def metrics_of(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -97,14 +86,14 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
     Args:
         answer: The answer.
         judgements: Judgements of its query, of which only that of this answer counts.
-        kinds: Kinds to score, of :data:`~opencompass_tooleval.agents.toolbench.judgings.KINDS`.
+        kinds: Kinds to score, of :data:`~opencompass_tooleval.agents.toolbench.judgements.KINDS`.
     """
     if answer.infra:
         unsolved = {SOLVED_AREA: (Opinion(UNSOLVED, answer.infra),)} if {SOLVED_AREA, PASS} & {*kinds} else {}
         return Judged(answer.id, dict.fromkeys(metrics_of(kinds), 0.0), unsolved, infra=answer.infra)
     judgement = match_answer(answer, judgements)
     found = judgement.found or {}
-    areas = dict.fromkeys(area for kind in kinds for area in _AREAS[kind])
+    areas = dict.fromkeys(area for kind in kinds for area in AREAS[kind])
     opinions = {area: found.get(area) or _unasked(answer, area, judgement.fault) for area in areas}
     values: dict[str, float | None] = {}
     for kind in kinds:
@@ -115,7 +104,7 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
         elif kind == WIN_AREA:
             values |= win.points(opinions[WIN_AREA])
         else:
-            values[METRICS[kind]] = share_of_yes(opinions[kind])
+            values[METRICS[kind]] = points(next((one for one in opinions[kind] if one.value), None))
     return Judged(answer.id, values, opinions, answer.digest)
 
 
@@ -127,36 +116,8 @@ def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]
     if rule == solved.NO_FINISH and area == SOLVABLE_AREA:
         return (Opinion(SOLVABLE, rule),)
     if not answer.told.strip() and area in YES_NO:
-        return (Opinion(NO, NO_ANSWER),)
+        return (Opinion(NO, solved.NO_ANSWER),)
     return (Opinion('', fault=fault or NO_JUDGEMENT),)
-
-
-def judge_answers(
-    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], fix: str = ''
-) -> list[Judged]:
-    """Computes the scores of answers from judgements: one for each, in the same order.
-
-    Args:
-        answers: The answers.
-        judgements: The judgements.
-        kinds: Kinds to score.
-        fix: Advice if too many judgements are missing.
-
-    Raises:
-        ValueError: A judgement is of none of them.
-        UnjudgedError: More than 1% of the judgements are missing.
-    """
-    of_query = by_record(judgements, [answer.id for answer in answers])
-    judged = [judge_answer(answer, of_query[answer.id], kinds) for answer in answers]
-    everything = [
-        (one.id, area, opinion)
-        for one in judged
-        for area, area_opinions in one.opinions.items()
-        for opinion in area_opinions
-    ]
-    faults = [Unjudged(f'{area} of task {task}', opinion.fault) for task, area, opinion in everything if opinion.fault]
-    check_unjudged(faults, len(everything), fix)
-    return judged
 
 
 @dataclass(frozen=True)
@@ -267,3 +228,29 @@ def _by(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, int]:
     return dict(
         Counter(opinion.decided_by for opinions in answers for opinion in opinions if not opinion.fault).most_common()
     )
+
+
+class JudgedAgentScorer(AgentScorer):
+    """Scores one subset without a judge, and adds a judge's scores."""
+
+    kinds: Sequence[str] = ()
+    """Kinds of judgements."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Names of the metrics; those of the judge come last."""
+        return (*self.subset.metrics, *metrics_of(self.kinds))
+
+    def breakdown(self, scores: Sequence[Any]) -> dict[str, Any]:
+        """Returns the breakdown of the scores and of the judgements."""
+        return {**super().breakdown(scores), 'judged': breakdown([score.judged for score in scores])}
+
+    def score_records(self, records: Sequence[Task], answers: Sequence[Answer]) -> list[JudgedAgentScore]:
+        """Scores trajectories against tasks, with a judge."""
+        scores = super().score_records(records, answers)
+        judged = self.judged(records, scores)
+        return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
+
+    @abstractmethod
+    def judged(self, tasks: Sequence[Task], scores: Sequence[AgentScore]) -> Sequence[Judged]:
+        """Returns the judgements of scored trajectories, one per task."""

@@ -9,24 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.toolbench import win
 from opencompass_tooleval.agents.toolbench.judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
-from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, digest_of, steps_text
-from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
-from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.trajectory import parse_trajectory
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, steps_text
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
-from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, Unread, matched, read_judgement
-from opencompass_tooleval.judging.judgement_files import read_judgements
-from opencompass_tooleval.work_dir.data_files import read_json
+from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, Unread, matched
+from opencompass_tooleval.judging.yes_no import NO, YES
 
 SOLVED_AREA, SOLVABLE_AREA, WIN_AREA = 'solved', 'solvable', 'win'
+PASS = 'pass'
+AREAS = {
+    SOLVED_AREA: (SOLVED_AREA,),
+    PASS: (SOLVED_AREA, SOLVABLE_AREA),
+    WIN_AREA: (WIN_AREA,),
+    **{name: (name,) for name in YES_NO},
+}
+"""Kind of judgements, in the order of the metrics -> areas of the opinions that it requests."""
+KINDS = tuple(AREAS)
+
 VALUES = {
     SOLVED_AREA: (SOLVED, UNSURE, UNSOLVED),
     SOLVABLE_AREA: (SOLVABLE, UNSURE, UNSOLVABLE),
@@ -54,7 +58,8 @@ def _opinion(area: str, row: Any) -> Opinion:
     return Opinion(str(value), bounded_text(row.get('decided_by'), 100), bounded_text(row.get('why')), fault)
 
 
-def _read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
+def read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
+    """Reads the opinions in a row of ours."""
     opinions = {}
     for area in VALUES:
         rows = row.get(area, [])
@@ -101,35 +106,11 @@ def _preference_row(query_id: str, row: Mapping[str, Any], candidate: str | None
     return Judgement(query_id, found={WIN_AREA: tuple(rounds)})
 
 
-def load_judgements(file: Path, candidate: str | None = None) -> list[Judgement[Opinions]]:
-    """Reads judgements: a file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results`` (JSON).
-
-    Args:
-        file: The file.
-        candidate: For ``preference_results``, the model whose answers are scored; by default the second.
-
-    Raises:
-        DataError: It is missing or damaged, or judges one answer twice.
-    """
-    rows = read_json(file)
-    if isinstance(rows, dict) and rows and all(isinstance(row, dict) for row in rows.values()):
-        return read_judgements(file, rows.items(), partial(_read_published, candidate=candidate))
-    named = ((str(number), row) for number, row in enumerate(rows if isinstance(rows, list) else [rows]))
-    return read_judgements(file, named, partial(read_judgement, read=_read_opinions))
-
-
-def _read_published(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:
+def read_published(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:
+    """Reads a row of ToolBench's ``pass_rate_results`` or ``preference_results``."""
     if isinstance(row.get('is_solved'), (str, dict)):
         return _published_row(query_id, row)
     return _preference_row(query_id, row, candidate)
-
-
-def digests_of(query_id: str, prediction: Answer) -> dict[str, str] | None:
-    """Returns the digests in a prediction, for :func:`~opencompass_tooleval.judging.judgement_files.completed`."""
-    try:
-        return {'': digest_of(parse_trajectory(prediction.text))}
-    except ValueError:
-        return None
 
 
 def joined(first: Sequence[Judgement[Opinions]], second: Sequence[Judgement[Opinions]]) -> list[Judgement[Opinions]]:
@@ -153,8 +134,3 @@ def match_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
     """
     unjudged: Judgement[Opinions] = Judgement(answer.id, status=FAILED, answer_digest=answer.digest)
     return matched(judgements, unjudged, answer_digest(list(steps_text(answer))))
-
-
-def to_row(judgement: Judgement[Opinions]) -> dict[str, Any]:
-    """Converts a judgement to a row of a file for :func:`load_judgements`."""
-    return judgement.to_row(lambda found: {area: [one.to_row() for one in rows] for area, rows in found.items()})

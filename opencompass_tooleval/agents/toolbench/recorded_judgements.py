@@ -6,43 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.questions import YES_NO
-from opencompass_tooleval.agents.scoring.scoring import score_predictions
-from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
-from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, load_judged_answers, of_score
-from opencompass_tooleval.agents.toolbench.judged_scores import Judged, breakdown, judge_answers
-from opencompass_tooleval.agents.toolbench.judgements import (
-    SOLVABLE_AREA,
-    SOLVED_AREA,
-    WIN_AREA,
-    Opinions,
-    digests_of,
-    joined,
-    load_judgements,
-)
-from opencompass_tooleval.agents.toolbench.judgings import PASS, JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.toolbench.references import load_references
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.toolbench.judged_scores import Judged
+from opencompass_tooleval.agents.toolbench.judgements import AREAS, Opinions, joined
 from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
 from opencompass_tooleval.judging.judgement import Judgement
-from opencompass_tooleval.judging.judgement_files import completed
-from opencompass_tooleval.work_dir.recorded import load_recorded
-from opencompass_tooleval.work_dir.right_subset import load_answers, named_subsets
-
-_KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, **{name: name for name in YES_NO}}
 
 
 def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
     """Returns the kinds of judgements, in the order of the metrics."""
     areas = {area for judgement in judgements for area in judgement.found or ()}
-    return tuple(kind for area, kind in _KINDS.items() if area in areas)
+    return tuple(kind for kind, areas_of_kind in AREAS.items() if areas_of_kind[-1] in areas)
 
 
 def judged_by_files(
     answers: Sequence[JudgedAnswer], judgements: Path, preferences: Path | None = None
-) -> tuple[list[Judged], tuple[str, ...]]:
+) -> tuple[Sequence[Judged], tuple[str, ...]]:
     """Computes the scores of answers from files of judgements, and their kinds.
 
     Args:
@@ -55,23 +35,23 @@ def judged_by_files(
         UnjudgedError: More than 1% of the judgements are missing.
         ValueError: They judge other tasks.
     """
-    ids = [answer.id for answer in answers]
-    found = completed(load_judgements(judgements), judgements, ids, digests_of)
+    grading = AgentGrading(answers)
+    found = grading.load(judgements)
     if preferences:
-        found = joined(found, load_judgements(preferences))
-    kinds = kinds_of(found)
-    fix = f'{judgements} has to judge these very answers'
-    return judge_answers(answers, found, kinds, fix), kinds
+        found = joined(found, grading.read(preferences))
+    if kinds := kinds_of(found):
+        grading.settings = JudgeSettings(kinds)
+    scores = grading.check(grading.score(found), f'{judgements} has to judge these very answers')
+    return scores, grading.settings.kinds
 
 
-def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
+def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
     """Yields lines about judgements for a screen, beside the rates.
 
     Args:
-        judged: The judged answers.
+        counted: The breakdown of the judged answers.
         judge: The judge.
     """
-    counted = breakdown(judged)
     lacking = ''
     if counted['unjudged_opinions']:
         lacking = (
@@ -101,69 +81,17 @@ def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
             )
 
 
-def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[list[Task], list[JudgedAnswer]]:
-    """Loads the tasks and answers of a file.
-
-    Args:
-        file: A predictions file, or answers in ToolBench's format, which hold their queries.
-        subset: The subset of the tasks; by default that of the data set that the predictions name.
-        data: Its data file; by default where ``prepare`` puts it.
-
-    Raises:
-        DataError: A file is missing or damaged, or the files do not belong together.
-        ValueError: The subset of predictions is unknown, or does not exist.
-    """
-    from opencompass_tooleval.agents.tables import BENCHMARK
-    from opencompass_tooleval.data_path import resolve_data_path
-
-    if is_trajectories(file):
-        answers = list(load_judged_answers(file).values())
-        return [Task(answer.id, '', answer.query, ()) for answer in answers], answers
-    subset = subset or _subset_of(file, BENCHMARK.subsets)
-    row = find_subset(subset)
-    tasks = list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', FIX_DATA), subset).tasks)
-    predictions = load_answers(file, subset, BENCHMARK.subsets, [task.id for task in tasks])
-    try:
-        scores = score_predictions(tasks, predictions)
-    except ValueError as error:
-        raise DataError(file, str(error)) from error
-    return tasks, [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
-
-
-def _subset_of(file: Path, subsets: Sequence[str]) -> str:
-    """Returns the subset that all predictions of a file name as their data set."""
-    questions = load_recorded(file).questions.values()
-    named = {name for question in questions for name in named_subsets(question.source or question.dataset, subsets)}
-    if len(named) != 1:
-        raise ValueError(f'{file} does not say whose tasks it is of: give --subset, one of {", ".join(subsets)}')
-    return named.pop()
-
-
-def ask_judge(
-    cfg: Mapping[str, Any],
-    answers: Sequence[JudgedAnswer],
-    tasks: Sequence[Task],
-    settings: JudgeSettings,
-    reference: Path | None,
-) -> tuple[list[Judgement[Opinions]], str, int]:
+def ask_judge(cfg: Mapping[str, Any], grading: AgentGrading) -> tuple[list[Judgement[Opinions]], str, int]:
     """Sends the judge questions about answers; questions answered in any earlier run are not repeated.
 
     Args:
         cfg: The judge, any model of OpenCompass.
-        answers: The answers.
-        tasks: Their queries.
-        settings: Kinds and numbers of judgements.
-        reference: For ``win``, the answers to compare with.
+        grading: The answers.
 
     Returns:
         The judgements, the judge's name, and the number of requests.
-
-    Raises:
-        DataError: The reference is missing or damaged.
     """
     from opencompass_tooleval.judging.judge import Judge
 
-    compared = load_references(reference, tasks) if reference and WIN_AREA in settings.kinds else {}
     judge = Judge(cfg, default_cache(), 'agents')
-    found = judge.converse(judgings(answers, compared, settings))
-    return collected(answers, compared, found), judge.name, judge.calls
+    return grading.collected(judge.converse(grading.dialogues())), judge.name, judge.calls

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, cast
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.funcqa import VERSION
-from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records, parse_payload
-from opencompass_tooleval.benchmarks.funcqa.scoring import QuestionScore, breakdown, score_predictions
-from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
+from opencompass_tooleval.benchmarks.funcqa.scoring import FuncQAScorer
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.gpus import ToolEvalDataset
@@ -54,7 +49,7 @@ class ToolEvalFuncQADataset(ToolEvalDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
+class ToolEvalFuncQAEvaluator(FuncQAScorer, ToolEvalEvaluator):
     """Scores one subset of FuncQA from trajectories.
 
     Args:
@@ -62,34 +57,5 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.subset = find_subset(name)
-        self._golds: set[str] = set()
-        self._methods: set[str] = set()
-        self._settings: dict[str, Any] = {}
-
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on."""
-        return {
-            'benchmark': 'funcqa',
-            'subset': self.subset.name,
-            'method': ', '.join(sorted(self._methods)),
-            'gold': ', '.join(sorted(self._golds)),
-            'version': VERSION,
-            **self._settings,
-        }
-
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
-        return breakdown(cast(Sequence[QuestionScore], scores))
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores trajectories against records."""
-        records = [parse_payload(reference) for reference in references]
-        scores = score_predictions(records, answers)
-        self._golds.update(record.gold for record in records)
-        for score in scores:
-            if score.trajectory:
-                self._methods.add(score.trajectory.loop)
-                self._settings |= score.trajectory.settings
-        return list(scores)
+        ToolEvalEvaluator.__init__(self)
+        FuncQAScorer.__init__(self, name)

@@ -1,4 +1,4 @@
-"""Scores stored trajectories of FuncQA, and logs of EasyTool's authors, for ``tooleval score``."""
+"""Reads stored trajectories of FuncQA, and logs of EasyTool's authors, for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -6,22 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.funcqa import VERSION
 from opencompass_tooleval.benchmarks.funcqa.files import DATA_PATH
 from opencompass_tooleval.benchmarks.funcqa.logs import LoggedQuestion, count_labels, load_log
-from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, find_subset, load_records
-from opencompass_tooleval.benchmarks.funcqa.scoring import (
-    ACCURACY,
-    QuestionScore,
-    breakdown,
-    score_predictions,
-    score_trajectory,
-    tool_errors,
-)
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
+from opencompass_tooleval.benchmarks.funcqa.scoring import ACCURACY, FuncQAScorer, QuestionScore, tool_errors
 from opencompass_tooleval.benchmarks.funcqa.tables import BENCHMARK
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
@@ -29,7 +20,10 @@ _PUBLISHED_ERROR = 2.34
 """Published error rate in Table 6, for ChatGPT with EasyTool, over both subsets."""
 
 
-def _about_log(log: Mapping[str, Any], labels: Mapping[str, Any] | None) -> Iterator[str]:
+def _about_log(breakdown: Mapping[str, Any]) -> Iterator[str]:
+    log, labels = breakdown.get('log'), breakdown.get('labels')
+    if log is None:
+        return
     if labels is None:
         yield 'labels: none; accuracy above is a rule, not what the authors call right'
     else:
@@ -43,28 +37,29 @@ def _about_log(log: Mapping[str, Any], labels: Mapping[str, Any] | None) -> Iter
     yield f'results: {log["differing_results"]} logged ones are not what the tools give'
 
 
-def _score_recorded(records: Sequence[Record], predictions: Path, subset: str) -> list[QuestionScore]:
-    answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
-    try:
-        return score_predictions(records, answers)
-    except ValueError as error:
-        raise DataError(predictions, str(error)) from error
+class _LogScorer(FuncQAScorer):
+    """Scores a log; its result has what the log says beside its answers."""
+
+    def __init__(self, subset: str, logged: Sequence[LoggedQuestion]) -> None:
+        super().__init__(subset)
+        self._logged = logged
+
+    def breakdown(self, scores: Sequence[QuestionScore]) -> dict[str, Any]:
+        """Returns further parts of the result beside its metrics."""
+        labels = count_labels(self._logged, [bool(score.values[ACCURACY]) for score in scores])
+        return {
+            **super().breakdown(scores),
+            'labels': labels.to_dict() if labels else None,
+            'log': {
+                'questions_with_error': sum(bool(tool_errors(question.trajectory)) for question in self._logged),
+                'questions_with_discarded_try': sum(bool(question.discarded) for question in self._logged),
+                'discarded_tries': sum(question.discarded for question in self._logged),
+                'differing_results': sum(question.differing for question in self._logged),
+            },
+        }
 
 
-def _log_result(logged: Sequence[LoggedQuestion], scores: Sequence[QuestionScore]) -> dict[str, Any]:
-    labels = count_labels(logged, [bool(score.values[ACCURACY]) for score in scores])
-    return {
-        'labels': labels.to_dict() if labels else None,
-        'log': {
-            'questions_with_error': sum(bool(tool_errors(question.trajectory)) for question in logged),
-            'questions_with_discarded_try': sum(bool(question.discarded) for question in logged),
-            'discarded_tries': sum(question.discarded for question in logged),
-            'differing_results': sum(question.differing for question in logged),
-        },
-    }
-
-
-def score(
+def read(
     subset: str,
     predictions: Path,
     *,
@@ -72,33 +67,31 @@ def score(
     gold: Annotated[
         Literal['official', 'repaired'], 'repaired fixes the wrong answers of the published data.'
     ] = 'official',
-) -> ScoredAnswers:
-    """Scores trajectories: a predictions file, other recorded answers with their JSON, or a log of the authors.
+) -> RecordedRun:
+    """Reads trajectories: a predictions file, other recorded answers with their JSON, or a log of the authors.
 
     Raises:
-        DataError: A file is missing or damaged, they do not belong together, or a prediction is no trajectory.
+        DataError: A file is missing or damaged, or they do not belong together.
         ValueError: There is no such subset.
     """
     row = find_subset(subset)
     records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', FIX), subset, gold)
+    ids = [record.id for record in records]
     logged = load_log(predictions, records)
     if logged is None:
-        scores, of_log, lines = _score_recorded(records, predictions, subset), {}, []
+        scorer, what = FuncQAScorer(subset), '{method}'
+        answers = load_answers(predictions, subset, BENCHMARK.subsets, ids)
     else:
-        pairs = zip(records, logged, strict=True)
-        scores = [score_trajectory(record, question.trajectory) for record, question in pairs]
-        of_log = _log_result(logged, scores)
-        lines = list(_about_log(of_log['log'], of_log['labels']))
-    counted = breakdown(scores)
-    what = ', '.join(counted['methods']) if logged is None else "the authors' log"
-    return ScoredAnswers(
-        scores,
-        aggregate(scores, row.metrics),
-        f'{subset}, {what}, {gold} gold',
-        {'gold': gold, 'version': VERSION},
-        {**counted, **of_log},
+        scorer, what = _LogScorer(subset, logged), "the authors' log"
+        answers = {name: Answer(entry.trajectory.to_json()) for name, entry in zip(ids, logged, strict=True)}
+    return RecordedRun(
+        scorer,
+        records,
+        answers,
+        f'{{subset}}, {what}, {{gold}} gold',
+        ('gold', 'version'),
         counts=('tool_calls', 'tool_errors', 'tools'),
-        lines=lines,
+        lines=_about_log,
         expected=row.count,
         unit='questions',
     )

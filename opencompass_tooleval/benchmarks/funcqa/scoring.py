@@ -9,13 +9,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from opencompass_tooleval.benchmarks.funcqa import VERSION
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import plain, round_as_tools
 from opencompass_tooleval.benchmarks.funcqa.reading import Number, read_number, read_numbers
-from opencompass_tooleval.benchmarks.funcqa.records import Record
+from opencompass_tooleval.benchmarks.funcqa.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.scoring.scorer import Scorer
 
 EASYTOOL = 'easytool'
 """The method whose ``accuracy`` follows the published labels."""
@@ -179,7 +182,8 @@ def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) 
             counts as wrong.
 
     Raises:
-        ValueError: The numbers of records and predictions differ, or a prediction is no trajectory.
+        ValueError: The numbers of records and predictions differ.
+        Fault: A prediction is no trajectory.
     """
     if len(records) != len(predictions):
         raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')
@@ -198,7 +202,7 @@ def _parse(record: Record, prediction: str) -> Trajectory:
     try:
         return parse_trajectory(prediction)
     except ValueError as error:
-        raise ValueError(f'prediction of question {record.id!r}: {error}') from error
+        raise Fault(f'prediction of question {record.id!r}: {error}') from error
 
 
 def _unanswered(record: Record, reason: str, has_tools: bool) -> QuestionScore:
@@ -227,3 +231,41 @@ def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
         'stopped': dict(Counter(trajectory.stopped for trajectory in trajectories if trajectory.stopped)),
         'checks': dict(Counter(trajectory.check for trajectory in trajectories if trajectory.check)),
     }
+
+
+class FuncQAScorer(Scorer):
+    """Scores one subset from trajectories.
+
+    Args:
+        subset: ``one_hop`` or ``multi_hop``.
+    """
+
+    def __init__(self, subset: str) -> None:
+        self.subset = find_subset(subset)
+        self._golds: set[str] = set()
+        self._methods: set[str] = set()
+        self._settings: dict[str, Any] = {}
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        return {
+            'benchmark': 'funcqa',
+            'subset': self.subset.name,
+            'method': ', '.join(sorted(self._methods)),
+            'gold': ', '.join(sorted(self._golds)),
+            'version': VERSION,
+            **self._settings,
+        }
+
+    breakdown = staticmethod(breakdown)
+    read_record = staticmethod(parse_payload)
+
+    def score_records(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[QuestionScore]:
+        """Scores trajectories against records."""
+        scores = score_predictions(records, answers)
+        self._golds.update(record.gold for record in records)
+        for score in scores:
+            if score.trajectory:
+                self._methods.add(score.trajectory.loop)
+                self._settings |= score.trajectory.settings
+        return scores

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.restbench import VERSION
 from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
 from opencompass_tooleval.benchmarks.restbench.records import (
     FIX,
@@ -19,16 +18,14 @@ from opencompass_tooleval.benchmarks.restbench.records import (
     gold_answer,
     gold_choices,
     load_records,
-    parse_payload,
 )
-from opencompass_tooleval.benchmarks.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
+from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
 from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, gold_calls, offered_tools, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
-from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
@@ -105,7 +102,7 @@ class RestBenchDialogues(LiteralDialogues):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
+class ToolEvalRestBenchEvaluator(RestBenchScorer, ToolEvalEvaluator):
     """Scores one service of RestBench; the records have the gold.
 
     Args:
@@ -114,36 +111,13 @@ class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
     """
 
     def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
-        super().__init__(pred_postprocessor)
-        self.subset = find_subset(name)
-        self._golds: set[str] = set()
-
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on."""
-        gold = ', '.join(sorted(self._golds))
-        return {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
-
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
-        return breakdown(cast(Sequence[PathScore], scores))
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores answers against records."""
-        return list(score_answers(self._records(references), answers))
-
-    def _records(self, references: Sequence[str]) -> list[Record]:
-        records = [parse_payload(reference) for reference in references]
-        self._golds.update(record.gold for record in records)
-        return records
+        ToolEvalEvaluator.__init__(self, pred_postprocessor)
+        RestBenchScorer.__init__(self, name)
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchEvaluator):
+class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, RestBenchCallsScorer, ToolEvalRestBenchEvaluator):
     """Scores the native calls of one service of RestBench, with the arguments of the other evaluator."""
-
-    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
-        super().__init__(name, pred_postprocessor)
-        self._tools: Sequence[ToolSchema] = ()
 
     def score(  # type: ignore[override]
         self,
@@ -155,9 +129,5 @@ class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchE
         test_set: Dataset,
     ) -> list[SampleScore]:
         """Scores one run, with the data set: all its rows offer the same tools."""
-        self._tools = ToolSet.of_text(test_set[0][TOOLS]).tools
+        self.tools = ToolSet.of_text(test_set[0][TOOLS]).tools
         return super().score(predictions, references, record_id, infra, calls)
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores native calls against records."""
-        return list(score_all_calls(self._records(references), answers, self._tools))

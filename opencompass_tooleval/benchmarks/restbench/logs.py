@@ -35,8 +35,8 @@ def _path(file: Path, line: int, row: Any) -> tuple[str, list[str]]:
     return question, path
 
 
-def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> list[list[str]]:
-    """Returns the logged path of every record; lines are matched to records by their question.
+def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> dict[str, list[str]]:
+    """Returns record id -> logged path, in the order of the records; lines are matched to records by their question.
 
     Args:
         file: The log, for messages.
@@ -58,7 +58,7 @@ def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> 
     missing = [record.id for record in records if record.query not in paths]
     if missing:
         raise DataError(file, f'no line has its question, nor that of {len(missing) - 1} more', missing[0])
-    return [paths[record.query] for record in records]
+    return {record.id: paths[record.query] for record in records}
 
 
 def read_log(file: Path) -> list[Any] | None:

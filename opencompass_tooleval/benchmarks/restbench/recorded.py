@@ -1,26 +1,25 @@
-"""Scores recorded answers to RestBench, and logs of EasyTool's script, for ``tooleval score``."""
+"""Reads recorded answers to RestBench, and logs of EasyTool's script, for ``tooleval score``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.restbench import VERSION
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS
 from opencompass_tooleval.benchmarks.restbench.files import DATA_PATH
 from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_log
 from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
-from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_all_calls, score_answers
+from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
 from opencompass_tooleval.benchmarks.restbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers, count_kinds
-from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.catalogue.benchmark import RecordedRun, count_kinds
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
 
-def score(
+def read(
     subset: str,
     predictions: Path,
     *,
@@ -32,8 +31,8 @@ def score(
         "How answers name tools; easytool: by the number of EasyTool's own prompt; function_calling: by native calls.",
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
-) -> ScoredAnswers:
-    """Scores recorded answers, or a log, which has names for every method.
+) -> RecordedRun:
+    """Reads recorded answers, or a log, which has names for every method.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
@@ -50,22 +49,23 @@ def score(
         )
     tools = open_toolbox(specs, instructions, read_by)
     records, errata = load_records(data, subset, tools.inventory, gold, tools.ids)
+    scorer = RestBenchScorer(subset)
+    if read_by == 'function_calling':
+        scorer = RestBenchCallsScorer(subset)
+        scorer.tools = offered_tools(tools.functions).tools
+    answers: Mapping[str, Any]
     if log:
-        scores = score_answers(records, logged_paths(predictions, log, records))
+        answers = logged_paths(predictions, log, records)
     else:
         answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
-        if read_by == 'function_calling':
-            scores = score_all_calls(records, answers, offered_tools(tools.functions).tools)
-        else:
-            scores = score_answers(records, answers)
-    more = {'errata': count_kinds(errata, KINDS), **breakdown(scores)}
-    return ScoredAnswers(
-        scores,
-        aggregate(scores, row.metrics),
-        f'{subset}, {gold} gold',
-        {'gold': gold, 'method': 'easytool' if log else read_by, 'version': VERSION},
-        more,
-        counts=('parse_methods', 'errata'),
-        lines=[f'exact paths: {more["exact_paths"]} of {len(scores)}'],
+    return RecordedRun(
+        scorer,
+        records,
+        answers,
+        '{subset}, {gold} gold',
+        ('gold', 'method', 'version'),
+        {'method': 'easytool' if log else read_by, 'errata': count_kinds(errata, KINDS)},
+        ('parse_methods', 'errata'),
+        lambda breakdown: [f'exact paths: {breakdown["exact_paths"]} of {len(records)}'],
         expected=row.records,
     )

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opencompass_tooleval.benchmarks.restbench import VERSION
 from opencompass_tooleval.benchmarks.restbench.answers import read_calls, read_path
 from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
-from opencompass_tooleval.benchmarks.restbench.records import Record
+from opencompass_tooleval.benchmarks.restbench.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL, call_fault
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
+from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import Parsed
 
@@ -197,3 +199,41 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
         'rules': dict(Counter(rule for score in scores for rule in score.rules).most_common()),
         'lengths': lengths,
     }
+
+
+class RestBenchScorer(Scorer):
+    """Scores one service; the records have the gold.
+
+    Args:
+        subset: ``tmdb`` or ``spotify``.
+    """
+
+    def __init__(self, subset: str) -> None:
+        self.subset = find_subset(subset)
+        self._golds: set[str] = set()
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        gold = ', '.join(sorted(self._golds))
+        return {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
+
+    breakdown = staticmethod(breakdown)
+    read_record = staticmethod(parse_payload)
+
+    def score_records(self, records: Sequence[Record], answers: Sequence[Answer]) -> Sequence[SampleScore]:
+        """Scores answers against records."""
+        self._golds.update(record.gold for record in records)
+        return self._scores(records, answers)
+
+    def _scores(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[PathScore]:
+        return score_answers(records, answers)
+
+
+class RestBenchCallsScorer(RestBenchScorer):
+    """Scores the native calls of one service."""
+
+    tools: Sequence[ToolSchema] = ()
+    """The offered tools."""
+
+    def _scores(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[PathScore]:
+        return score_all_calls(records, answers, self.tools)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,55 +9,37 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.teval import VERSION
 from opencompass_tooleval.benchmarks.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
 from opencompass_tooleval.benchmarks.teval.function_calling import (
+    TEvalCallsScorer,
     native_samples,
-    parse_native_payload,
-    score_native_answers,
 )
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
     FIX,
     Sample,
     find_subset,
     load_samples,
     native_subset,
-    parse_payload,
     split_stem,
 )
-from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
 from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.calls.messages import messages_text
-from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
-from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import TOOLS
 from opencompass_tooleval.models.gpus import ToolEvalDataset
-
-
-def _rules(name: str, protocol: str | None, scoring: str, encoder: str | None) -> tuple[Protocol, EncoderFiles | None]:
-    """Returns the protocol of a data set, and its encoder if one is needed (located, not loaded)."""
-    subset, version, language = split_stem(name)
-    rules = Protocol(protocol or protocol_of_version(version), scoring)
-    needed = rules.needs_encoder(find_subset(subset))
-    return rules, locate_encoder(choose_encoder(encoder, language)) if needed else None
 
 
 def _samples(
     path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool
 ) -> tuple[Path, list[Sample]]:
     """Returns a data file and its samples, after a check that they can be scored."""
-    subset, version, _ = split_stem(name)
+    subset, version, language = split_stem(name)
     if check_encoder:
-        _rules(name, protocol, 'official', encoder)
+        TEvalScorer(subset, version, language, protocol, encoder=encoder)
     file = resolve_data_path(path, FIX) / f'{name}.json'
     samples = load_samples(file, subset, version)
     published = find_subset(subset).counts.get(version, 'none')
@@ -103,7 +84,7 @@ class ToolEvalTEvalDataset(ToolEvalDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
+class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
     """Scores one subset of T-Eval.
 
     Args:
@@ -127,33 +108,13 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
         instructions: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
-        super().__init__(pred_postprocessor)
-        subset, self.data_version, self.language = split_stem(name)
-        self.subset = find_subset(subset)
-        self.rules, self.encoder = _rules(name, protocol, scoring, encoder)
+        ToolEvalEvaluator.__init__(self, pred_postprocessor)
+        TEvalScorer.__init__(self, *split_stem(name), protocol, scoring, encoder)
         self.instructions = instructions
 
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
-        return {
-            'benchmark': 'teval',
-            'subset': self.subset.name,
-            'language': self.language,
-            'data_version': self.data_version,
-            'protocol': self.rules.name,
-            'scoring': self.rules.scoring,
-            'encoder': self.encoder.name if self.encoder else None,
-            'version': VERSION,
-            **instructions_provenance(self.instructions),
-        }
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores answers against records."""
-        records = [parse_payload(reference, self.subset.name) for reference in references]
-        return score_answers(records, answers, self.rules, self._similarity())
-
-    def _similarity(self) -> Similarity | None:
-        return shared_encoder(self.encoder, default_cache()) if self.encoder else None
+        return {**super().provenance(), **instructions_provenance(self.instructions)}
 
 
 @LOAD_DATASET.register_module()
@@ -190,21 +151,8 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEvalEvaluator):
+class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, TEvalCallsScorer, ToolEvalTEvalEvaluator):
     """Scores native calls of one subset of T-Eval, with the arguments of :class:`ToolEvalTEvalEvaluator`."""
-
-    def __init__(self, name: str, **kwargs: Any) -> None:
-        super().__init__(name, **kwargs)
-        self.subset = native_subset(self.subset.name)
-
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on."""
-        return {**super().provenance(), 'method': METHOD}
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores native calls against records."""
-        records = [parse_native_payload(reference, self.subset.name) for reference in references]
-        return score_native_answers(records, answers, self.rules, self._similarity())
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')

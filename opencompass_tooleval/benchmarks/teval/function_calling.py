@@ -24,9 +24,9 @@ from opencompass_tooleval.benchmarks.teval.records import (
     native_subset,
     parse_record,
 )
-from opencompass_tooleval.benchmarks.teval.scoring import score_readings
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer, score_readings
 from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, clean, why_unread
-from opencompass_tooleval.core.calls.function_calling import BREAKS_SCHEMA, OneCall, one_call
+from opencompass_tooleval.core.calls.function_calling import BREAKS_SCHEMA, METHOD, OneCall, one_call
 from opencompass_tooleval.core.calls.messages import TOOL, Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet, describe_tool
@@ -245,3 +245,21 @@ def _with_fault(score: SampleScore, one: OneCall) -> SampleScore:
         for metric, value in score.values.items()
     }
     return replace(score, values=values, reason=one.reason)
+
+
+class TEvalCallsScorer(TEvalScorer):
+    """Scores native calls of one subset whose answers are calls."""
+
+    find_subset = staticmethod(native_subset)
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        return {**super().provenance(), 'method': METHOD}
+
+    def read_record(self, payload: str) -> Any:
+        """Reads a record from the data set's column ``record``."""
+        return parse_native_payload(payload, self.subset.name)
+
+    def score_records(self, records: Sequence[Any], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores native calls against records."""
+        return score_native_answers(records, answers, self.rules, self._similarity(), self.progress)

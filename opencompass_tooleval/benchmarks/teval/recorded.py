@@ -1,4 +1,4 @@
-"""Scores recorded answers to T-Eval for ``tooleval score``."""
+"""Reads recorded answers to T-Eval for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -9,21 +9,15 @@ from typing import Annotated, Any, Literal
 
 from rich.progress import track
 
-from opencompass_tooleval.benchmarks.teval import VERSION
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.function_calling import (
-    native_samples,
-    score_native_answers,
-)
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.benchmarks.teval.records import TABLE, find_subset, load_samples, native_subset, split_stem
-from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
+from opencompass_tooleval.benchmarks.teval.function_calling import TEvalCallsScorer, native_samples
+from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
+from opencompass_tooleval.benchmarks.teval.records import TABLE, find_subset, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.aggregate import aggregate
-from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.encoder import EncoderSimilarity
-from opencompass_tooleval.embedding.locate import choose_encoder, is_official, locate_encoder
+from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.right_subset import check_name, check_prompts
@@ -53,7 +47,7 @@ def _progress(items: Sequence[Any]) -> Iterable[Any]:
     return track(items, description='scoring', console=Screen(stderr=True), transient=True)
 
 
-def score(
+def read(
     subset: str,
     predictions: Path,
     *,
@@ -67,47 +61,37 @@ def score(
     method: Annotated[
         Literal['function_calling'] | None, 'Where the answers are native calls, in `calls` of their rows.'
     ] = None,
-) -> ScoredAnswers:
-    """Scores recorded answers: a file, or a folder of one file per record.
+) -> RecordedRun:
+    """Reads recorded answers: a file, or a folder of one file per record.
 
     Raises:
         DataError: Data or predictions are missing, damaged, or do not belong together.
         EncoderMissingError: An encoder is needed and is not on this machine; the files are valid.
         ValueError: There is no such subset.
     """
-    row = find_subset(subset)
+    find_subset(subset)
     version, language = _version_and_language(data, subset, protocol)
-    rules = Protocol(protocol or protocol_of_version(version), scoring)
-    postprocessor_name = postprocessor or protocol_of_version(version)
     samples = load_samples(data, subset, version)
     recorded = load_recorded(predictions)
-    recorded.check_complete([sample.record.id for sample in samples])
+    answers = recorded.in_order([sample.record.id for sample in samples])
     is_named = check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
-    answers = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
-    files = locate_encoder(choose_encoder(encoder, language)) if rules.needs_encoder(row) else None
-    similarity = EncoderSimilarity(files, default_cache()) if files else None
-    metrics = row.metrics
+    records: list[Any] = [sample.record for sample in samples]
     if method:
-        metrics = native_subset(subset).metrics
-        natively = [native.record for native in native_samples(samples, language, data)]
-        scores = score_native_answers(natively, answers, rules, similarity, _progress)
+        records = [native.record for native in native_samples(samples, language, data)]
     else:
         check_prompts(recorded, subset, {sample.record.id: sample.messages for sample in samples}, is_named)
-        answers = [*map(POSTPROCESSORS[postprocessor_name], answers)]
-        scores = score_answers([sample.record for sample in samples], answers, rules, similarity, _progress)
+    make_scorer = TEvalCallsScorer if method else TEvalScorer
+    scorer = make_scorer(subset, version, language, protocol, scoring, encoder)
+    scorer.progress = _progress
+    name, files = postprocessor or protocol_of_version(version), scorer.encoder
     foreign = files is not None and not is_official(files.name, language)
-    return ScoredAnswers(
-        scores,
-        aggregate(scores, metrics),
-        f'{subset} {language}, {rules.name}',
-        {
-            'language': language,
-            'protocol': rules.name,
-            'scoring': rules.scoring,
-            'encoder': files.name if files else None,
-            'version': VERSION,
-            **({'method': method} if method else {}),
-        },
-        {'data_version': version, 'postprocessor': postprocessor_name},
+    return RecordedRun(
+        scorer,
+        records,
+        answers,
+        '{subset} {language}, {protocol}',
+        ('language', 'protocol', 'scoring', 'encoder', 'version', *(['method'] if method else [])),
+        {'data_version': version, 'postprocessor': name},
         notes=[f'the encoder is {files.name!r}: not comparable with the leaderboard'] if files and foreign else [],
+        postprocess=list if method else lambda texts: [POSTPROCESSORS[name](Answer(text)).text for text in texts],
     )

@@ -9,16 +9,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval import score_call, score_instruct, score_plan, score_review
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import Record
+from opencompass_tooleval.benchmarks.teval import VERSION, score_call, score_instruct, score_plan, score_review
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
+from opencompass_tooleval.benchmarks.teval.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, why_unread
 from opencompass_tooleval.core.scoring.refusal import is_refusal, with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.scoring.similarity import Batchwise, ExactSimilarity, Similarity
 from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.fullwidth import tidy
 from opencompass_tooleval.core.text.reading import Parsed, unread
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 
 
 @dataclass(frozen=True)
@@ -152,3 +156,62 @@ def score_readings(
         _score(record, why, parsed, protocol, batchwise if tie else similarity)
         for record, why, parsed, tie in zip(records, whys, progress(readings), tied, strict=True)
     ]
+
+
+class TEvalScorer(Scorer):
+    """Scores one subset.
+
+    Args:
+        subset: Its name, such as ``plan_json``.
+        version: Data version.
+        language: ``EN`` or ``ZH``.
+        protocol: ``v1`` or ``v2``; default that of the data version.
+        scoring: ``official`` or ``strict`` (see docs/explanation/teval.md).
+        encoder: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the official one. It is located
+            here, and loaded when it is used.
+
+    Raises:
+        EncoderMissingError: An encoder is needed and is not on this machine.
+    """
+
+    find_subset = staticmethod(find_subset)
+    progress: Callable[[Sequence[Any]], Iterable[Any]] = iter
+    """Wraps the loop over the samples, for a progress bar."""
+
+    def __init__(
+        self,
+        subset: str,
+        version: str,
+        language: str,
+        protocol: str | None = None,
+        scoring: str = 'official',
+        encoder: str | None = None,
+    ) -> None:
+        self.subset, self.data_version, self.language = self.find_subset(subset), version, language
+        self.rules = Protocol(protocol or protocol_of_version(version), scoring)
+        needed = self.rules.needs_encoder(self.subset)
+        self.encoder = locate_encoder(choose_encoder(encoder, language)) if needed else None
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        return {
+            'benchmark': 'teval',
+            'subset': self.subset.name,
+            'language': self.language,
+            'data_version': self.data_version,
+            'protocol': self.rules.name,
+            'scoring': self.rules.scoring,
+            'encoder': self.encoder.name if self.encoder else None,
+            'version': VERSION,
+        }
+
+    def read_record(self, payload: str) -> Any:
+        """Reads a record from the data set's column ``record``."""
+        return parse_payload(payload, self.subset.name)
+
+    def score_records(self, records: Sequence[Any], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores answers against records."""
+        return score_answers(records, answers, self.rules, self._similarity(), self.progress)
+
+    def _similarity(self) -> Similarity | None:
+        return shared_encoder(self.encoder, default_cache()) if self.encoder else None

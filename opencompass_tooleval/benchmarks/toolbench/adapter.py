@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.toolbench import VERSION, success
+from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.build import (
     METHODS,
     Shown,
@@ -28,22 +28,13 @@ from opencompass_tooleval.benchmarks.toolbench.prompts import (
 from opencompass_tooleval.benchmarks.toolbench.records import FIX, find_file, find_subset
 from opencompass_tooleval.benchmarks.toolbench.request import gold_answer as gold_calls
 from opencompass_tooleval.benchmarks.toolbench.request import gold_calls as native_gold_calls
-from opencompass_tooleval.benchmarks.toolbench.request import offered_tools, parse_request
-from opencompass_tooleval.benchmarks.toolbench.score_calls import (
-    CallsScore,
-    breakdown,
-    score_native_requests,
-    score_requests,
-    total,
-)
-from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer, parse_choice, score_choices
+from opencompass_tooleval.benchmarks.toolbench.request import offered_tools
+from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer
+from opencompass_tooleval.benchmarks.toolbench.scoring import NativeCallsScorer, SuccessScorer, ToolBenchScorer
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.calls.answer import Answer, clean
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
-from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.cache import default_cache
@@ -187,7 +178,7 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
+class ToolEvalToolBenchEvaluator(ToolBenchScorer, ToolEvalEvaluator):
     """Scores choices or calls.
 
     Args:
@@ -196,44 +187,17 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
     """
 
     def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
-        super().__init__(pred_postprocessor)
-        self.subset = find_subset(name)
-
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on."""
-        return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION}
-
-    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """Aggregates samples; error rates of calls are over all calls."""
-        if self.subset.kind == 'selection':
-            return aggregate(scores, self.metrics)
-        return total(cast(Sequence[CallsScore], scores), self.metrics)
-
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
-        return breakdown(cast(Sequence[CallsScore], scores)) if self.subset.kind == 'calls' else {}
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores answers against records."""
-        if self.subset.kind == 'selection':
-            choices = [parse_choice(reference) for reference in references]
-            return score_choices(choices, answers)
-        requests = [parse_request(reference) for reference in references]
-        return list(score_requests(requests, answers))
+        ToolEvalEvaluator.__init__(self, pred_postprocessor)
+        ToolBenchScorer.__init__(self, name)
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalToolBenchEvaluator):
+class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, NativeCallsScorer, ToolEvalToolBenchEvaluator):
     """Scores native calls, with the arguments of the other evaluator."""
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores native calls against requests."""
-        requests = [parse_request(reference) for reference in references]
-        return list(score_native_requests(requests, answers))
-
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
+class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator, SuccessScorer):
     """Scores final answers with a judge, by the rules of UltraTool's judge.
 
     Args:
@@ -245,31 +209,16 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         ValueError: There is no judge.
     """
 
-    subset = find_subset('success')
-
     def __init__(
         self,
         judge_cfg: Mapping[str, Any] | None = None,
         judgements: str | Mapping[str, str] | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
-        super().__init__(judge_cfg, judgements, pred_postprocessor)
+        JudgedEvaluator.__init__(self, judge_cfg, judgements, pred_postprocessor)
+        SuccessScorer.__init__(self)
         self.need_judge('the success rate')
 
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
-        row = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
-        return {**row, **self.judge_provenance(success.prompt_hash())}
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores final answers with the judge."""
-        stored = [success.parse_final_answer(reference) for reference in references]
-        finals = [
-            clean(Answer('', one.infra) if one.infra and not answer.text else answer)
-            for one, answer in zip(stored, answers, strict=True)
-        ]
-        judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)
-        asked = [] if judgements is not None else self.ask(success.questions(stored, finals), 'success')
-        scores = success.score_final_answers(stored, finals, judgements or asked, self.fix_for_unjudged())
-        self.keep_rows(map(success.to_row, asked))
-        return list(scores)
+        return {**super().provenance(), **self.judge_provenance(success.prompt_hash())}

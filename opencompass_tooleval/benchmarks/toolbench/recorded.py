@@ -1,12 +1,13 @@
-"""Scores recorded answers to ToolBench, or trajectories with or without judgements, for ``tooleval score``."""
+"""Reads recorded answers to ToolBench, or trajectories with or without judgements, for ``tooleval score``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.toolbench import VERSION, score_runs, success
+from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.build import (
     METHODS,
     Shown,
@@ -17,98 +18,83 @@ from opencompass_tooleval.benchmarks.toolbench.build import (
     single_tool_requests,
 )
 from opencompass_tooleval.benchmarks.toolbench.records import Subset, find_file, find_subset
-from opencompass_tooleval.benchmarks.toolbench.score_calls import (
-    breakdown,
-    score_native_requests,
-    score_requests,
-    total,
+from opencompass_tooleval.benchmarks.toolbench.scoring import (
+    TRAJECTORIES,
+    NativeCallsScorer,
+    RunsScorer,
+    SuccessScorer,
+    ToolBenchScorer,
 )
-from opencompass_tooleval.benchmarks.toolbench.score_selection import score_choices
 from opencompass_tooleval.benchmarks.toolbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
-from opencompass_tooleval.core.calls.answer import Answer, clean
-from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
-TRAJECTORIES = 'trajectories'
-"""Name for scores of stored runs without a judge; it is no data set of OpenCompass."""
 
-
-def _score_success(
-    predictions: Path, data: Path | None, judgements: Path | None, metrics: Sequence[str]
-) -> ScoredAnswers:
+def _read_success(predictions: Path, data: Path | None, judgements: Path | None) -> RecordedRun:
     if judgements is None:
         raise ValueError('success is scored from judgements: give --judgements FILE')
     stored = success.load_final_answers(predictions, load_queries(data) if data else None)
-    finals = [clean(Answer(one.answer, one.infra)) for one in stored]
-    ids = [one.id for one in stored]
-    found = completed(success.load_judgements(judgements), judgements, ids, success.digests_of)
-    fix = f'{judgements} has to judge the very answers of {predictions}'
-    scores = success.score_final_answers(stored, finals, found, fix)
-    return ScoredAnswers(
-        scores, aggregate(scores, metrics), 'success', {'version': VERSION}, {'judge': judgements.name}
+    scorer = SuccessScorer()
+    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
+    return RecordedRun(
+        scorer,
+        stored,
+        {one.id: Answer(one.answer, one.infra) for one in stored},
+        'success',
+        more={'judge': judgements.name},
     )
 
 
-def _score_selection(
-    predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str
-) -> ScoredAnswers:
+def _read_selection(predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str) -> RecordedRun:
     ids = [record.id for record in single_tool_requests(tools)]
     answers = load_answers(predictions, subset.name, BENCHMARK.subsets, ids)
     files = locate_encoder(choose_encoder(encoder, 'EN'))
     choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
     if method == 'easytool':
         choices = list(map(tools.numbered, choices))
-    scores = score_choices(choices, answers)
     more = {'candidates_encoder': files.name, 'method': method}
-    expected = find_file(subset.data).records
-    return ScoredAnswers(
-        scores, aggregate(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected
-    )
+    return RecordedRun(ToolBenchScorer(subset.name), choices, answers, '{subset}', more=more)
 
 
-def _score_calls(predictions: Path, subset: Subset, tools: Shown, method: str) -> ScoredAnswers:
+def _read_calls(predictions: Path, subset: Subset, tools: Shown, method: str) -> RecordedRun:
     requests = make_requests(tools)
     answers = load_answers(predictions, subset.name, BENCHMARK.subsets, [request.id for request in requests])
-    is_native = method == 'function_calling'
-    scores = score_native_requests(requests, answers) if is_native else score_requests(requests, answers)
-    more, expected = breakdown(scores), find_file(subset.data).records
-    return ScoredAnswers(
-        scores, total(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected
+    make_scorer = NativeCallsScorer if method == 'function_calling' else ToolBenchScorer
+    return RecordedRun(make_scorer(subset.name), requests, answers, '{subset}')
+
+
+def _about_runs(result: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f'{result["calls"]} calls, {result["mean_calls"]:.2f} per run; {result["mean_steps"]:.2f} steps per run as the '
+        f'file counts them; methods: {", ".join(result["methods"])}'
     )
 
 
-def _score_runs(predictions: Path) -> ScoredAnswers:
+def _read_runs(predictions: Path) -> RecordedRun:
     runs = load_runs(predictions)
-    scores = score_runs.score_runs(runs)
-    more = {'methods': sorted({run.method for run in runs}), **score_runs.breakdown(scores)}
-    unscored = more['unscored_calls']
-    about = (
-        f'{more["calls"]} calls, {more["mean_calls"]:.2f} per run; {more["mean_steps"]:.2f} steps per run as the file '
-        f'counts them; methods: {", ".join(more["methods"])}'
-    )
+    unscored = sum(len(run.calls) for run in runs if run.is_retrieved)
     note = (
         f'the tools of {unscored} calls were retrieved, and the file does not say which ones were chosen from: name '
         'and parameter errors are not known'
     )
-    return ScoredAnswers(
-        scores,
-        score_runs.total(scores),
+    return RecordedRun(
+        RunsScorer(),
+        runs,
+        {run.id: run for run in runs},
         TRAJECTORIES,
-        {'version': VERSION},
-        more,
+        more={'methods': sorted({run.method for run in runs})},
         counts=('codes', 'error_responses'),
-        lines=[about],
+        lines=_about_runs,
         notes=[note] if unscored else [],
     )
 
 
-def score(
+def read(
     subset: str,
     predictions: Path,
     *,
@@ -123,8 +109,8 @@ def score(
         'for calls: by native calls.',
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions that were shown.'] = None,
-) -> ScoredAnswers:
-    """Scores recorded answers; for ``success`` and ``trajectories`` stored trajectories, such as ToolBench's .json.gz.
+) -> RecordedRun:
+    """Reads recorded answers; for ``success`` and ``trajectories`` stored trajectories, such as ToolBench's .json.gz.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
@@ -135,10 +121,10 @@ def score(
     if subset == TRAJECTORIES:
         if data is not None or judgements is not None:
             raise ValueError('trajectories are scored by themselves: leave --data and --judgements out')
-        return _score_runs(predictions)
+        return _read_runs(predictions)
     row = find_subset(subset)
     if row.kind == 'success':
-        return _score_success(predictions, data, judgements, row.metrics)
+        return _read_success(predictions, data, judgements)
     if data is None:
         raise ValueError(f'{subset} needs the test file: give --data FILE')
     if judgements is not None:
@@ -147,5 +133,7 @@ def score(
         raise ValueError(f'{subset} has methods {" and ".join(METHODS[row.kind])}, not {method!r}')
     tools = open_tools(data, row.data, instructions)
     if row.kind == 'selection':
-        return _score_selection(predictions, row, tools, encoder, method)
-    return _score_calls(predictions, row, tools, method)
+        run = _read_selection(predictions, row, tools, encoder, method)
+    else:
+        run = _read_calls(predictions, row, tools, method)
+    return replace(run, expected=find_file(row.data).records)

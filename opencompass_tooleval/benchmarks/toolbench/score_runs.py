@@ -123,11 +123,6 @@ def score_run(run: Run) -> RunScore:
     )
 
 
-def score_runs(runs: Sequence[Run]) -> list[RunScore]:
-    """Scores runs: one score each, in the same order."""
-    return [score_run(run) for run in runs]
-
-
 def total(scores: Sequence[RunScore]) -> Aggregate:
     """Aggregates runs: ``finish_rate`` over all runs, the others over all calls with a known value."""
 

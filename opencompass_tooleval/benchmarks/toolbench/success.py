@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,40 +10,29 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, stored_rows
-from opencompass_tooleval.core.calls.answer import Answer, clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.calls.answer import Answer, why_unread
 from opencompass_tooleval.core.calls.messages import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.result import INFRA, OK, SampleScore
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, to_jsonable
-from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.judging import judge_item
+from opencompass_tooleval.judging.grading import Item, ItemGrading, matched_items
 from opencompass_tooleval.judging.judge_item import JudgeItem, fill
 from opencompass_tooleval.judging.judgement import (
     FAILED,
     JUDGED,
     MISSING,
-    UNREAD,
+    UNJUDGED,
     Judgement,
     Opinion,
     Unjudged,
     Unread,
-    by_record,
-    check_unjudged,
-    matched,
     read_judgement,
-    unread_reply,
 )
 from opencompass_tooleval.judging.judgement_files import read_judgements
+from opencompass_tooleval.judging.yes_no import NAME, NO, NOT_SUCCESSFUL, YES, points, read_reply
 from opencompass_tooleval.work_dir.data_files import read_json
 
-YES, NO = 'yes', 'no'
-NAME = 'success'
-NOT_SUCCESSFUL = 'judge:no'
-UNJUDGED = 'judge:unjudged'
-
-_CHOICE = re.compile(r'["\']choice["\']\s*:\s*["\']\s*(yes|no)\b', re.IGNORECASE)
-_REASON = re.compile(r'["\']reason["\']\s*:', re.IGNORECASE)
 _ID_KEYS, _QUERY_KEYS = ('record_id', 'query_id', 'id'), ('query', 'question')
 _ANSWER_KEYS = ('final_answer', 'answer', 'answer_generation', 'prediction')
 
@@ -88,42 +76,6 @@ def judge_prompt(question: str, answer: str) -> str:
 def question_of(name: str, query: str, answer: str) -> JudgeItem:
     """Builds the question about a final answer; ``name`` is its id."""
     return JudgeItem(name, judge_prompt(query, answer), read_reply)
-
-
-def _decision(value: Any) -> str:
-    word = value.strip().strip('.!').casefold() if isinstance(value, str) else ''
-    return word if word in (YES, NO) else ''
-
-
-def read_reply(reply: str) -> Opinion | Unread:
-    """Reads a judge's reply; never raises.
-
-    Returns:
-        ``Choice`` in the reply's JSON object, or in invalid JSON if all of its choices agree, or the reply itself if
-        it is a bare yes or no. Otherwise the reason for a missing opinion: it never counts as a no.
-    """
-    if len(reply) > MAX_CHARS:
-        return Unread('too_long')
-    text = unfence(strip_reasoning(reply).text).strip()
-    bare = _decision(text)
-    if bare:
-        return Opinion(bare, NAME)
-    parsed = parse_enclosed(text, '{', '}')
-    if isinstance(parsed.value, dict):
-        fields = {str(key).strip().casefold(): value for key, value in parsed.value.items()}
-        choice = _decision(fields.get('choice'))
-        return Opinion(choice, NAME, bounded_text(fields.get('reason'))) if choice else Unread(UNREAD)
-    choices = list(_CHOICE.finditer(text))
-    words = {match.group(1).casefold() for match in choices}
-    if len(words) != 1:
-        return unread_reply(reply)
-    return Opinion(words.pop(), NAME, _reason_before(text, choices[0].start()))
-
-
-def _reason_before(text: str, end: int) -> str:
-    """Returns the reason before a choice in invalid JSON."""
-    label = _REASON.search(text, 0, end)
-    return bounded_text(text[label.end() : end].strip(' \t\r\n,"\'')) if label else ''
 
 
 # Final answers
@@ -216,42 +168,6 @@ def _read_judgement(name: str, row: Mapping[str, Any]) -> Judgement[Opinion]:
     return judgement
 
 
-def load_judgements(file: Path) -> list[Judgement[Opinion]]:
-    """Reads a file of judgements: with ``{"success", "why"}``, as a run writes it, or ``{"reply"}``.
-
-    Raises:
-        DataError: The file is missing or damaged, or judges one answer twice.
-    """
-    return read_judgements(file, _rows(file), _read_judgement)
-
-
-def to_row(judgement: Judgement[Opinion]) -> dict[str, Any]:
-    """Converts a judgement to a row of a file for :func:`load_judgements`."""
-    return judgement.to_row(lambda opinion: {'success': opinion.value == YES, 'why': opinion.why})
-
-
-def digests_of(record_id: str, answer: Answer) -> dict[str, str]:
-    """Returns the digest of an answer for :func:`~opencompass_tooleval.judging.judgement_files.completed`."""
-    return {'': answer_digest(clean(answer).text)}
-
-
-def questions(
-    stored: Sequence[FinalAnswer], answers: Sequence[Answer]
-) -> Iterator[tuple[Judgement[Opinion], JudgeItem | None]]:
-    """Yields the judgement of each answer without the judge's reply, and the question; None without an answer.
-
-    Args:
-        stored: The requests.
-        answers: The final answers, postprocessed.
-    """
-    for one, answer in zip(stored, answers, strict=True):
-        if why_unread(answer):
-            yield Judgement(one.id, status=MISSING), None
-        else:
-            judgement: Judgement[Opinion] = Judgement(one.id, status=FAILED, answer_digest=answer_digest(answer.text))
-            yield judgement, question_of(one.id, one.query, answer.text)
-
-
 # Scores
 
 
@@ -273,46 +189,46 @@ class SuccessScore(SampleScore):
         return detail | {name: to_jsonable(text) for name, text in more.items() if text}
 
 
-def score_success(stored: FinalAnswer, answer: Answer, judgements: Sequence[Judgement[Opinion]]) -> SuccessScore:
-    """Scores one final answer.
+class SuccessGrading(ItemGrading[FinalAnswer, Opinion, SuccessScore]):
+    """Final answers, postprocessed, and their requests."""
 
-    Args:
-        stored: The request.
-        answer: The final answer, postprocessed.
-        judgements: Judgements of this record, of which only that of this answer counts
-            (:func:`~opencompass_tooleval.judging.judgement.matched`).
+    def read(self, file: Path) -> list[Judgement[Opinion]]:
+        """Reads a file of judgements: with ``{"success", "why"}``, as a run writes it, or ``{"reply"}``.
 
-    Returns:
-        ``success_rate``: 1 or 0 by the judge, 0 without an answer, and None without a judgement, which is never a score
-        and is counted by its reason.
-    """
-    unread = why_unread(answer)
-    if unread:
-        return SuccessScore(stored.id, {'success_rate': 0.0}, unread, answer.text, 'value')
-    judgement = matched(judgements, Judgement(stored.id, status=FAILED, answer_digest=answer_digest(answer.text)))
-    said = judgement.found.value if judgement.found else ''
-    values = {'success_rate': {YES: 1.0, NO: 0.0}.get(said)}
-    reason = {YES: OK, NO: NOT_SUCCESSFUL}.get(said, UNJUDGED)
-    return SuccessScore(stored.id, values, reason, answer.text, 'value', judgement=judgement)
+        Raises:
+            DataError: The file is missing or damaged, or judges one answer twice.
+        """
+        return read_judgements(file, _rows(file), _read_judgement)
 
+    def members(self, found: Opinion) -> dict[str, Any]:
+        """Converts an opinion to members of a row."""
+        return {'success': found.value == YES, 'why': found.why}
 
-def score_final_answers(
-    stored: Sequence[FinalAnswer], answers: Sequence[Answer], judgements: Sequence[Judgement[Opinion]], fix: str = ''
-) -> list[SuccessScore]:
-    """Scores final answers: one score each, in the same order.
+    def items_of(self, record: FinalAnswer, answer: Answer) -> Iterator[Item[Opinion]]:
+        """Yields the question about an answer."""
+        if why_unread(answer):
+            yield Judgement(record.id, status=MISSING), None
+        else:
+            judgement: Judgement[Opinion] = Judgement(
+                record.id, status=FAILED, answer_digest=answer_digest(answer.text)
+            )
+            yield judgement, question_of(record.id, record.query, answer.text)
 
-    Args:
-        stored: The requests.
-        answers: The final answers, postprocessed.
-        judgements: The judgements.
-        fix: Advice if too many judgements are missing.
+    def score_answer(
+        self, record: FinalAnswer, answer: Answer, judgements: Sequence[Judgement[Opinion]]
+    ) -> SuccessScore:
+        """Scores a final answer.
 
-    Raises:
-        ValueError: A judgement is of none of them.
-        UnjudgedError: More than 1% of the judgements are missing.
-    """
-    of_record = by_record(judgements, [one.id for one in stored])
-    scores = [score_success(one, answer, of_record[one.id]) for one, answer in zip(stored, answers, strict=True)]
-    unjudged = [Unjudged(f'record {score.id}', score.judgement.fault) for score in scores if score.reason == UNJUDGED]
-    check_unjudged(unjudged, sum(score.judgement.status != MISSING for score in scores), fix)
-    return scores
+        Returns:
+            ``success_rate``: 1 or 0 by the judge, 0 without an answer, and None without a judgement, which is never a
+            score and is counted by its reason.
+        """
+        (judgement,) = matched_items(self.items_of(record, answer), judgements)
+        value = 0.0 if judgement.status == MISSING else points(judgement.found)
+        reason = why_unread(answer) or (UNJUDGED if value is None else OK if value else NOT_SUCCESSFUL)
+        return SuccessScore(record.id, {'success_rate': value}, reason, answer.text, 'value', judgement=judgement)
+
+    def opinions(self, score: SuccessScore) -> Iterator[Unjudged | None]:
+        """Yields whether an answer was judged that can be."""
+        if score.judgement.status != MISSING:
+            yield Unjudged(f'record {score.id}', score.judgement.fault) if score.reason == UNJUDGED else None

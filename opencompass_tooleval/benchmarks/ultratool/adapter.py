@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.ultratool import VERSION
-from opencompass_tooleval.benchmarks.ultratool.judge import Scores, prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
@@ -22,15 +20,9 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     find_subset,
     load_example,
     load_records,
-    parse_payload,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged, items_to_judge
-from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
-from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
+from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
-from opencompass_tooleval.core.calls.answer import Answer, clean
-from opencompass_tooleval.core.scoring.aggregate import Aggregate
-from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
@@ -92,7 +84,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalUltraToolEvaluator(JudgedEvaluator):
+class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
     """Scores one task of UltraTool.
 
     Args:
@@ -126,42 +118,24 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         prompt_style: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
-        super().__init__(judge_cfg, judgements, pred_postprocessor)
-        self.subset, self.language = find_subset(name), language
+        JudgedEvaluator.__init__(self, judge_cfg, judgements, pred_postprocessor)
         list_choice = None if list_choice == AUTO else list_choice
         self.by_shape = prompt_style is None and list_choice is None
-        self.rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))
-        self.prompt_style = prompt_style or prompt_style_of([DEFAULT_PROMPT_STYLE], self.rules.list_choice)
+        rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))
+        style = prompt_style or prompt_style_of([DEFAULT_PROMPT_STYLE], rules.list_choice)
+        UltraToolScorer.__init__(self, name, language, rules, style)
         self.instructions = instructions
-        if self.subset.kind in JUDGED_KINDS:
+        if self.is_graded:
             self.need_judge(f'UltraTool {name}')
-        self._rebuilt = False
-        self._golds: set[str] = set()
 
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
-        judge = prompt_hash(self.subset.task, self.language) if self.subset.kind in JUDGED_KINDS else ''
+        judge = prompt_hash(self.subset.task, self.language) if self.is_graded else ''
         return {
-            'benchmark': 'ultratool',
-            'subset': self.subset.name,
-            'language': self.language,
-            'scoring': self.rules.scoring,
-            'prompt_style': self.prompt_style,
-            'list_choice': self.rules.list_choice,
-            'rebuilt': self._rebuilt,
-            'gold': ', '.join(sorted(self._golds)),
-            'version': VERSION,
+            **super().provenance(),
             **instructions_provenance(self.instructions),
             **(self.judge_provenance(judge) if judge else {}),
         }
-
-    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
-        """Aggregates samples; metrics over steps are means over all steps."""
-        return aggregate_scores(cast(Sequence[StepsScore], scores), self.metrics)
-
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
-        return breakdown(cast(Sequence[StepsScore], scores), self.metrics)
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
         """Scores all runs; the predictions beside the result name the files in which they were recorded."""
@@ -171,34 +145,3 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
             self.rules = self.rules.with_shapes(shapes)
             self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
         return super().evaluate(k, n, original_dataset, **columns)
-
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores answers against records."""
-        records = [parse_payload(reference, self.subset.name) for reference in references]
-        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
-        self._golds.update(record.gold for record in records)
-        answers = list(map(clean, answers))
-        if self.subset.kind not in JUDGED_KINDS:
-            return list(score_answers(records, answers, self.rules))
-        by_id = {record.id: record for record in records}
-        judgements = self.stored(
-            lambda file: load_judgements(file, self.subset, self.rules, records),
-            list(by_id),
-            lambda record_id, answer: digests_of(by_id[record_id], answer, self.rules),
-        )
-        asked = (
-            []
-            if judgements is not None
-            else self.ask(
-                (
-                    question
-                    for record, answer in zip(records, answers, strict=True)
-                    for question in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
-                ),
-                f'{self.subset.task}-{self.language}',
-            )
-        )
-        scores = score_answers(records, answers, self.rules, judgements or asked)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix_for_unjudged())
-        self.keep_rows(judgement.to_row(Scores.to_row) for judgement in asked)
-        return list(scores)

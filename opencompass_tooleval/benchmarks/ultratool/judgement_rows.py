@@ -14,31 +14,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.judge import LOWEST, Scores, parse_scores
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import read, without_thoughts
+from opencompass_tooleval.benchmarks.ultratool.reading import without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, parse_record, read_rows, step_number
 from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     FULL,
+    NOTHING_TO_JUDGE,
     Judged,
     dimensions,
-    judged_parts,
+    items_to_judge,
 )
+from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
+from opencompass_tooleval.benchmarks.ultratool.scoring import read_answer, score_answer
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
-from opencompass_tooleval.judging.judgement import MISSING, Unread, read_judgement
+from opencompass_tooleval.judging.grading import Item, ItemGrading, item_digests
+from opencompass_tooleval.judging.judgement import MISSING, UNJUDGED, Unjudged, Unread, read_judgement
 from opencompass_tooleval.judging.judgement_files import read_judgements
 from opencompass_tooleval.work_dir.recorded import read_recorded_row
-
-
-def digests_of(record: Record, answer: Any, protocol: Protocol) -> dict[str, str]:
-    """Returns step -> digest of the judged part of an answer (:func:`~.score_judged.judged_parts`)."""
-    parsed = read(without_thoughts(answer), record.subset.reading, protocol)
-    return {step: answer_digest(part) for step, part in judged_parts(record, parsed, protocol).items()}
 
 
 def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unread:
@@ -66,17 +65,17 @@ class _Published:
     Args:
         subset: Planning or tool creation.
         protocol: The rules.
-        records: The scored records; None if they are unknown.
+        records: The scored records; none if they are unknown.
         carried: True to take unknown records from the rows.
     """
 
-    def __init__(self, subset: Subset, protocol: Protocol, records: Sequence[Record] | None, carried: bool) -> None:
+    def __init__(self, subset: Subset, protocol: Protocol, records: Sequence[Record], carried: bool) -> None:
         self._carried, self._subset, self._protocol = carried, subset, protocol
-        self._by_id = {record.id: record for record in records or ()}
+        self._by_id = {record.id: record for record in records}
         self._by_content = {
-            _content(record.raw.get('input'), record.raw.get('reference')): record.id for record in records or ()
+            _content(record.raw.get('input'), record.raw.get('reference')): record.id for record in records
         }
-        self._known = records is not None
+        self._known = bool(records)
         self._digests: dict[tuple[str, str], dict[str, str]] = {}
         self._gold_steps: dict[str, list[str]] = {}
 
@@ -118,7 +117,8 @@ class _Published:
             return ''
         key = record_id, str(row.answer)
         if key not in self._digests:
-            self._digests[key] = digests_of(record, row.answer, self._protocol)
+            parsed = read_answer(record.subset, without_thoughts(row.answer), self._protocol)
+            self._digests[key] = item_digests(items_to_judge(record, parsed, self._protocol))
         return self._digests[key].get(step, answer_digest(None))
 
     def missing(self, judgements: Sequence[Judged]) -> Iterator[Judged]:
@@ -132,34 +132,61 @@ class _Published:
             )
 
 
-def load_judgements(
-    file: Path, subset: Subset, protocol: Protocol, records: Sequence[Record] | None = None, carried: bool = False
-) -> list[Judged]:
-    """Reads judgements, ours or the authors'.
+@dataclass
+class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
+    """Plans or created tools that a judge gives scores.
 
-    Args:
-        file: JSON lines.
+    Attributes:
+        records: The records; none if they are unknown. The authors' rows of created tools have no record number: their
+            content identifies them, and without records they are numbered in order.
+        answers: The answers.
         subset: Planning or tool creation.
-        protocol: Rules by which the answers in the authors' rows are read.
-        records: The scored records. The authors' rows of created tools have no record number: their content identifies
-            them, and without ``records`` they are numbered in order.
+        rules: Rules by which answers are read and scored.
         carried: True to take records that are not given from the authors' rows, so that their judgements identify the
             judged answers.
-
-    Raises:
-        DataError: The file is missing or damaged, of another format, or judges one item twice.
     """
-    published, names = _Published(subset, protocol, records, carried), dimensions(subset)
 
-    def read_row(number: str, row: Mapping[str, Any]) -> Judged:
-        if not row.keys() & {'scores', 'status', 'eval'}:
-            raise Fault("the row has neither 'scores' nor 'eval'")
-        if 'eval' in row:
-            return published.judged(number, row)
-        return read_judgement(number, row, partial(_read_scores, names))
+    subset: Subset
+    rules: Protocol
+    carried: bool = False
 
-    judgements = read_judgements(file, read_rows(file, ''), read_row)
-    return [*judgements, *published.missing(judgements)]
+    def read(self, file: Path) -> list[Judged]:
+        """Reads judgements, ours or the authors', from JSON lines.
+
+        Raises:
+            DataError: The file is missing or damaged, of another format, or judges one item twice.
+        """
+        published = _Published(self.subset, self.rules, self.records, self.carried)
+        names = dimensions(self.subset)
+
+        def read_row(number: str, row: Mapping[str, Any]) -> Judged:
+            if not row.keys() & {'scores', 'status', 'eval'}:
+                raise Fault("the row has neither 'scores' nor 'eval'")
+            if 'eval' in row:
+                return published.judged(number, row)
+            return read_judgement(number, row, partial(_read_scores, names))
+
+        judgements = read_judgements(file, read_rows(file, ''), read_row)
+        return [*judgements, *published.missing(judgements)]
+
+    def members(self, found: Scores) -> dict[str, Any]:
+        """Converts scores to members of a row."""
+        return found.to_row()
+
+    def items_of(self, record: Record, answer: Any) -> Iterator[Item[Scores]]:
+        """Yields the plan of an answer, or the created tool for each gold step."""
+        return items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
+
+    def score_answer(self, record: Record, answer: Any, judgements: Sequence[Judged]) -> StepsScore:
+        """Scores an answer."""
+        return score_answer(record, answer, self.rules, judgements)
+
+    def opinions(self, score: StepsScore) -> Iterator[Unjudged | None]:
+        """Yields whether the plan, or each created tool, was judged."""
+        for step in score.steps:
+            if step.reason not in NOTHING_TO_JUDGE:
+                where = f'record {score.id}' + (f', step {step.number}' if step.number else '')
+                yield Unjudged(where, step.fault) if step.reason == UNJUDGED else None
 
 
 def check_single(judgements: Sequence[Judged], file: Path) -> None:

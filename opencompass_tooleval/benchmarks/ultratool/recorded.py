@@ -1,4 +1,4 @@
-"""Scores recorded answers to UltraTool, and judgements of them, for ``tooleval score``."""
+"""Reads recorded answers to UltraTool, and judgements of them, for ``tooleval score``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.ultratool import VERSION
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
-from opencompass_tooleval.benchmarks.ultratool.reading import without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import (
     FIX,
     TABLE,
@@ -24,18 +22,11 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
     read_rows,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged, check_unjudged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
-from opencompass_tooleval.benchmarks.ultratool.scoring import (
-    aggregate_scores,
-    breakdown,
-    score_answers,
-    score_judgements,
-)
-from opencompass_tooleval.catalogue.benchmark import ScoredAnswers
-from opencompass_tooleval.core.calls.answer import clean
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged
+from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_judgements
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
 from opencompass_tooleval.work_dir.right_subset import check_name
@@ -114,7 +105,8 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
             raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
-    return _Loaded(records, [without_thoughts(row.answer) for row in rows], [row.shape for row in rows])
+    answers = [Answer(row.answer) if isinstance(row.answer, str) else row.answer for row in rows]
+    return _Loaded(records, answers, [row.shape for row in rows])
 
 
 def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
@@ -138,11 +130,10 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
     if records is None:
         raise DataError(files.predictions, 'the answers come without their records: give --data FILE', fix=FIX)
     recorded = load_recorded(files.predictions)
-    recorded.check_complete([record.id for record in records])
+    answers = list(recorded.in_order([record.id for record in records]).values())
     check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
     _check_task(recorded, subset)
-    answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
-    return _Loaded(records, list(map(clean, answers)), [answer.recorded_shape for answer in answers])
+    return _Loaded(records, answers, [answer.recorded_shape for answer in answers])
 
 
 def _check(files: _Files, subset: Subset, gold: str) -> None:
@@ -159,38 +150,25 @@ def _check(files: _Files, subset: Subset, gold: str) -> None:
         raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
 
 
-def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[StepsScore]:
-    judgements = None
-    if files.judgements is not None:
-        judgements = _load_judgements(files.judgements, subset, loaded, rules)
-    if loaded.answers is None:
-        scores = score_judgements(subset, judgements or [], rules, loaded.records)
-        fix = f'Say with --predictions FILE which answers {files.judgements} judged'
-    else:
-        scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
-        fix = f'{files.judgements} has to judge the very answers of {files.predictions}'
-    check_unjudged([(score.id, step) for score in scores for step in score.steps], fix)
-    return scores
+class _JudgementsScorer(UltraToolScorer):
+    """Scores judgements without answers: of all records if they are known, else of those that it judges."""
+
+    judged: Sequence[Judged] = ()
+    known: Sequence[Record] | None = None
+
+    def graded(self, grading: Any, source: str) -> Any:
+        """Scores the judgements."""
+        return grading.check(score_judgements(self.subset, self.judged, self.rules, self.known), self.fix)
 
 
-def _load_judgements(file: Path, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[Judged]:
-    judgements = load_judgements(file, subset, rules, loaded.records)
-    if loaded.answers is None:
-        check_single(judgements, file)
-        return judgements
-    records = {record.id: record for record in loaded.records or ()}
-    return completed(judgements, file, list(records), lambda name, answer: digests_of(records[name], answer, rules))
-
-
-def _gold_of(gold: str, loaded: _Loaded) -> str:
-    """Returns the gold of the records, which may differ from the requested one."""
+def _check_gold(gold: str, loaded: _Loaded) -> None:
+    """Checks that the records have the requested gold."""
     held = sorted({record.gold for record in loaded.records or ()}) or [gold]
     if gold != 'official' and held != [gold]:
         raise ValueError(f'--gold {gold} was given, but the records hold {", ".join(held)} gold')
-    return ', '.join(held)
 
 
-def score(
+def read(
     subset: str,
     predictions: Path | None = None,
     *,
@@ -205,8 +183,8 @@ def score(
     ] = None,
     scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
     gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
-) -> ScoredAnswers:
-    """Scores recorded answers or judgements of one subset, such as ``tool_usage``.
+) -> RecordedRun:
+    """Reads recorded answers or judgements of one subset, such as ``tool_usage``.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
@@ -217,29 +195,33 @@ def score(
     _check(files, row, gold)
     in_language = _language(files, language)
     loaded = _load(files, row, in_language)
+    _check_gold(gold, loaded)
     rules = Protocol(scoring, gold=gold)
     rules = replace(rules, list_choice=list_choice) if list_choice else rules.with_shapes(loaded.shapes)
-    scores = _score(files, row, loaded, rules)
+    style = prompt_style_of(loaded.shapes, rules.list_choice)
+    scorer = UltraToolScorer(subset, in_language, rules, style)
+    scorer.is_graded = judgements is not None
+    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
+    answers = {record.id: answer for record, answer in zip(loaded.records or (), loaded.answers or (), strict=False)}
+    if loaded.answers is None and judgements is not None:
+        alone = _JudgementsScorer(subset, in_language, rules, style)
+        alone.known, alone.fix = loaded.records, f'Say with --predictions FILE which answers {judgements} judged'
+        alone.judged = ScoresGrading(loaded.records or [], [], row, rules).read(judgements)
+        check_single(alone.judged, judgements)
+        scorer, answers = alone, dict.fromkeys(one.id for one in loaded.records or alone.judged)
     rebuilt = any(record.rebuilt for record in loaded.records or ())
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
     notes = ['nobody judged the answers: they were only read. Say --judgements FILE'] if is_judged > has_judge else []
     notes += ['the records are rebuilt: not comparable with the paper'] if rebuilt else []
-    return ScoredAnswers(
-        scores,
-        aggregate_scores(scores, row.metrics),
+    names = ('language', 'scoring', 'prompt_style', 'list_choice', 'gold', 'rebuilt', 'version')
+    return RecordedRun(
+        scorer,
+        loaded.records or [],
+        answers,
         f'{subset} {in_language} {rules.scoring}',
-        {
-            'language': in_language,
-            'scoring': rules.scoring,
-            'prompt_style': prompt_style_of(loaded.shapes, rules.list_choice),
-            'list_choice': rules.list_choice,
-            'gold': _gold_of(gold, loaded),
-            'rebuilt': rebuilt,
-            'version': VERSION,
-            **({'judged': has_judge} if is_judged else {}),
-        },
-        breakdown(scores, row.metrics),
-        counts=('error_types', 'parse_methods'),
+        (*names, *(['judged'] if is_judged else [])),
+        {'judged': has_judge} if is_judged else {},
+        ('error_types', 'parse_methods'),
         notes=notes,
         expected=row.count,
     )

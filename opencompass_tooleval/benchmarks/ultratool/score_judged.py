@@ -20,7 +20,6 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     NOT_JUDGED,
     NOT_PERFECT,
     TOOL_MISSING,
-    UNJUDGED,
     Outcome,
     StepScore,
     flat_mean,
@@ -30,10 +29,9 @@ from opencompass_tooleval.core.calls.answer import EMPTY
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.core.text.jsonable import answer_digest, to_jsonable
 from opencompass_tooleval.core.text.reading import Parsed
+from opencompass_tooleval.judging.grading import Item
 from opencompass_tooleval.judging.judge_item import JudgeItem
-from opencompass_tooleval.judging.judgement import FAILED, MISSING, NO_JUDGEMENT, Judgement, Unjudged
-from opencompass_tooleval.judging.judgement import check_unjudged as check_share
-from opencompass_tooleval.judging.judgement import matched as match_judgement
+from opencompass_tooleval.judging.judgement import FAILED, MISSING, NO_JUDGEMENT, UNJUDGED, Judgement
 
 JUDGED_KINDS = ('planning', 'creation')
 """Kinds of subsets that need a judge."""
@@ -96,31 +94,6 @@ def numbers(record: Record) -> list[str]:
     return [''] if record.subset.kind == 'planning' else [step.number for step in record.reference]
 
 
-def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protocol: Protocol) -> list[Judged]:
-    """Returns the judgements of a record's answer, one per possible item.
-
-    Args:
-        record: Its record.
-        parsed: The answer as it was read.
-        judgements: Judgements of this record, of this answer or of others.
-        protocol: The rules.
-
-    Returns:
-        For an item of the answer, the judgement of this item, or else one that does not identify its item;
-        ``unjudged`` if all are of other answers or there is none. For an item that the answer lacks, ``missing``.
-    """
-    parts = judged_parts(record, parsed, protocol)
-    rows = []
-    for number in numbers(record):
-        if number not in parts:
-            rows.append(Judged(record.id, number, MISSING))
-            continue
-        of_step = [judged for judged in judgements if judged.step == number]
-        unjudged = Judged(record.id, number, FAILED, answer_digest=answer_digest(parts[number]))
-        rows.append(match_judgement(of_step, unjudged))
-    return rows
-
-
 def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
     """Returns the outcome of an answer without a judge: every score is None."""
     parts, names = judged_parts(record, parsed, protocol), dimensions(record.subset)
@@ -172,25 +145,6 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
     return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
 
 
-def check_unjudged(steps: Sequence[tuple[str, StepScore]], fix: str = '') -> int:
-    """Returns the number of missing judgements.
-
-    Args:
-        steps: Record id and step score of every item that had something to judge.
-        fix: Advice for too many.
-
-    Raises:
-        UnjudgedError: It is more than 1%.
-    """
-    tried = [(record_id, step) for record_id, step in steps if step.reason not in {*NOTHING_TO_JUDGE, NOT_JUDGED}]
-    unjudged = [
-        Unjudged(f'record {record_id}' + (f', step {step.number}' if step.number else ''), step.fault)
-        for record_id, step in tried
-        if step.reason == UNJUDGED
-    ]
-    return check_share(unjudged, len(tried), fix)
-
-
 def _tool_text(tool: Any, protocol: Protocol) -> str:
     """Formats a tool; officially as Python does."""
     return json.dumps(to_jsonable(tool), ensure_ascii=False) if protocol.strict else str(tool)
@@ -204,7 +158,7 @@ def _question(step: str, protocol: Protocol) -> str:
     return step if protocol.strict else ''.join(step.split(' ')[1:2])
 
 
-def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[tuple[Judged, JudgeItem | None]]:
+def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[Item[Scores]]:
     """Yields the plan of an answer, or the created tool for each gold step.
 
     Yields:

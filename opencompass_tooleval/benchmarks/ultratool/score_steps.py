@@ -26,7 +26,6 @@ ARGS_WRONG = 'args:wrong'
 ARGS_HALLUCINATED = 'args:hallucinated_argument'
 ARGS_NO_GOLD = 'args:none_in_gold'
 TOOL_MISSING = 'tool:missing'
-UNJUDGED = 'judge:unjudged'
 NOT_JUDGED = 'judge:not_asked'
 NOT_PERFECT = 'judge:below_full'
 

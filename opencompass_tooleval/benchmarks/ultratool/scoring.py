@@ -7,19 +7,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool import score_awareness, score_judged, score_selection, score_usage
+from opencompass_tooleval.benchmarks.ultratool import (
+    VERSION,
+    score_awareness,
+    score_judged,
+    score_selection,
+    score_usage,
+)
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
+from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, find_subset, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
+from opencompass_tooleval.benchmarks.ultratool.score_steps import Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
 from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.reading import Parsed, unread
-from opencompass_tooleval.judging.judgement import by_record
+from opencompass_tooleval.judging.grading import GradedScorer, matched_items
+from opencompass_tooleval.judging.judgement import UNJUDGED, by_record
 
 NO_DOMAIN = 'unknown'
 
@@ -102,7 +109,8 @@ def score_answer(
             list that was already read.
         protocol: The rules.
         judgements: Planning and tool creation: the judgements of this record, of which only those of this answer count
-            (``score_judged.matched``); None without a judge: the judged scores are None.
+            (:func:`~opencompass_tooleval.judging.grading.matched_items`); None without a judge: the judged scores are
+            None.
     """
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
@@ -111,7 +119,7 @@ def score_answer(
     if judgements is None:
         outcome = score_judged.not_judged(record, parsed, protocol)
     else:
-        judged = score_judged.matched(record, parsed, judgements, protocol)
+        judged = matched_items(score_judged.items_to_judge(record, parsed, protocol), judgements)
         outcome = score_judged.score(record.subset, judged, protocol)
     others = tuple(other_steps(record, _items(parsed), protocol))
     return _score(record, answer, parsed, replace(outcome, others=others), protocol)
@@ -121,21 +129,16 @@ def score_answers(
     records: Sequence[Record],
     answers: Sequence[Any],
     protocol: Protocol,
-    judgements: Iterable[Judged] | None = None,
     progress: Callable[[Sequence[Record]], Iterable[Record]] = iter,
 ) -> list[StepsScore]:
-    """Scores a subset: one score per record, in the same order (see :func:`score_answer`).
+    """Scores a subset without a judge: one score per record, in the same order (see :func:`score_answer`).
 
     Raises:
-        ValueError: The numbers of records and answers differ, or a judgement is of no record.
+        ValueError: The numbers of records and answers differ.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    grouped = None if judgements is None else by_record(judgements, [record.id for record in records])
-    return [
-        score_answer(record, answer, protocol, None if grouped is None else grouped[record.id])
-        for record, answer in zip(progress(records), answers, strict=True)
-    ]
+    return [score_answer(record, answer, protocol) for record, answer in zip(progress(records), answers, strict=True)]
 
 
 def score_judgements(
@@ -226,3 +229,59 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
         'parse_methods': _ordered(Counter(score.parse_method for score in scores)),
         'unjudged': codes[UNJUDGED],
     }
+
+
+class UltraToolScorer(GradedScorer):
+    """Scores one task.
+
+    Args:
+        subset: Row of the table, such as ``tool_usage``.
+        language: ``zh`` or ``en``.
+        rules: The rules.
+        prompt_style: That of the answers' prompts; None if it is unknown.
+    """
+
+    def __init__(self, subset: str, language: str, rules: Protocol, prompt_style: str | None) -> None:
+        self.subset, self.language = find_subset(subset), language
+        self.rules, self.prompt_style = rules, prompt_style
+        self.is_graded = self.subset.kind in score_judged.JUDGED_KINDS
+        self._rebuilt = False
+        self._golds: set[str] = set()
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        return {
+            'benchmark': 'ultratool',
+            'subset': self.subset.name,
+            'language': self.language,
+            'scoring': self.rules.scoring,
+            'prompt_style': self.prompt_style,
+            'list_choice': self.rules.list_choice,
+            'rebuilt': self._rebuilt,
+            'gold': ', '.join(sorted(self._golds)) or self.rules.gold,
+            'version': VERSION,
+        }
+
+    def total(self, scores: Sequence[StepsScore]) -> Aggregate:
+        """Aggregates samples; metrics over steps are means over all steps."""
+        return aggregate_scores(scores, self.metrics)
+
+    def breakdown(self, scores: Sequence[StepsScore]) -> dict[str, Any]:
+        """Returns further parts of the result beside its metrics."""
+        return breakdown(scores, self.metrics)
+
+    def read_record(self, payload: str) -> Record:
+        """Reads a record from the data set's column ``record``."""
+        return parse_payload(payload, self.subset.name)
+
+    def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> Sequence[StepsScore]:
+        """Scores answers against records; an answer may be a list that the authors' script read."""
+        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
+        self._golds.update(record.gold for record in records)
+        visible = list(map(without_thoughts, answers))
+        if not self.is_graded:
+            return score_answers(records, visible, self.rules)
+        from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
+
+        grading = ScoresGrading(records, visible, self.subset, self.rules)
+        return self.graded(grading, f'{self.subset.task}-{self.language}')

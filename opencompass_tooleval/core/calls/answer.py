@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,6 +107,24 @@ def strip_reasoning(text: str) -> Answer:
 def clean(answer: Answer) -> Answer:
     """Removes a reasoning model's thoughts and the calls; returns an answer with a reason unchanged."""
     return answer if answer.reason else strip_reasoning(answer.text)
+
+
+def postprocessed(answers: Sequence[Any], postprocess: Callable[[list[str]], Iterable[str]]) -> list[Any]:
+    """Extracts the scored parts of answers; one that has thoughts alone gets the reason for its missing text.
+
+    Args:
+        answers: Answers of a model, or recorded ones. A value that was already read, such as a list, stays.
+        postprocess: Extracts parts of texts, one per text.
+    """
+    read = [answer for answer in answers if isinstance(answer, Answer)]
+    texts = ['' if answer.reason else answer.text for answer in read]
+    parts = iter(
+        Answer('', answer.reason, calls=answer.calls)
+        if answer.reason
+        else Answer(part, None if part else strip_reasoning(text).reason, calls=answer.calls)
+        for answer, text, part in zip(read, texts, postprocess(texts), strict=True)
+    )
+    return [next(parts) if isinstance(answer, Answer) else answer for answer in answers]
 
 
 def why_unread(answer: Answer) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
@@ -15,10 +15,8 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.agents import VERSION as AGENTS_VERSION
 from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator, task_rows
 from opencompass_tooleval.agents.scoring.breakdown import settings_of
-from opencompass_tooleval.agents.tasks.task import parse_task
-from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.extras.making import VERSION
@@ -117,18 +115,18 @@ class ToolEvalMadeEvaluator(ToolEvalAgentEvaluator):
             **settings_of(self._scores),
         }
 
-    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+    def breakdown(self, scores: Sequence[Any]) -> dict[str, Any]:
         """Adds the tasks by kind, and the scores of scripted agents, to what :class:`ToolEvalAgentEvaluator` says."""
-        kinds = kinds_of(cast(Sequence[MadeScore], scores))
+        kinds = kinds_of(scores)
         scripted = scripted_scores(self._made.tasks, self._made.scripted)
         return {**super().breakdown(scores), 'kinds': kinds, **({'scripted': scripted} if scripted else {})}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+    def score_records(self, records: Sequence[Task], answers: Sequence[Any]) -> list[MadeScore]:
         """Scores trajectories against the tasks' goals."""
         reviewed = {task.task.id: task.is_reviewed for task in self._made.tasks}
-        scores = score_made_predictions([parse_task(reference) for reference in references], answers, reviewed)
+        scores = score_made_predictions(records, answers, reviewed)
         self._scores += scores
-        return list(scores)
+        return scores
 
 
 def made_by(models: Mapping[str, str], model: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.success import load_judgements
+from opencompass_tooleval.benchmarks.toolbench.success import SuccessGrading
 from tests.benchmarks.toolbench.support import DEMO, write_rows
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
@@ -122,7 +122,13 @@ def test_demo_records(tmp_path: Path) -> None:
         assert outcome['reasons'] == {'ok': 2, 'judge:no': 1, 'answer:empty': 1}
         assert outcome['provenance']['judge'] == 'replayed-judge'
         (file,) = tmp_path.glob(f'out/*/results/{model}/tooleval-toolbench-success_judgements.jsonl')
-        assert [one.found and one.found.value for one in load_judgements(file)] == ['yes', 'no', None, 'yes']
+        judged = SuccessGrading((), ()).read(file)
+        assert [one.found and one.found.value for one in judged] == [
+            'yes',
+            'no',
+            None,
+            'yes',
+        ]
 
 
 def test_published_choice(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,18 @@ import pytest
 from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.success import (
     FinalAnswer,
+    SuccessGrading,
+    SuccessScore,
     judge_prompt,
     load_final_answers,
-    load_judgements,
     parse_final_answer,
     prompt_hash,
-    questions,
-    read_reply,
-    score_final_answers,
-    score_success,
-    to_row,
 )
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError, Unread
+from opencompass_tooleval.judging.yes_no import read_reply
 from tests.benchmarks.toolbench.support import DEMO, HOSTILE, write_rows
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import DATA
@@ -170,7 +168,7 @@ def test_scores_and_their_reasons() -> None:
     one = FinalAnswer('1', 'q', 'a')
 
     def scored(answer: Answer | str, judgement: Judgement | None) -> tuple[float | None, str]:
-        score = score_success(one, as_answer(answer), [judgement] if judgement else [])
+        score = SuccessGrading([], []).score_answer(one, as_answer(answer), [judgement] if judgement else [])
         return score.values['success_rate'], score.reason
 
     yes, no = said('1', True, 'w'), said('1', False)
@@ -182,7 +180,7 @@ def test_scores_and_their_reasons() -> None:
     assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
     assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
     assert scored(clean(Answer('<think>never ends')), None) == (0.0, 'answer:truncated_reasoning')
-    detail = score_success(one, Answer('a'), [yes]).to_detail()
+    detail = SuccessGrading([], []).score_answer(one, Answer('a'), [yes]).to_detail()
     assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
 
 
@@ -190,34 +188,43 @@ def many(count: int) -> tuple[list[FinalAnswer], list[Answer]]:
     return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], [Answer('a')] * count
 
 
+def graded(
+    answers: tuple[list[FinalAnswer], list[Answer]], judgements: list[Judgement[Opinion]]
+) -> Sequence[SuccessScore]:
+    grading = SuccessGrading(*answers)
+    return grading.check(grading.score(judgements))
+
+
 def test_one_percent_unjudged_may_be() -> None:
     judgements = [said(str(i), i % 2 == 0) for i in range(100)]
     judgements[7] = Judgement('7', status='unjudged')
-    scores = score_final_answers(*many(100), judgements)
+    scores = graded(many(100), judgements)
     assert [score.id for score in scores if score.reason == 'judge:unjudged'] == ['7']
     with pytest.raises(UnjudgedError, match='2 of 100 could not be judged, for example record 7'):
-        score_final_answers(*many(100), judgements[:-1])
+        graded(many(100), judgements[:-1])
 
 
 def test_foreign_judgements_are_an_error() -> None:
     with pytest.raises(ValueError, match="of 1 records are of nothing that is scored, such as record '5'"):
-        score_final_answers(*many(2), [said(name, True) for name in ('0', '1', '5')])
+        graded(many(2), [said(name, True) for name in ('0', '1', '5')])
 
 
 def test_judgements_survive_a_file(tmp_path: Path) -> None:
     trajectories = [FinalAnswer(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
     of_a = answer_digest('a')
     judgements = [said(str(i), i % 3 == 0, f'why {i}', of_a) for i in range(2, 150)]
-    scores = score_final_answers(trajectories, [Answer(one.answer) for one in trajectories], judgements)
-    asked = [judgement for judgement, _ in questions(trajectories, [Answer(one.answer) for one in trajectories])]
+    answers = [Answer(one.answer) for one in trajectories]
+    scores = graded((trajectories, answers), judgements)
+    grading = SuccessGrading(trajectories, answers)
+    asked = [judgement for judgement, _ in grading.items]
     file = write_rows(
         tmp_path / 'judgements.jsonl',
-        map(to_row, [asked[0].with_verdict(Unread('no_judgement')), asked[1], *judgements]),
+        grading.rows([asked[0].with_verdict(Unread('no_judgement')), asked[1], *judgements]),
     )
-    loaded = load_judgements(file)
+    loaded = SuccessGrading((), ()).read(file)
     assert [judgement.status for judgement in loaded[:3]] == ['unjudged', 'missing', 'judged']
     assert loaded[2:] == judgements
-    assert score_final_answers(trajectories, [Answer(one.answer) for one in trajectories], loaded) == scores
+    assert graded((trajectories, answers), loaded) == scores
 
 
 def test_reasons_are_bounded_text(tmp_path: Path) -> None:
@@ -228,13 +235,16 @@ def test_reasons_are_bounded_text(tmp_path: Path) -> None:
     file = write_rows(
         tmp_path / 'own.jsonl', [{'id': '1', 'success': True}, {'id': '2', 'success': False, 'why': 'x' * 5_000}]
     )
-    assert [len(judgement.found.why) for judgement in load_judgements(file)] == [0, 4_000]
+    assert [len(judgement.found.why) for judgement in SuccessGrading((), ()).read(file)] == [0, 4_000]
 
 
 def test_judgements_may_be_replies(tmp_path: Path) -> None:
     rows = [{'id': '1', 'reply': '{"Reason": "r", "Choice": "Yes"}'}, {'id': '2', 'reply': 'hm'}]
     file = write_rows(tmp_path / 'replies.jsonl', rows)
-    assert load_judgements(file) == [said('1', True, 'r'), Judgement('2', status='unjudged', fault='unread')]
+    assert SuccessGrading((), ()).read(file) == [
+        said('1', True, 'r'),
+        Judgement('2', status='unjudged', fault='unread'),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +258,7 @@ def test_judgements_may_be_replies(tmp_path: Path) -> None:
 )
 def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"f.jsonl: record '1': .*{said}"):
-        load_judgements(write_rows(tmp_path / 'f.jsonl', rows))
+        SuccessGrading((), ()).read(write_rows(tmp_path / 'f.jsonl', rows))
 
 
 def test_the_demo_can_be_read() -> None:
@@ -261,6 +271,6 @@ def test_content_in_parts_is_its_text(tmp_path: Path) -> None:
     file = write_rows(tmp_path / 'f.jsonl', [{'id': '1', 'query': 'q', 'final_answer': parts}])
     assert [trajectory.answer for trajectory in load_final_answers(file)] == ['It is 7.']
     reply = [{'type': 'text', 'text': '{"Choice": '}, {'type': 'text', 'text': '"Yes"}'}]
-    assert load_judgements(write_rows(file, [{'id': '1', 'reply': reply}])) == [said('1', True)]
+    assert SuccessGrading((), ()).read(write_rows(file, [{'id': '1', 'reply': reply}])) == [said('1', True)]
     with pytest.raises(DataError, match=r"f.jsonl: record '1': .*part of type 'audio'"):
-        load_judgements(write_rows(file, [{'id': '1', 'reply': [*reply, {'type': 'audio'}]}]))
+        SuccessGrading((), ()).read(write_rows(file, [{'id': '1', 'reply': [*reply, {'type': 'audio'}]}]))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.benchmarks.toolbench.score_runs import RunScore, breakdown, score_run, score_runs, total
+from opencompass_tooleval.benchmarks.toolbench.score_runs import RunScore, breakdown, score_run, total
 from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, load_runs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir import data_files as files
@@ -137,7 +137,7 @@ def test_retrieved_tools_have_no_name_or_parameter_errors(tmp_path: Path) -> Non
         's': run_of(call('city_for_maps', '{}'), call('nothing', '{}'), finish()),
         't': run_of(finish()),
     }
-    scores = score_runs(loaded(tmp_path, **rows))
+    scores = [score_run(run) for run in loaded(tmp_path, **rows)]
     assert scores[0].values == {
         'finish_rate': 1.0,
         'tool_name_error_rate': None,

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Recorded, load_recorded_rows, parse_payload
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import (
+    Record,
+    Recorded,
+    Subset,
+    load_recorded_rows,
+    parse_payload,
+)
+from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 
 ROOT = Path(__file__).resolve().parents[3]
 CASES = ROOT / 'tests' / 'cases'
@@ -41,3 +51,8 @@ def cases(name: str) -> list[dict[str, Any]]:
 def make_record(subset: str, raw: dict[str, Any], record_id: str = 'r', domain: str = '') -> Record:
     """A record made by hand."""
     return parse_payload(json.dumps([record_id, 'zh', domain, raw]), subset)
+
+
+def load_judgements(file: Path, subset: Subset, rules: Protocol, records: Sequence[Record] = ()) -> list[Judged]:
+    """The judgements of a file."""
+    return ScoresGrading(records, (), subset, rules).read(file)

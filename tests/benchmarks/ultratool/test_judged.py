@@ -9,30 +9,29 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.judge import Scores, judge_prompt
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     Judged,
-    check_unjudged,
     created_tools,
     dimensions,
     items_to_judge,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_steps import StepScore
+from opencompass_tooleval.benchmarks.ultratool.score_steps import StepScore, StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
     aggregate_scores,
     read_answer,
     score_answer,
-    score_answers,
     score_judgements,
 )
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import UnjudgedError
-from tests.benchmarks.ultratool.support import make_record
+from tests.benchmarks.ultratool.support import load_judgements, make_record
 
 CREATION = find_subset('tool_creation')
 PLANNING = find_subset('planning')
+GRADING = ScoresGrading((), (), CREATION, Protocol())
 
 
 def judged(step: str, score: float, record_id: str = '0') -> Judged:
@@ -87,9 +86,13 @@ def test_the_mean_is_flat_over_judged_tools() -> None:
     records = [creation('0'), creation('1'), creation('2')]
     answers = [BOTH, answer({'name': 'a'}), 'none']
     judgements = [judged('1.1', 8), judged('1.2', 6), judged('1.1', 10, '1')]
-    official = aggregate_scores(score_answers(records, answers, Protocol(), judgements), CREATION.metrics)
+    official = aggregate_scores(
+        ScoresGrading(records, answers, CREATION, Protocol()).score(judgements), CREATION.metrics
+    )
     assert official.metrics['overall'] == pytest.approx(100 * (0.8 + 0.6 + 1.0 + 0 + 0) / 5)
-    strict = aggregate_scores(score_answers(records, answers, Protocol('strict'), judgements), CREATION.metrics)
+    strict = aggregate_scores(
+        ScoresGrading(records, answers, CREATION, Protocol('strict')).score(judgements), CREATION.metrics
+    )
     assert strict.metrics['overall'] == pytest.approx(100 * (0.8 + 0.6 + 1.0 + 0 + 0 + 0) / 6)
     assert official.metrics['json_rate'] == pytest.approx(200 / 3)
 
@@ -113,7 +116,7 @@ def test_a_file_that_ends_early_is_no_zero() -> None:
     scores = score_judgements(CREATION, [judged('1.1', 8)], Protocol(), [creation('0'), creation('1')])
     assert [step.reason for score in scores for step in score.steps].count('judge:unjudged') == 3
     with pytest.raises(UnjudgedError, match='3 of 4 could not be judged'):
-        check_unjudged([(score.id, step) for score in scores for step in score.steps])
+        GRADING.check(scores)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +138,12 @@ def test_which_tools_are_judged(items: list[Any], official: bool, strict: bool) 
 
 
 def test_more_than_one_percent_unjudged_fails() -> None:
-    fine = [('0', StepScore('', {}, 'ok'))] * 99
-    lost = ('7', StepScore('1.2', {}, 'judge:unjudged'))
-    assert check_unjudged([*fine, lost]) == 1
+    fine = [StepsScore('0', {}, 'ok', steps=(StepScore('', {}, 'ok'),))] * 99
+    lost = StepsScore('7', {}, 'judge:unjudged', steps=(StepScore('1.2', {}, 'judge:unjudged'),))
+    assert GRADING.check([*fine, lost]) == [*fine, lost]
     with pytest.raises(UnjudgedError, match=r'2 of 101 could not be judged, for example record 7, step 1\.2'):
-        check_unjudged([*fine, lost, lost])
-    assert check_unjudged([]) == 0
+        GRADING.check([*fine, lost, lost])
+    assert GRADING.check([]) == []
 
 
 def write(folder: Path, rows: list[Any]) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import created_tools
@@ -19,7 +19,7 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
     score_answers,
     score_judgements,
 )
-from tests.benchmarks.ultratool.support import EXPECTED, PREDICTIONS, published, real
+from tests.benchmarks.ultratool.support import EXPECTED, PREDICTIONS, load_judgements, published, real
 from tests.official import Recorder
 
 GPT = Protocol('official', 'span')
@@ -98,7 +98,9 @@ def test_table_4(model: str, record_property: Recorder) -> None:
 def test_table_4_with_records_and_answers(model: str) -> None:
     subset, rows = find_subset('planning'), published(model, 'planning')
     judgements = load_judgements(real(PREDICTIONS / model / 'eval' / 'planning_eval.json'), subset, GPT)
-    scores = score_answers([row.record for row in rows if row.record], [row.answer for row in rows], GPT, judgements)
+    scores = ScoresGrading([row.record for row in rows if row.record], [row.answer for row in rows], subset, GPT).score(
+        judgements
+    )
     total = aggregate_scores(scores, subset.metrics)
     assert tuple(round(total.metrics[name] or 0, 2) for name in subset.metrics) == TABLE_4[model]
 

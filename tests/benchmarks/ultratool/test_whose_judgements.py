@@ -12,15 +12,16 @@ from datasets import Dataset
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_answers, score_judgements
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.cli.score import score_recorded
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import UnjudgedError
-from tests.benchmarks.ultratool.support import PREDICTIONS, make_record, published, real
+from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, published, real
 
 PLANNING, CREATION = find_subset('planning'), find_subset('tool_creation')
 RULES = Protocol()
@@ -84,9 +85,8 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
 
 
 def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
-    subset_scores = score_answers(
-        plans(2), ANSWERS, RULES, load_judgements(old_rows(tmp_path, 8), PLANNING, RULES, plans(2))
-    )
+    grading = ScoresGrading(plans(2), ANSWERS, PLANNING, RULES)
+    subset_scores = grading.score(grading.read(old_rows(tmp_path, 8)))
     assert all(len(step.answer_digest) == 32 for score in subset_scores for step in score.steps)
     rows = [
         {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer_digest': score.steps[0].answer_digest}
@@ -152,7 +152,8 @@ def test_no_published_plan_is_cut_to_nothing(model: str) -> None:
     """Seven of GPT-3.5's are refusals in one paragraph; the published judge saw them."""
     for row in published(model, 'planning'):
         assert row.record is not None
-        assert list(digests_of(row.record, row.answer, RULES)) == ['']
+        grading = ScoresGrading([row.record], [], PLANNING, RULES)
+        assert list(grading.digests_of(row.record.id, as_answer(row.answer))) == ['']
 
 
 # Created tools
@@ -246,7 +247,8 @@ def test_judgements_of_the_real_answers_in_the_authors_shape(tmp_path: Path) -> 
         if scored.reason == 'judge:not_asked'
     ]
     file = lines(tmp_path / 'tool_creation_eval.json', made)
-    judged = score_answers(records, answers, gpt, load_judgements(file, CREATION, gpt, records))
+    grading = ScoresGrading(records, answers, CREATION, gpt)
+    judged = grading.score(grading.read(file))
     assert sum(step.reason == 'judge:below_full' for score in judged for step in score.steps) == len(made) > 60
     assert not [step for score in judged for step in score.steps if step.fault]
 

@@ -10,7 +10,6 @@ import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt, parse_scores
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
@@ -19,7 +18,7 @@ from opencompass_tooleval.models.fixed_models import _FixedModel
 from opencompass_tooleval.report.read import Scored
 from opencompass_tooleval.report.samples import _judgements, _of_answer, _row
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.benchmarks.ultratool.support import PREDICTIONS, make_record, real
+from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, real
 from tests.growth import in_linear_time
 
 PLANNING = find_subset('planning')

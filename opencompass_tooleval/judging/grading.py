@@ -1,0 +1,181 @@
+"""Grading by a judge: the way that is the same for every benchmark, which fills in what is judged and how it scores.
+
+Judgements are those of a file, or the judge is asked; they are scored; too many missing ones are an error; what the
+judge replied is kept as rows of a file. Imports no OpenCompass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from opencompass_tooleval.core.calls.answer import Answer, clean
+from opencompass_tooleval.core.scoring.scorer import Scorer
+from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
+from opencompass_tooleval.judging.judgement import MISSING, F, Judgement, Unjudged, by_record, check_unjudged, matched
+from opencompass_tooleval.judging.judgement_files import completed
+
+R = TypeVar('R', bound=Any)
+S = TypeVar('S')
+
+Item = tuple[Judgement[F], JudgeItem | None]
+"""The judgement of a part of an answer without the judge's reply, with the part's digest, and the question about it.
+For a part that the answer lacks: a ``missing`` judgement, and None."""
+
+
+@dataclass
+class Grading(ABC, Generic[R, F, S]):
+    """Answers that a judge grades.
+
+    ``R`` is a record, which has an ``id``; ``F`` a verdict; ``S`` the score of an answer.
+
+    Attributes:
+        records: The records, in the data's order.
+        answers: Their answers, without thoughts, in the same order.
+    """
+
+    records: Sequence[R]
+    answers: Sequence[Any]
+
+    @abstractmethod
+    def read(self, file: Path) -> list[Judgement[F]]:
+        """Reads the judgements of a file.
+
+        Raises:
+            DataError: It is missing or damaged, or judges one answer twice.
+        """
+
+    @abstractmethod
+    def members(self, found: F) -> Mapping[str, Any]:
+        """Converts a verdict to members of a row that :meth:`read` reads."""
+
+    @abstractmethod
+    def digests_of(self, record_id: str, answer: Answer) -> Mapping[str, str] | None:
+        """Returns the digest of each judged step of an answer to a record; None if they are unknown."""
+
+    @abstractmethod
+    def dialogues(self) -> Mapping[Any, Judging[Any]]:
+        """Begins the dialogues with the judge: name -> dialogue."""
+
+    @abstractmethod
+    def collected(self, found: Mapping[Any, Any]) -> list[Judgement[F]]:
+        """Converts the results of the dialogues, by their names, to judgements."""
+
+    @abstractmethod
+    def score_answer(self, record: R, answer: Any, judgements: Sequence[Judgement[F]]) -> S:
+        """Scores an answer from judgements of this and of other answers to the same record."""
+
+    @abstractmethod
+    def opinions(self, score: S) -> Iterable[Unjudged | None]:
+        """Yields None for everything in an answer that was judged, and what should have been judged and was not."""
+
+    def load(self, file: Path) -> list[Judgement[F]]:
+        """Reads a file, and for judgements that do not say of which answers they are, the answers beside it.
+
+        Raises:
+            DataError: The file is missing or damaged.
+        """
+        return completed(self.read(file), file, [record.id for record in self.records], self.digests_of)
+
+    def score(self, judgements: Sequence[Judgement[F]]) -> list[S]:
+        """Scores the answers: one score for each, in their order.
+
+        Raises:
+            ValueError: A judgement is of none of the records.
+        """
+        grouped = by_record(judgements, [record.id for record in self.records])
+        pairs = zip(self.records, self.answers, strict=True)
+        return [self.score_answer(record, answer, grouped[record.id]) for record, answer in pairs]
+
+    def check(self, scores: Sequence[S], fix: str = '') -> Sequence[S]:
+        """Returns the scores.
+
+        Args:
+            scores: Scores of the answers.
+            fix: Advice if too many judgements are missing.
+
+        Raises:
+            UnjudgedError: More than 1% of the judgements are missing.
+        """
+        opinions = [opinion for score in scores for opinion in self.opinions(score)]
+        check_unjudged([opinion for opinion in opinions if opinion], len(opinions), fix)
+        return scores
+
+    def rows(self, judgements: Iterable[Judgement[F]]) -> list[dict[str, Any]]:
+        """Converts judgements to rows of a file for :meth:`read`."""
+        return [judgement.to_row(self.members) for judgement in judgements]
+
+
+class ItemGrading(Grading[R, F, S]):
+    """Answers of which each part is judged by one question."""
+
+    @abstractmethod
+    def items_of(self, record: R, answer: Any) -> Iterable[Item[F]]:
+        """Yields each part of an answer, which is without thoughts."""
+
+    @cached_property
+    def items(self) -> list[Item[F]]:
+        """The parts of all answers."""
+        pairs = zip(self.records, self.answers, strict=True)
+        return [item for record, answer in pairs for item in self.items_of(record, answer)]
+
+    def digests_of(self, record_id: str, answer: Answer) -> dict[str, str]:
+        """Returns the digest of each judged step of an answer to a record."""
+        record = next(record for record in self.records if record.id == record_id)
+        return item_digests(self.items_of(record, clean(answer)))
+
+    def dialogues(self) -> dict[int, Judging[Any]]:
+        """Begins the dialogues with the judge, a question each: index of the part -> dialogue."""
+        return {place: single(item) for place, (_, item) in enumerate(self.items) if item}
+
+    def collected(self, found: Mapping[int, Any]) -> list[Judgement[F]]:
+        """Adds the judge's verdicts."""
+        return [
+            judgement.with_verdict(found[place]) if place in found else judgement
+            for place, (judgement, _) in enumerate(self.items)
+        ]
+
+
+def item_digests(items: Iterable[Item[F]]) -> dict[str, str]:
+    """Returns step -> digest of the parts that an answer has."""
+    return {judgement.step: judgement.answer_digest for judgement, item in items if item}
+
+
+def matched_items(items: Iterable[Item[F]], judgements: Sequence[Judgement[F]]) -> list[Judgement[F]]:
+    """Returns the judgement of each part of an answer with :func:`~opencompass_tooleval.judging.judgement.matched`.
+
+    Args:
+        items: The parts.
+        judgements: Judgements of the answer and of other answers to the same record.
+    """
+    return [
+        one if one.status == MISSING else matched([other for other in judgements if other.step == one.step], one)
+        for one, _ in items
+    ]
+
+
+class GradedScorer(Scorer):
+    """Base of scorers of answers that a judge grades, here by a file of judgements; evaluators can ask a judge."""
+
+    file: Path | None = None
+    """The judgements."""
+    fix = ''
+    """Advice if too many judgements are missing."""
+
+    def graded(self, grading: Grading[R, F, S], source: str) -> Sequence[S]:
+        """Scores answers with the judgements of the file.
+
+        Args:
+            grading: The answers.
+            source: Name of the data set, for a judge.
+
+        Raises:
+            DataError: The file is missing or damaged.
+            UnjudgedError: More than 1% of the judgements are missing.
+        """
+        assert self.file is not None
+        return grading.check(grading.score(grading.load(self.file)), self.fix)
