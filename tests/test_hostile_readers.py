@@ -546,7 +546,7 @@ READERS: Mapping[str, Reader] = {
     'agents, judgements': Reader(
         lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
     ),
-    'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
+    'ToolBench, prompt of the judge': Reader(lambda text: success.question_of(text, text, text).prompt),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),

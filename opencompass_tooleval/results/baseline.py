@@ -145,5 +145,4 @@ def _is_detail(detail: Any) -> bool:
 
 
 def _is_value(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value is None or (is_number and -1e6 <= value <= 1e6)
+    return value is None or (is_number(value) and -1e6 <= value <= 1e6)

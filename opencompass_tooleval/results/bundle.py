@@ -173,15 +173,15 @@ def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], st
     parts = {name: result[name] for name in _PARTS if result.get(name) is not None} | {'provenance': about}
     correlations = result.get(CORRELATIONS) or {}
     return {
-        'metrics': {key: _finite(value) for key, value in result.items() if value is None or _is_number(value)},
+        'metrics': {
+            key: value if is_number(value) else None
+            for key, value in result.items()
+            if value is None or _is_number(value)
+        },
         CORRELATIONS: [[*names, value] for names, value in sorted(correlations.items())],
         'private': is_private(dataset, about),
         **{name: _published(part, redact) for name, part in parts.items()},
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if is_number(value) else None
 
 
 def _published(value: Any, redact: Callable[[str], str]) -> Any:

@@ -295,16 +295,12 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
             yield f'{dataset}: {count} samples of {model} have no answer, through no fault of the model'
 
 
-def _all_compare(_dataset: str, _first: Result | None, _second: Result | None) -> bool:
-    return True
-
-
 def compare(
     sides: tuple[Side, Side],
     *,
     sink: Callable[[str, Sequence[Difference]], None],
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
-    accept: Callable[[str, Result | None, Result | None], bool] = _all_compare,
+    accept: Callable[[str, Result | None, Result | None], bool] = lambda *_: True,
 ) -> Comparer:
     """Compares two models on the data sets that both have; ``comparison`` of what it returns is the result.
 

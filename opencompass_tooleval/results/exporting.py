@@ -204,69 +204,54 @@ def chosen_pairs(
     return chosen
 
 
-class Exporter:
-    """Writes a run, or parts of it, to a folder. The same run gives the same bytes.
+def export_rows(
+    work: WorkDir,
+    pairs: Sequence[tuple[str, str]],
+    folder: Path,
+    format_: str = 'jsonl',
+    prompts: bool = False,
+    progress: Callable[[Sequence[tuple[str, str]]], Iterable[tuple[str, str]]] = iter,
+) -> dict[Path, int]:
+    """Writes a run, or parts of it, to files of a folder, each atomically. The same run gives the same bytes.
 
     Known keys are replaced in results and details, and folders of this machine removed from the provenance. Predictions
     are written as they are, so that they get the same scores when they are imported.
 
-    Attributes:
-        pairs: Models and data sets, sorted.
-
     Args:
         work: The run.
-        models: Patterns of the models' abbrs.
-        datasets: Patterns of the data sets' abbrs.
+        pairs: Models and data sets, from :func:`chosen_pairs`.
+        folder: The folder for the files; created if it does not exist.
+        format_: One of :data:`FORMATS`.
+        prompts: Adds a column with the prompts to the predictions.
+        progress: Wraps the pairs of model and data set to show progress.
+
+    Returns:
+        File -> its number of rows.
 
     Raises:
-        DataError: The run has no such predictions, or a pattern matches nothing.
+        DataError: A file of the run is damaged.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f'{name}.{format_}' for name in COLUMNS}
+    counts = dict.fromkeys(files, 0)
+    with ExitStack() as stack:
+        temporary = {name: stack.enter_context(whole_file(file)) for name, file in files.items()}
+        writers = {}
+        for name, columns in COLUMNS.items():
+            extra = (PROMPT,) if prompts and name == 'predictions' else ()
+            writer = FORMATS[format_](temporary[name], (*columns, *extra))
+            writers[name] = stack.enter_context(closing(writer))
+        for model, dataset in progress(pairs):
+            for name, row in _rows(work, model, dataset, prompts):
+                writers[name].write(row)
+                counts[name] += 1
+    return {files[name]: count for name, count in counts.items()}
 
-    def __init__(self, work: WorkDir, models: Sequence[str] = ('*',), datasets: Sequence[str] = ('*',)) -> None:
-        self._work = work
-        self._pairs = chosen_pairs(work, models, datasets)
 
-    def export(
-        self,
-        folder: Path,
-        format_: str = 'jsonl',
-        prompts: bool = False,
-        progress: Callable[[Sequence[tuple[str, str]]], Iterable[tuple[str, str]]] = iter,
-    ) -> dict[Path, int]:
-        """Writes the files, each atomically.
-
-        Args:
-            folder: The folder for the files; created if it does not exist.
-            format_: One of :data:`FORMATS`.
-            prompts: Adds a column with the prompts to the predictions.
-            progress: Wraps the pairs of model and data set to show progress.
-
-        Returns:
-            File -> its number of rows.
-
-        Raises:
-            DataError: A file of the run is damaged.
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        files = {name: folder / f'{name}.{format_}' for name in COLUMNS}
-        counts = dict.fromkeys(files, 0)
-        with ExitStack() as stack:
-            temporary = {name: stack.enter_context(whole_file(file)) for name, file in files.items()}
-            writers = {}
-            for name, columns in COLUMNS.items():
-                extra = (PROMPT,) if prompts and name == 'predictions' else ()
-                writer = FORMATS[format_](temporary[name], (*columns, *extra))
-                writers[name] = stack.enter_context(closing(writer))
-            for model, dataset in progress(self._pairs):
-                for name, row in self._rows(model, dataset, prompts):
-                    writers[name].write(row)
-                    counts[name] += 1
-        return {files[name]: count for name, count in counts.items()}
-
-    def _rows(self, model: str, dataset: str, prompts: bool) -> Iterator[tuple[str, Row]]:
-        result = self._work.result(model, dataset)
-        if result is not None and 'error' not in result:
-            yield 'results', _without_keys(_result_row(model, dataset, result))
-            yield from (('details', _without_keys(row)) for row in _detail_rows(model, dataset, result))
-        del result
-        yield from (('predictions', row) for row in _prediction_rows(self._work, model, dataset, prompts))
+def _rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> Iterator[tuple[str, Row]]:
+    result = work.result(model, dataset)
+    if result is not None and 'error' not in result:
+        yield 'results', _without_keys(_result_row(model, dataset, result))
+        yield from (('details', _without_keys(row)) for row in _detail_rows(model, dataset, result))
+    del result
+    yield from (('predictions', row) for row in _prediction_rows(work, model, dataset, prompts))

@@ -58,18 +58,6 @@ class Imported:
     predictions: int
 
 
-@dataclass(frozen=True)
-class _Prediction:
-    """A row and its place, such as ``line 3``."""
-
-    where: str
-    row: dict[str, Any]
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.row['model'], self.row['dataset']
-
-
 def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
     """Yields the place and the value of each line of a file, which are bounded in length.
 
@@ -166,12 +154,13 @@ def _fault(row: Any) -> str:
     return ''
 
 
-def _predictions(file: Path) -> Iterator[_Prediction]:
+def _predictions(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the place, such as ``line 3``, and the content of each row."""
     for where, row in (_parquet_rows if file.suffix == '.parquet' else json_lines)(file):
         fault = _fault(row)
         if fault:
             raise DataError(file, f'{where}: {fault}')
-        yield _Prediction(where, row)
+        yield where, row
 
 
 def _find(folder: Path) -> Path:
@@ -248,15 +237,16 @@ def _remove_leftovers(work_dir: Path) -> None:
 def _write_predictions(file: Path, folder: Path) -> dict[tuple[str, str], int]:
     """Writes ``MODEL/DATASET.json`` below a folder; returns the number of predictions of each."""
     counts: dict[tuple[str, str], int] = {}
-    for key, group in groupby(_predictions(file), key=lambda prediction: prediction.key):
+    for key, group in groupby(_predictions(file), key=lambda placed: (placed[1]['model'], placed[1]['dataset'])):
         predictions = list(group)
         if key in counts:
-            where = predictions[0].where
-            raise DataError(file, f'{where}: {key[0]} x {key[1]} goes on after others; its rows must stand together')
+            raise DataError(
+                file, f'{predictions[0][0]}: {key[0]} x {key[1]} goes on after others; its rows must stand together'
+            )
         counts[key] = len(predictions)
         target = folder / key[0] / f'{key[1]}.json'
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_json(target, ((str(i), _answer(prediction.row)) for i, prediction in enumerate(predictions)))
+        write_json(target, ((str(i), _answer(row)) for i, (_, row) in enumerate(predictions)))
     if not counts:
         raise DataError(file, 'it holds no predictions')
     return counts

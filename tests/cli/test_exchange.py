@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from opencompass_tooleval.results.exporting import COLUMNS, Exporter
+from opencompass_tooleval.results.exporting import COLUMNS, chosen_pairs, export_rows
 from opencompass_tooleval.results.importing import import_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
@@ -311,7 +311,8 @@ def test_memory_does_not_grow_with_the_number_of_files(tmp_path: Path) -> None:
             write(folder, 'predictions', 'm', f'd{number:03}', answers(['x' * 2000] * 50))
             write(folder, 'results', 'm', f'd{number:03}', {'f1': 1.0, 'details': [{'id': 'r', 'raw': 'x' * 99999}]})
         tracemalloc.start()
-        Exporter(WorkDir(folder)).export(folder.parent / 'x')
+        work = WorkDir(folder)
+        export_rows(work, chosen_pairs(work), folder.parent / 'x')
         import_predictions(folder.parent / 'x', folder.parent / 'in')
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -415,7 +416,8 @@ run, out = map(Path, sys.argv[1:])
 def kill(*_):
     os.kill(os.getpid(), 9)
 if out.name == 'export':
-    exporting.Exporter(WorkDir(run)).export(out, progress=kill)
+    work = WorkDir(run)
+    exporting.export_rows(work, exporting.chosen_pairs(work), out, progress=kill)
 importing.write_json = kill
 importing.import_predictions(run, out)
 """

@@ -68,14 +68,9 @@ def prompt_hash() -> str:
     return judge_item.prompt_hash(SUCCESS)
 
 
-def judge_prompt(question: str, answer: str) -> str:
-    """Fills the judge's prompt."""
-    return fill(SUCCESS, question=question, answer=answer)
-
-
 def question_of(name: str, query: str, answer: str) -> JudgeItem:
     """Builds the question about a final answer; ``name`` is its id."""
-    return JudgeItem(name, judge_prompt(query, answer), read_reply)
+    return JudgeItem(name, fill(SUCCESS, question=query, answer=answer), read_reply)
 
 
 # Final answers

@@ -63,19 +63,15 @@ class _Published:
     """Reads the authors' rows, one after the other.
 
     Args:
-        subset: Planning or tool creation.
-        protocol: The rules.
-        records: The scored records; none if they are unknown.
-        carried: True to take unknown records from the rows.
+        grading: The answers that are scored, with the records if they are known.
     """
 
-    def __init__(self, subset: Subset, protocol: Protocol, records: Sequence[Record], carried: bool) -> None:
-        self._carried, self._subset, self._protocol = carried, subset, protocol
-        self._by_id = {record.id: record for record in records}
+    def __init__(self, grading: ScoresGrading) -> None:
+        self._grading, self._known = grading, bool(grading.records)
+        self._by_id = {record.id: record for record in grading.records}
         self._by_content = {
-            _content(record.raw.get('input'), record.raw.get('reference')): record.id for record in records
+            _content(record.raw.get('input'), record.raw.get('reference')): record.id for record in grading.records
         }
-        self._known = bool(records)
         self._digests: dict[tuple[str, str], dict[str, str]] = {}
         self._gold_steps: dict[str, list[str]] = {}
 
@@ -83,12 +79,12 @@ class _Published:
         """Returns the judgement of a row; one published plan has 0 in six dimensions, outside the scale: Table 4
         counts it, and so does official scoring."""
         data, step, record_id = row.get('data'), '', number
-        if self._subset.kind == 'creation':
+        if self._grading.subset.kind == 'creation':
             step = step_number(row.get('step')) or ''
             if not step or not isinstance(data, dict):
                 raise Fault("a row of a created tool needs 'data' and the text of its 'step'")
             record_id = self._record_id(data)
-        found = parse_scores(row['eval'], self._subset.task, LOWEST if self._protocol.strict else 0)
+        found = parse_scores(row['eval'], self._grading.subset.task, LOWEST if self._grading.rules.strict else 0)
         return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(found)
 
     def _record_id(self, data: Mapping[str, Any]) -> str:
@@ -109,16 +105,16 @@ class _Published:
         """Returns the digest of the judged answer, if the record is known and the row has the answer."""
         row = read_recorded_row(data)
         record = self._by_id.get(record_id)
-        if record is None and row is not None and self._carried:
+        if record is None and row is not None and self._grading.carried:
             with suppress(Fault):
-                record = parse_record(record_id, row.record, self._subset, 'zh')
+                record = parse_record(record_id, row.record, self._grading.subset, 'zh')
                 self._by_id[record_id] = record
         if row is None or record is None or not isinstance(row.answer, (str, list)):
             return ''
         key = record_id, str(row.answer)
         if key not in self._digests:
-            parsed = read_answer(record.subset, without_thoughts(row.answer), self._protocol)
-            self._digests[key] = item_digests(items_to_judge(record, parsed, self._protocol))
+            items = self._grading.items_of(record, without_thoughts(row.answer))
+            self._digests[key] = item_digests(items)
         return self._digests[key].get(step, answer_digest(None))
 
     def missing(self, judgements: Sequence[Judged]) -> Iterator[Judged]:
@@ -156,8 +152,7 @@ class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
         Raises:
             DataError: The file is missing or damaged, of another format, or judges one item twice.
         """
-        published = _Published(self.subset, self.rules, self.records, self.carried)
-        names = dimensions(self.subset)
+        published, names = _Published(self), dimensions(self.subset)
 
         def read_row(number: str, row: Mapping[str, Any]) -> Judged:
             if not row.keys() & {'scores', 'status', 'eval'}:

@@ -17,7 +17,7 @@ from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_
 from opencompass_tooleval.report.read import begun_pairs
 from opencompass_tooleval.results.bundle import write_bundle
 from opencompass_tooleval.results.exporting import FORMATS as ROW_FORMATS
-from opencompass_tooleval.results.exporting import Exporter, chosen_pairs
+from opencompass_tooleval.results.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -89,21 +89,20 @@ def export_run(
     if out is None and bundle is None:
         raise ValueError('tooleval export needs --out DIR, --bundle FILE, or both')
     work, show = WorkDir.find(work_dir), partial(progress, 'exporting')
+    chosen = partial(chosen_pairs, work, models or ('*',), datasets or ('*',))
     remember_keys_of(work)
     if bundle is not None:
-        digest, rows = write_bundle(work, bundle, chosen_pairs(work, models or ('*',), datasets or ('*',)), redact)
+        digest, rows = write_bundle(work, bundle, chosen(), redact)
         say(f'{bundle}: {rows} results, sha256 {digest}')
     if out is None:
         return
     if file_format.value in ROW_FORMATS:
-        exporter = Exporter(work, models or ('*',), datasets or ('*',))
-        for file, count in exporter.export(out, file_format.value, prompts, show).items():
+        for file, count in export_rows(work, chosen(), out, file_format.value, prompts, show).items():
             say(f'{file}: {count} rows')
         return
     data, owners = ([read_hub_place(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
     settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
-    pairs = chosen_pairs(work, models or ('*',), datasets or ('*',), begun_pairs(work))
-    written = write_export(work, pairs, out, file_format.value, settings, show)
+    written = write_export(work, chosen(begun_pairs(work)), out, file_format.value, settings, show)
     for note in written.notes:
         say(f'NOTE {note}', err=True)
     for file in written.files:

@@ -14,10 +14,10 @@ from opencompass_tooleval.benchmarks.toolbench.success import (
     FinalAnswer,
     SuccessGrading,
     SuccessScore,
-    judge_prompt,
     load_final_answers,
     parse_final_answer,
     prompt_hash,
+    question_of,
 )
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
@@ -42,7 +42,7 @@ def test_the_prompt_is_the_papers_word_for_word() -> None:
 
 
 def test_what_is_filled_in_is_no_placeholder() -> None:
-    prompt = judge_prompt('What is {answer}?', '{question} %s {0} \\1')
+    prompt = question_of('1', 'What is {answer}?', '{question} %s {0} \\1').prompt
     assert prompt.endswith('question: What is {answer}?\nThis is the response: {question} %s {0} \\1\nOutput:')
     assert len(prompt_hash()) == 12
 

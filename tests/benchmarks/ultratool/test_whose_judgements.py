@@ -126,15 +126,6 @@ def test_old_rows_go_by_the_predictions_beside_them(tmp_path: Path) -> None:
         evaluate(plans(2), ['1. x', '1. y'], tmp_path / 'new', 'other', judgements=str(file))
 
 
-def test_a_path_with_the_model(tmp_path: Path) -> None:
-    for model, score in (('a', 4), ('b', 9)):
-        old_rows(tmp_path / model, score, 'judged.jsonl')
-    setting = str(tmp_path / '{model}' / 'judged.jsonl')
-    results = [evaluate(plans(2), ANSWERS, tmp_path, model, judgements=setting) for model in ('a', 'b')]
-    assert [result['overall'] for result in results] == pytest.approx([40.0, 90.0])
-    assert {result['provenance']['judge'] for result in results} == {setting}
-
-
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
 def test_published_judgements_are_of_their_model(model: str, tmp_path: Path) -> None:
     other = {'gpt-3.5': 'gpt-4', 'gpt-4': 'gpt-3.5'}[model]
