@@ -281,9 +281,7 @@ class ToolEvalOpenAI(OpenAI):
             offered['parallel_tool_calls'] = tools.parallel
         return offered
 
-    async def _try_until_answered(
-        self, body: bytes, offers_tools: bool, stop: asyncio.Event
-    ) -> Answer | None:
+    async def _try_until_answered(self, body: bytes, offers_tools: bool, stop: asyncio.Event) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
         while not stop.is_set():
