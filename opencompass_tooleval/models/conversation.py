@@ -66,7 +66,7 @@ class Conversation(PromptList):
     def __deepcopy__(self, memo: Any) -> Conversation:
         """Returns a copy with its own turns, whose texts never change: OpenCompass copies every prompt."""
         copied = type(self)(dict(turn) for turn in self)
-        vars(copied).update(vars(self))
+        copied.__dict__.update(vars(self))
         return copied
 
     def messages(self) -> list[Message]:
