@@ -95,8 +95,8 @@ class Questions(Sequence[Question]):
 
 def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
     """Yields the rows of a predictions file, in the data's order; fills a list with the predictions."""
-    for index in range(len(rows)):
-        row = rows[index]
+    in_order = rows.in_order() if isinstance(rows, JournalRows) else (rows[index] for index in sorted(rows))
+    for index, row in enumerate(in_order):
         predictions.append(row['prediction'])
         yield str(index), row
 

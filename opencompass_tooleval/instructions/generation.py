@@ -134,7 +134,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     generation.calls = first.calls + second.calls
     generation.tokens = first.tokens + second.tokens
     outcomes: list[Outcome[Any]] = [*described.values(), *exemplified.values()]
-    answered = sum(len(outcome.rounds) + (outcome.infra is not None) for outcome in outcomes)
+    answered = sum(len(outcome.answers) + (outcome.infra is not None) for outcome in outcomes)
     generation.from_earlier_run = answered - generation.calls
     return generation
 

@@ -63,6 +63,12 @@ class Conversation(PromptList):
         conversation._messages = tuple(messages)
         return conversation
 
+    def __deepcopy__(self, memo: Any) -> Conversation:
+        """Returns a copy with its own turns, whose texts never change: OpenCompass copies every prompt."""
+        copied = type(self)(dict(turn) for turn in self)
+        copied.__dict__.update(vars(self))
+        return copied
+
     def messages(self) -> list[Message]:
         """Returns the messages: the inverse of :meth:`of`."""
         return list(self._messages)
@@ -70,6 +76,13 @@ class Conversation(PromptList):
     def as_request(self) -> list[dict[str, Any]]:
         """Returns ``messages`` of a chat completion, with native calls and their answers."""
         return [self._requested(message) for message in self._messages]
+
+    def request_text(self) -> str:
+        """Returns the JSON of :meth:`as_request`; messages without native calls are encoded once for all rounds."""
+        texts = (
+            json.dumps(self._requested(message)) if message.is_native else message.text for message in self._messages
+        )
+        return f'[{", ".join(texts)}]'
 
     def _requested(self, message: Message) -> dict[str, Any]:
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,8 +12,7 @@ from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CUT, USAGE, Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.messages import messages_payload, messages_text, normalise
-from opencompass_tooleval.core.calls.tool_calls import calls_payload
+from opencompass_tooleval.core.calls.messages import normalise
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
@@ -44,10 +41,8 @@ class Outcome(Generic[T]):
         value: Its return value; None with ``infra``.
         infra: The reason for a missing value: a model gave no answer in some round, through no fault of its own. A
             reason of an auxiliary model has its name: ``infra:simulator:timeout``.
-        rounds: ``{'messages': [{role, content}, ...], 'answer': text}`` of every answered round of the model under
-            test, in order; with ``calls`` for native ones.
+        answers: Answer of every answered round of the model under test, in order.
         finish_reason: Finish reason of the last answer; ``length`` if any was truncated.
-        usages: Usage of every answer of ``rounds``.
         failed: Usage of failed requests.
         others: Usage of the auxiliary models' answers in this dialogue, with failures, for
             ``other_rows``. An answer for several waiting dialogues counts
@@ -56,16 +51,15 @@ class Outcome(Generic[T]):
 
     value: T | None = None
     infra: str | None = None
-    rounds: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
     finish_reason: str | None = None
-    usages: list[Usage | None] = field(default_factory=list)
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def usage(self) -> Usage | None:
         """Total usage of the model under test."""
-        return with_failed(total_usage(self.usages), self.failed)
+        return with_failed(total_usage([answer.usage for answer in self.answers]), self.failed)
 
 
 @dataclass
@@ -84,7 +78,7 @@ class _Running(Generic[T]):
         assert self.request is not None
         self.asked[self._counter(self.request)] += 1
         if not self.request.model:
-            self._note(self.request, answer)
+            self._note(answer)
         self._advance(lambda: self.dialogue.send(answer))
 
     def fail(self, answer: Answer) -> None:
@@ -103,17 +97,15 @@ class _Running(Generic[T]):
 
     def _counter(self, request: ModelRequest) -> str:
         # By request: after a simulator's answers are stored, a resumed dialogue sends it fewer requests.
-        return _digest(request) if request.model else ''
+        return request.digest if request.model else ''
 
-    def _note(self, request: ModelRequest, answer: Answer) -> None:
+    def _note(self, answer: Answer) -> None:
         if _has_failed(answer):
             self.outcome.failed.append(answer.usage)
             return
         if self.outcome.finish_reason != CUT:
             self.outcome.finish_reason = answer.finish_reason
-        row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': answer.text}
-        self.outcome.rounds.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
-        self.outcome.usages.append(answer.usage)
+        self.outcome.answers.append(answer)
 
     def _advance(self, step: Callable[[], ModelRequest]) -> None:
         try:
@@ -126,16 +118,6 @@ def conversation_of(request: ModelRequest, record_id: str, source: str, position
     """Builds the conversation of a round for a model."""
     entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': request.gold}
     return Conversation.of(normalise(request.messages, {}), entry, request.tools)
-
-
-def _digest(request: ModelRequest) -> str:
-    """Returns 32 hex digits that identify a request."""
-    if request.key:
-        return request.key
-    text = messages_text(request.messages) + (request.tools.to_text() if request.tools else '')
-    if request.model:
-        text += json.dumps({'model': request.model})
-    return hashlib.blake2b(text.encode('ascii'), digest_size=16).hexdigest()
 
 
 class DialogueRunner:
@@ -307,7 +289,7 @@ class DialogueRunner:
             return
         if request.model:
             self._check(request.model, dialogue.key)
-            asking = self._waiting.setdefault(_digest(request), [])
+            asking = self._waiting.setdefault(request.digest, [])
             asking.append(dialogue)
             if len(asking) > 1:
                 return
@@ -334,7 +316,7 @@ class DialogueRunner:
         for dialogue, answer in others:
             assert dialogue.request is not None
             again = replace(answer, usage=None)  # it was paid for once
-            waiting = self._waiting.pop(_digest(dialogue.request))
+            waiting = self._waiting.pop(dialogue.request.digest)
             yield [(one, answer if one is dialogue else again) for one in waiting]
         yield under_test
 
@@ -404,7 +386,7 @@ class DialogueRunner:
         In a run resumed with another simulator, answers of the first one are not reused.
         """
         other = self.others.get(request.model)
-        return f'{_digest(request)} {answer_digest(other.name)}' if other else _digest(request)
+        return f'{request.digest} {answer_digest(other.name)}' if other else request.digest
 
     def _conversation(self, dialogue: _Running[Any]) -> Conversation:
         request = dialogue.request

@@ -252,10 +252,9 @@ def _generated(model: Any, given: list[Conversation], max_out_len: int, options:
 
 def answer_of(model: Any, prompt: Conversation, answer: Answer, max_out_len: int) -> Answer:
     """Completes a model's answer for :func:`ask`: counts its tokens, and parses its calls."""
-    finish_reason = answer.finish_reason or (
-        None if answer.reason else _finish_reason_by_count(model, answer.text, max_out_len)
-    )
-    answer = _with_counts(model, prompt, replace(answer, finish_reason=finish_reason))
+    if not (answer.reason or answer.finish_reason):
+        answer = replace(answer, finish_reason=_finish_reason_by_count(model, answer.text, max_out_len))
+    answer = _with_counts(model, prompt, answer)
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
         answer = model.read_calls(answer)  # counted before: calls have tokens too
     return prompt.with_original_names(answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import random
 import time
@@ -28,6 +29,7 @@ from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_o
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.reply import read_reply
+from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
 
@@ -228,17 +230,18 @@ class ToolEvalOpenAI(OpenAI):
         stop = stop or asyncio.Event()
         temperature = temperature if self.temperature is None else self.temperature
         try:
-            request = self._request(prompt, max_out_len, temperature)
+            body = self._request_body(prompt, max_out_len, temperature)
         except ValueError as error:  # OpenCompass's error for a prompt over max_seq_len
             self.logger.error(error)
             return Answer('', 'infra:truncated')
-        answer = await self._try_until_answered(request, 'tools' in request, stop)
+        tools = getattr(prompt, 'tools', None)
+        answer = await self._try_until_answered(body, bool(tools and tools.tools), stop)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
         return answer
 
-    def _request(self, prompt: Any, max_out_len: int, temperature: float) -> dict[str, Any]:
-        """Builds the request as JSON values.
+    def _request_body(self, prompt: Any, max_out_len: int, temperature: float) -> bytes:
+        """Encodes the request.
 
         Raises:
             ValueError: The prompt is too long.
@@ -248,27 +251,26 @@ class ToolEvalOpenAI(OpenAI):
         if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these have neither of the two settings
             limit = {_LIMITS[1]: max_out_len}
         tools = getattr(prompt, 'tools', None)
-        offered = {} if tools is None else {'messages': prompt.as_request(), **self._offered(tools)}
-        request = {'model': self.path, 'messages': messages, **limit}
-        return {**request, **offered, **self._body}
+        offered = {} if tools is None else self._offered(tools)
+        further = json.dumps({'model': self.path, **limit, **offered, **self._body})
+        return f'{{"messages": {messages}, {further[1:]}'.encode('ascii')
 
-    def _fitted(self, prompt: Any, max_out_len: int) -> tuple[list[dict[str, Any]], int]:
-        """Returns the messages, and the maximum length of the answer, as OpenCompass does, without counting short
-        prompts.
+    def _fitted(self, prompt: Any, max_out_len: int) -> tuple[str, int]:
+        """Returns the messages as JSON, and the maximum length of the answer, as OpenCompass does, without counting
+        short prompts.
 
-        No tokenizer makes more tokens than bytes, and counting takes longer than everything else here.
+        Counting takes longer than everything else here.
         """
         limit = self.max_seq_len
-        if limit is None:
-            return list(self._preprocess_messages(prompt, None, 0, self.mode, _nothing)[0]), max_out_len
-        count: Callable[[str], int] = cache(self.get_token_len)
-        texts = [prompt] if isinstance(prompt, str) else [item.get('prompt', item.get('content')) for item in prompt]
-        if self.mode == 'none' and all(isinstance(text, str) for text in texts):
-            most = sum(len(text) if text.isascii() else len(text.encode('utf-8', 'replace')) for text in texts)
-            if most + max_out_len + _ROOM <= limit:
-                count = _nothing
-        fitted = self._preprocess_messages(prompt, max_out_len, limit, self.mode, count)
-        return list(fitted[0]), int(fitted[1])
+        is_short = limit is None or (self.mode == 'none' and _most_tokens(prompt) + max_out_len + _ROOM <= limit)
+        if not (is_short and isinstance(prompt, Conversation)):
+            count: Callable[[str], int] = _nothing if is_short else cache(self.get_token_len)
+            most = None if limit is None else max_out_len
+            messages, fitting = self._preprocess_messages(prompt, most, limit or 0, self.mode, count)
+            max_out_len = max_out_len if fitting is None else int(fitting)
+            if getattr(prompt, 'tools', None) is None:
+                return json.dumps(messages), max_out_len
+        return prompt.request_text(), max_out_len
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request about tools."""
@@ -279,11 +281,8 @@ class ToolEvalOpenAI(OpenAI):
             offered['parallel_tool_calls'] = tools.parallel
         return offered
 
-    async def _try_until_answered(
-        self, request: Mapping[str, Any], offers_tools: bool, stop: asyncio.Event
-    ) -> Answer | None:
+    async def _try_until_answered(self, body: bytes, offers_tools: bool, stop: asyncio.Event) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
-        body = json.dumps(request).encode('ascii')
         waits, tries, failed = self.patience, 0, list[Usage | None]()
         while not stop.is_set():
             try:
@@ -354,6 +353,14 @@ def _addresses(named: str | Sequence[str]) -> Sequence[str]:
 
 def _nothing(text: str) -> int:
     return 0
+
+
+def _most_tokens(prompt: Any) -> float:
+    """Returns a number of tokens that a prompt cannot exceed: no tokenizer makes more of them than bytes."""
+    texts = [prompt] if isinstance(prompt, str) else [item.get('prompt', item.get('content')) for item in prompt]
+    if not all(isinstance(text, str) for text in texts):
+        return math.inf
+    return sum(len(text) if text.isascii() else len(text.encode('utf-8', 'replace')) for text in texts)
 
 
 def _timed(answer: Answer, seconds: float, failed: Sequence[Usage | None]) -> Answer:

@@ -169,14 +169,15 @@ class ConcurrentQueue(RequestQueue[Key]):
         self._answer = answer
         self._workers = workers
         self._arrivals: Arrivals[Key] = arrivals or Arrivals()
-        # Both belong to the event loop.
         self._waiting: deque[tuple[Key, Any]] = deque()
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()  # changed by the event loop only
 
     def submit(self, key: Key, prompt: Any) -> None:
         """Adds a request after all earlier ones."""
         self._arrivals.expect()
-        event_loop().call_soon_threadsafe(self._add, key, prompt)
+        self._waiting.append((key, prompt))
+        if len(self._running) < self._workers:  # otherwise the next free worker takes it, and the loop need not wake up
+            event_loop().call_soon_threadsafe(self._start_worker)
 
     def results(self) -> list[tuple[Key, Answer]]:
         """Returns all available answers; raises a fault of ``answer`` after them."""
@@ -187,19 +188,20 @@ class ConcurrentQueue(RequestQueue[Key]):
         """Returns room until as many requests wait as are in flight, so that no worker waits for one to be built."""
         return max(0, 2 * self._workers - self._arrivals.expected)
 
-    def _add(self, key: Key, prompt: Any) -> None:
-        self._waiting.append((key, prompt))
-        if len(self._running) < self._workers:
-            worker = asyncio.get_running_loop().create_task(self._work())
-            self._running.add(worker)
+    def _start_worker(self) -> None:
+        if self._waiting and len(self._running) < self._workers:
+            self._running.add(asyncio.get_running_loop().create_task(self._work()))
 
     async def _work(self) -> None:
+        worker = cast('asyncio.Task[None]', asyncio.current_task())
         try:
-            await self._answer_all()
+            # Looks again after it has left: a request added in between, when no worker seemed free, would never leave.
+            while self._waiting:
+                self._running.add(worker)
+                await self._answer_all()
+                self._running.discard(worker)
         finally:
-            # In the same step as the look that found no waiting request: a request that is added before the loop's next
-            # turn then gets a new worker.
-            self._running.discard(cast('asyncio.Task[None]', asyncio.current_task()))
+            self._running.discard(worker)
 
     async def _answer_all(self) -> None:
         while self._waiting:

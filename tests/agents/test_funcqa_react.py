@@ -211,7 +211,7 @@ def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> 
         assert outcome.value is not None and outcome.infra is None
         assert outcome.value.steps[1].asked == 'Response:Please follow the format\n'
         assert 'Give the final answer now.' in outcome.value.steps[2].asked
-        assert (len(outcome.rounds), outcome.value.stopped) == (3, 'limit:steps')
+        assert (len(outcome.answers), outcome.value.stopped) == (3, 'limit:steps')
 
 
 CONFIG = """

@@ -77,7 +77,7 @@ def test_each_round_is_a_batch_of_those_still_going() -> None:
         'c': ['<c0>', '<c1>'],
         'd': [],
     }
-    assert outcomes['c'].rounds[1] == {'messages': [{'role': 'user', 'content': 'c1'}], 'answer': '<c1>'}
+    assert outcomes['c'].answers[1].text == '<c1>'
 
 
 def test_batches_are_no_larger_than_asked_for() -> None:
@@ -97,7 +97,7 @@ def test_only_the_batch_in_flight_is_asked_again(tmp_path: Path) -> None:
     model = Echo()
     outcomes = DialogueRunner(model, journal, 10).run(dialogues())
     assert model.batches == [['a1', 'c1'], ['a2']]
-    assert outcomes['a'].value == ['<a0>', '<a1>', '<a2>'] and len(outcomes['a'].rounds) == 3
+    assert outcomes['a'].value == ['<a0>', '<a1>', '<a2>'] and len(outcomes['a'].answers) == 3
     again = Echo()
     assert DialogueRunner(again, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
     assert again.batches == []
@@ -129,7 +129,7 @@ def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
     outcomes = DialogueRunner(Echo(lambda text: 'infra:timeout' if text == 'c1' else None), journal, 10).run(
         dialogues()
     )
-    assert outcomes['c'].value is None and outcomes['c'].infra == 'infra:timeout' and len(outcomes['c'].rounds) == 1
+    assert outcomes['c'].value is None and outcomes['c'].infra == 'infra:timeout' and len(outcomes['c'].answers) == 1
     assert outcomes['a'].value and outcomes['a'].infra is None
     model = Echo()
     assert DialogueRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']

@@ -21,7 +21,7 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_rows
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner, _digest
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
 from opencompass_tooleval.work_dir.journal import Journal
@@ -79,8 +79,9 @@ def test_what_others_say_is_not_the_models() -> None:
     runner = DialogueRunner(model, None, 10, others=others(max_out_len=33))
     outcomes = runner.run({'a': agent('a'), 'b': agent('b', 1)})
     assert outcomes['a'].value == ['<a0>', 'sim<call a0>', '<a1>', 'sim<call a1>']
-    assert [request['answer'] for request in outcomes['a'].rounds] == ['<a0>', '<a1>']
-    assert len(outcomes['a'].usages) == 2 and Usage(7, 33) not in outcomes['a'].usages
+    assert [answer.text for answer in outcomes['a'].answers] == ['<a0>', '<a1>']
+    usages = [answer.usage for answer in outcomes['a'].answers]
+    assert len(usages) == 2 and Usage(7, 33) not in usages
     assert model.batches == [['a0', 'b0'], ['a1']]
     assert runner.calls == 3 and runner.other_calls == {SIMULATOR: 3}
     assert runner.other_usages == {SIMULATOR: [Usage(7, 33)] * 3}
@@ -250,9 +251,9 @@ def test_nothing_is_asked_twice_after_a_kill(
 def test_questions_to_the_model_under_test_have_the_digests_that_they_had() -> None:
     messages = (Message('system', 'Sei nützlich'), Message('user', 'Wetter in 北京?'))
     tools = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'properties': {}})])
-    assert _digest(ModelRequest(messages)) == 'e0a448f9d7738c2cc4172b7ea3834f98'
-    assert _digest(ModelRequest(messages, tools=tools, may_be_too_long=True)) == 'ad7aef13a085c6f6b127c2d62f84f165'
-    assert len({_digest(ModelRequest(messages, model=name)) for name in ('', 'simulator', '裁判')}) == 3
+    assert ModelRequest(messages).digest == 'e0a448f9d7738c2cc4172b7ea3834f98'
+    assert ModelRequest(messages, tools=tools, may_be_too_long=True).digest == 'ad7aef13a085c6f6b127c2d62f84f165'
+    assert len({ModelRequest(messages, model=name).digest for name in ('', 'simulator', '裁判')}) == 3
 
 
 # Too long
@@ -277,7 +278,7 @@ def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
     outcome = DialogueRunner(model, journal, 10).run({'a': shortening(6)})['a']
     assert outcome.value == '<xxx>' and outcome.infra is None
     assert model.batches == [['xxxxxx'], ['xxxxx'], ['xxxx'], ['xxx']]
-    assert [request['answer'] for request in outcome.rounds] == ['<xxx>'] and len(outcome.usages) == 1
+    assert [answer.text for answer in outcome.answers] == ['<xxx>']
     again = Echo(too_long)
     assert DialogueRunner(again, journal, 10).run({'a': shortening(6)})['a'].value == '<xxx>'
     assert again.batches == []
@@ -294,7 +295,7 @@ def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
     model = Echo(lambda text: 'infra:timeout' if text == 'first' else None)
     outcome = DialogueRunner(model, journal, 10).run({'a': persistent()})['a']
     assert (outcome.value, outcome.infra, model.batches) == ('<second>', None, [['first'], ['second']])
-    assert [request['answer'] for request in outcome.rounds] == ['<second>']
+    assert [answer.text for answer in outcome.answers] == ['<second>']
     again = Echo()  # no failure is kept as an answer
     assert DialogueRunner(again, journal, 10).run({'a': persistent()})['a'].value == '<first>'
     assert again.batches == [['first']]

@@ -12,12 +12,15 @@ by sending it its earlier answers.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 
 T = TypeVar('T')
@@ -48,6 +51,16 @@ class ModelRequest:
     may_fail: bool = False
     name: str = ''
     key: str = ''
+
+    @cached_property
+    def digest(self) -> str:
+        """``key``, or 32 hex digits that identify the request."""
+        if self.key:
+            return self.key
+        text = messages_text(self.messages) + (self.tools.to_text() if self.tools else '')
+        if self.model:
+            text += json.dumps({'model': self.model})
+        return hashlib.blake2b(text.encode('ascii'), digest_size=16).hexdigest()
 
 
 Dialogue = Generator[ModelRequest, Answer, T]

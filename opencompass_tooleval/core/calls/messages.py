@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import count
 from typing import Any
 
@@ -53,6 +54,11 @@ class Message:
             payload['calls'] = calls_payload(self.calls)
         return {**payload, 'call_id': self.call_id} if self.call_id else payload
 
+    @cached_property
+    def text(self) -> str:
+        """JSON of :meth:`to_payload`, encoded once: every later round of a dialogue repeats the message."""
+        return json.dumps(self.to_payload())
+
 
 def read_message(payload: Mapping[str, Any]) -> Message:
     """Reads the values of :meth:`Message.to_payload`."""
@@ -67,7 +73,7 @@ def messages_payload(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 def messages_text(messages: Iterable[Message]) -> str:
     """Converts messages to text for a data set's column."""
-    return json.dumps(messages_payload(messages))
+    return f'[{", ".join(message.text for message in messages)}]'
 
 
 def read_messages(text: str) -> list[Message]:
@@ -77,11 +83,16 @@ def read_messages(text: str) -> list[Message]:
 
 def prompt_digest(text: str, function_role: str = 'user', system_role: str = 'system') -> str:
     """Returns 32 hex digits that identify the prompt of :func:`messages_text`, from its text and roles."""
+    roles = _roles_text(function_role, system_role)
+    return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
+
+
+@cache
+def _roles_text(function_role: str, system_role: str) -> bytes:
     settings: dict[str, Any] = {'function': function_role, 'tool': function_role, 'system': system_role}
     if system_role == 'user':
         settings['merge'] = False
-    roles = json.dumps(settings).encode('ascii')
-    return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
+    return json.dumps(settings).encode('ascii')
 
 
 def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: bool = True) -> list[Message]:
@@ -111,7 +122,7 @@ def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: b
         if merge and merged and merged[-1].role == role and not merged[-1].is_native:
             merged[-1] = Message(role, f'{merged[-1].content}\n{message.content}')
         else:
-            merged.append(Message(role, message.content))
+            merged.append(message if message.role == role else Message(role, message.content))
     if not merged:
         raise ValueError('the conversation is empty')
     return merged

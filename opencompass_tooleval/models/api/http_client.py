@@ -43,7 +43,7 @@ class HttpReply:
 
     Attributes:
         status: HTTP status.
-        headers: By name in lower case.
+        headers: By name in any case; of several equal ones the first.
         body: The decompressed body.
     """
 
@@ -126,31 +126,28 @@ class HttpClient:
             Failure: No server was reached, it took too long, or the reply is unreadable. It ends the task if another
                 try cannot help: the address is invalid, or was never found.
         """
-        url, authorization = _without_login(url)
+        address = _address(url)
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, self._connect_timeout))
-        is_secure = url.startswith('https:')
         try:
             async with self._open().request(
                 method,
-                url,
-                headers={**headers, **authorization},
+                address.url,
+                headers={**headers, **address.login},
                 data=body,
                 timeout=limits,
                 allow_redirects=False,
-                proxy=self._proxy_of(url),
-                ssl=self._certificates if is_secure else True,
+                proxy=self._proxy_of(address),
+                ssl=self._certificates if address.scheme == 'https' else True,
             ) as response:
                 content = await _read(response)
-                self._has_reached.add(_host(url))
-                # Not dict(): a header may come twice, and the first counts.
-                names = {name.lower(): value for name, value in reversed(list(response.headers.items()))}
-                return HttpReply(response.status, names, content)
+                self._has_reached.add(address.host)
+                return HttpReply(response.status, response.headers, content)
         except aiohttp.ConnectionTimeoutError:
             raise Failure('infra:connection', 'no connection in time', no_connection=True, sent=False) from None
         except asyncio.TimeoutError:
             raise Failure('infra:timeout', f'no whole answer within {timeout:g} s') from None
         except aiohttp.ClientConnectorDNSError:
-            raise self._no_such_host(url) from None
+            raise self._no_such_host(address.host) from None
         except aiohttp.ClientConnectorCertificateError as error:
             words = certificate_fault(error) or _words(error)
             raise Failure('infra:connection', words, again=False, ends=True, no_connection=True, sent=False) from None
@@ -189,16 +186,15 @@ class HttpClient:
             weakref.finalize(self, _close, self._session, loop)
         return self._session
 
-    def _proxy_of(self, url: str) -> str | None:
+    def _proxy_of(self, address: _Address) -> str | None:
         # Not aiohttp's trust_env: it looks for a login in ~/.netrc in a thread at each request.
-        parts = urlsplit(url)
-        place = parts.scheme, parts.hostname or ''
-        if place not in self._proxies:
+        server = address.scheme, address.host
+        if server not in self._proxies:
             named = self._named_proxies
-            if not named and self._trust_env and not proxy_bypass(place[1]):
+            if not named and self._trust_env and not proxy_bypass(address.host):
                 named = getproxies()
-            self._proxies[place] = named.get(place[0]) or named.get('all')
-        return self._proxies[place]
+            self._proxies[server] = named.get(address.scheme) or named.get('all')
+        return self._proxies[server]
 
     @cached_property
     def _certificates(self) -> ssl.SSLContext | bool:
@@ -211,9 +207,8 @@ class HttpClient:
             context.load_verify_locations(certifi.where())
         return context
 
-    def _no_such_host(self, url: str) -> Failure:
+    def _no_such_host(self, host: str) -> Failure:
         """Returns the failure for an unknown host: another try may help only if the host was found before."""
-        host = _host(url)
         if host in self._has_reached:
             return Failure(
                 'infra:connection', f'the host {host!r} does not resolve any more', no_connection=True, sent=False
@@ -242,19 +237,32 @@ def _named_proxies(settings: Mapping[str, Any]) -> dict[str, str]:
     return {str(name).partition(':')[0]: str(proxy) for name, proxy in given.items() if proxy}
 
 
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or ''
+@dataclass(frozen=True)
+class _Address:
+    """A URL in its parts.
+
+    Attributes:
+        url: The URL without user and password.
+        scheme: Its scheme.
+        host: Its host; '' without one.
+        login: The header for user and password, which has priority over a key; empty without them.
+    """
+
+    url: str
+    scheme: str
+    host: str
+    login: Mapping[str, str]
 
 
 @lru_cache(maxsize=256)
-def _without_login(url: str) -> tuple[str, dict[str, str]]:
-    """Returns a URL without user and password, and their header, which has priority over a key."""
+def _address(url: str) -> _Address:
     parts = urlsplit(url)
     if not parts.username and not parts.password:
-        return url, {}
+        return _Address(url, parts.scheme, parts.hostname or '', {})
     login = f'{unquote(parts.username or "")}:{unquote(parts.password or "")}'.encode()
     header = {'Authorization': f'Basic {base64.b64encode(login).decode()}'}
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition('@')[2])), header
+    plain = urlunsplit(parts._replace(netloc=parts.netloc.rpartition('@')[2]))
+    return _Address(plain, parts.scheme, parts.hostname or '', header)
 
 
 def _words(error: BaseException) -> str:
