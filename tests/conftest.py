@@ -139,8 +139,10 @@ def keys_of_one_test() -> Iterator[None]:
 
 
 def load_tool(name: str) -> ModuleType:
-    """Imports ``tools/NAME.py``, which is a script and no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / 'tools' / f'{name}.py')
+    """Imports ``tools/NAME.py``, which is a script and no package; NAME may have a folder."""
+    file = ROOT / 'tools' / f'{name}.py'
+    name = file.stem
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -102,7 +102,11 @@ def is_glue(file: Path) -> bool:
     place = file.relative_to(PACKAGE)
     is_api = place.parts[:2] == ('models', 'api')  # of servers, not of OpenCompass
     in_room = place.parts[0] in GLUE_ROOMS and not is_api
-    return in_room or file.name.endswith('adapter.py') or str(place) in GLUE_MODULES
+    return (
+        in_room
+        or file.name.endswith(('adapter.py', 'config_rows.py', 'config_groups.py'))
+        or str(place) in GLUE_MODULES
+    )
 
 
 def tops(file: Path) -> set[str]:

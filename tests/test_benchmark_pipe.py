@@ -18,8 +18,8 @@ DIALOGUES = [['a1', 'a2'], ['b1', 'b2', 'b3'], ['c1']]
 @pytest.fixture
 def benchmark_pipe(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, with the latencies above."""
-    monkeypatch.syspath_prepend(str(ROOT / 'tools'))
-    script = load_tool('benchmark_pipe')
+    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
+    script = load_tool('benchmark_parts/benchmark_pipe')
     monkeypatch.setattr(script, 'latency_of', LATENCIES.__getitem__)
     return script
 
@@ -32,14 +32,14 @@ def test_the_best_that_can_be(benchmark_pipe: ModuleType) -> None:
 
 
 def test_latencies_follow_from_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = load_tool('latency_server')
+    server = load_tool('benchmark_parts/latency_server')
     seconds = sorted(server.latency_of(f'question {number}') for number in range(2001))
     assert seconds == sorted(server.latency_of(f'question {number}') for number in range(2001))
     assert seconds[1000] == pytest.approx(0.5, rel=0.1)
 
 
 def test_an_agent_is_told_its_calls_one_by_one() -> None:
-    server = load_tool('latency_server')
+    server = load_tool('benchmark_parts/latency_server')
     calls = [{'name': 'search', 'arguments': {'page': page}} for page in range(2)]
     request = server.request_of('q1', calls)
     messages = [{'role': 'system', 'content': 'Act.'}, {'role': 'user', 'content': request}]
@@ -65,8 +65,8 @@ def test_an_agent_is_told_its_calls_one_by_one() -> None:
 
 
 def test_agents_tasks_have_their_calls_in_the_bank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / 'tools'))
-    script = load_tool('benchmark_agents')
+    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
+    script = load_tool('benchmark_parts/benchmark_agents')
     recorded: dict[str, list[Any]] = {}
     for call in islice(script.bank_calls(), 10 * 2 * script.TASKS):
         recorded.setdefault(call.task, []).append(call)

@@ -182,7 +182,7 @@ def test_ultratool_summarizer_is_table_2() -> None:
 
 
 def test_tables_with_instructions_are_the_same_for_opencompass_and_for_us() -> None:
-    file = CONFIGS / 'summarizers' / 'groups' / 'tooleval_easytool_groups.py'
+    file = CONFIGS.parent / 'instructions' / 'config_groups.py'
     groups = Config.fromfile(file, format_python_code=False)['tooleval_easytool_summary_groups']
     assert [dict(group) for group in groups] == SUMMARY_GROUPS
 
@@ -201,18 +201,17 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ('called', 'written', 'original'),
+    ('called', 'file', 'original'),
     [
-        ('restbench_tmdb_fc', 'restbench_rows', 'tooleval_restbench_rows'),
-        ('restbench_spotify_fc', 'restbench_rows', 'tooleval_restbench_rows'),
-        ('toolbench_calls_fc', 'toolbench_rows', 'tooleval_toolbench_rows'),
-        ('funcqa_fc', 'funcqa_rows', 'tooleval_funcqa_rows'),
+        ('restbench_tmdb_fc', 'benchmarks/restbench/config_rows.py', 'tooleval_restbench_rows'),
+        ('restbench_spotify_fc', 'benchmarks/restbench/config_rows.py', 'tooleval_restbench_rows'),
+        ('toolbench_calls_fc', 'benchmarks/toolbench/config_rows.py', 'tooleval_toolbench_rows'),
+        ('funcqa_fc', 'agents/funcqa_config_rows.py', 'tooleval_funcqa_rows'),
     ],
 )
-def test_a_data_set_with_native_calls_has_its_partner(called: str, written: str, original: str) -> None:
-    folder = CONFIGS / 'datasets' / written.partition('_')[0]
+def test_a_data_set_with_native_calls_has_its_partner(called: str, file: str, original: str) -> None:
     found = data_sets(f'tooleval_{called}_datasets')
-    rows = Config.fromfile(folder / f'tooleval_{written}.py', format_python_code=False)[original]
+    rows = Config.fromfile(CONFIGS.parent / file, format_python_code=False)[original]
     by_abbr = {row['abbr']: row for row in rows}
     assert found
     for row in found:

@@ -4,6 +4,8 @@
                               [--data DIR]
                               [--plans 553] [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
+Parts with modules of their own lie in ``benchmark_parts``.
+
 T-Eval, three ratios:
 
 * plan scoring, cold: nothing is encoded yet;
@@ -46,6 +48,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,6 +77,7 @@ from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder
 
 TOOLS = Path(__file__).resolve().parent
+sys.path.insert(0, str(TOOLS / 'benchmark_parts'))
 SUBSET = 'plan_json'
 V1 = Protocol('v1')
 MODEL = 'canned'
@@ -366,66 +370,22 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
     return {'ultratool': seconds}
 
 
-def measure_runner(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints tasks on this machine."""
-    from benchmark_runner import measure
-
-    return measure()
-
-
-def measure_pipe(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints questions to a server."""
-    from benchmark_pipe import measure
-
-    return measure(arguments.seeds, arguments.inspect)
-
-
-def measure_agents(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints agents on such a server."""
-    from benchmark_agents import measure
-
-    return measure(arguments.seeds)
-
-
-def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints Slurm."""
-    from benchmark_slurm import measure
-
-    return measure()
-
-
-def measure_sweep(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints the evaluation of a sweep."""
-    from benchmark_sweep import measure
-
-    return measure(arguments.scale, 1 if arguments.full else arguments.every)
-
-
-def measure_report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints the report of a sweep."""
-    from benchmark_report import measure
-
-    return measure(arguments.scale)
-
-
-def measure_leaderboard(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measures and prints the leaderboard of made-up bundles."""
-    from benchmark_leaderboard import measure
-
-    return measure()
+def _part(name: str, *settings: str) -> Callable[[argparse.Namespace], dict[str, Any]]:
+    """Returns what measures and prints with a module of ``benchmark_parts``, which is imported only then."""
+    return lambda arguments: import_module(f'benchmark_{name}').measure(*(getattr(arguments, one) for one in settings))
 
 
 MEASURES = {
     'ultratool': measure_ultratool,
     'funcqa': measure_funcqa,
     'teval': measure_teval,
-    'runner': measure_runner,
-    'pipe': measure_pipe,
-    'agents': measure_agents,
-    'slurm': measure_slurm,
-    'sweep': measure_sweep,
-    'report': measure_report,
-    'leaderboard': measure_leaderboard,
+    'runner': _part('runner'),
+    'pipe': _part('pipe', 'seeds', 'inspect'),
+    'agents': _part('agents', 'seeds'),
+    'slurm': _part('slurm'),
+    'sweep': _part('sweep', 'scale', 'every'),
+    'report': _part('report', 'scale'),
+    'leaderboard': _part('leaderboard'),
 }
 
 
@@ -449,7 +409,13 @@ def main() -> None:
     )
     parser.add_argument('--scale', type=float, default=1.0, help='sweep, report: share of the published records')
     parser.add_argument('--every', type=int, default=10, help='sweep: the built-in gets every so many-th record')
-    parser.add_argument('--full', action='store_true', help='sweep: the built-in gets them all (half an hour)')
+    parser.add_argument(
+        '--full',
+        dest='every',
+        action='store_const',
+        const=1,
+        help='sweep: the built-in gets them all (half an hour)',
+    )
     parser.add_argument('--seeds', type=int, default=3, help='pipe, agents: sets of questions; the median counts')
     parser.add_argument(
         '--inspect', metavar='PYTHON', help='pipe: an interpreter that has inspect_ai, to time it beside'

@@ -8,7 +8,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.agents.tooleval_agent_rows import tooleval_agent_rows
+    from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
     from opencompass_tooleval.configs.models.tooleval_api import models
     from opencompass_tooleval.configs.models.tooleval_api import models as simulators
     from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer

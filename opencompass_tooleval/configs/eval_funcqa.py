@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.funcqa.tooleval_funcqa_rows import tooleval_funcqa_rows
+    from opencompass_tooleval.agents.funcqa_config_rows import tooleval_funcqa_rows
     from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
     from opencompass_tooleval.configs.summarizers.tooleval_funcqa import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer

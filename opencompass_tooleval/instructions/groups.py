@@ -1,6 +1,6 @@
 """Summary groups of the tables with instructions: those of T-Eval and UltraTool, with instructed data sets.
 
-``configs/summarizers/groups/tooleval_easytool_groups.py`` has the same for OpenCompass, whose configs import no module.
+``config_groups.py`` has the same for OpenCompass, whose configs import no module.
 """
 
 from __future__ import annotations

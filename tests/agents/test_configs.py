@@ -46,7 +46,7 @@ def read(file: Path) -> Config:
 
 def rows() -> dict[str, Any]:
     """Abbr -> the row of every data set."""
-    return {row['abbr']: row for row in read(FOLDER / 'tooleval_agent_rows.py')['tooleval_agent_rows']}
+    return {row['abbr']: row for row in read(CONFIGS.parent / 'agents' / 'config_rows.py')['tooleval_agent_rows']}
 
 
 def test_every_config_is_named() -> None:

@@ -150,7 +150,7 @@ def test_a_model(model: dict[str, Any], said: str) -> None:
 
 
 def row(name: str) -> Any:
-    rows = Config.fromfile(CONFIGS / 'datasets' / 'agents' / 'tooleval_agent_rows.py')['tooleval_agent_rows']
+    rows = Config.fromfile(CONFIGS.parent / 'agents' / 'config_rows.py')['tooleval_agent_rows']
     return next(row for row in rows if row['abbr'] == name)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
 from opencompass_tooleval.catalogue.tables import columns_of
-from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
 from opencompass_tooleval.plugin import CONFLICT
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,

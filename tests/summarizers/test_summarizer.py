@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from mmengine.config import ConfigDict
 
-from opencompass_tooleval.catalogue.tables import published_columns
-from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
-from opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups import (
+from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
+from opencompass_tooleval.benchmarks.ultratool.groups import (
     tooleval_ultratool_rows,
     tooleval_ultratool_summary_groups,
 )
+from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.report.board import boards

@@ -5,12 +5,16 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
-    from .groups.tooleval_agent_groups import tooleval_agent_rows, tooleval_agent_summary_groups
-    from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
-    from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
-    from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
-    from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
-    from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from opencompass_tooleval.agents.config_groups import tooleval_agent_rows, tooleval_agent_summary_groups
+    from opencompass_tooleval.benchmarks.funcqa.groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
+    from opencompass_tooleval.benchmarks.teval.config_groups import tooleval_teval_fc_rows
+    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.ultratool.groups import (
+        tooleval_ultratool_rows,
+        tooleval_ultratool_summary_groups,
+    )
+    from opencompass_tooleval.instructions.config_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
+
     from .tooleval_restbench import tooleval_restbench_rows
     from .tooleval_toolbench import tooleval_toolbench_rows
 

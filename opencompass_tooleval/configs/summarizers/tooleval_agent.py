@@ -4,7 +4,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
-    from .groups.tooleval_agent_groups import tooleval_agent_rows, tooleval_agent_summary_groups
+    from opencompass_tooleval.agents.config_groups import tooleval_agent_rows, tooleval_agent_summary_groups
 
 summarizer = dict(
     type=ToolEvalVariantSummarizer,

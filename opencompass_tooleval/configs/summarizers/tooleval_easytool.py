@@ -5,9 +5,12 @@ from mmengine.config import read_base
 from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
 
 with read_base():
-    from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
-    from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
-    from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.ultratool.groups import (
+        tooleval_ultratool_rows,
+        tooleval_ultratool_summary_groups,
+    )
+    from opencompass_tooleval.instructions.config_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
 
 summarizer = dict(
     type=ToolEvalEasyToolSummarizer,

@@ -3,8 +3,8 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
-    from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
-    from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.teval.config_groups import tooleval_teval_fc_rows
+    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
 
 summarizer = dict(
     type=ToolEvalVariantSummarizer,

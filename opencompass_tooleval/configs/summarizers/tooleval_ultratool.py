@@ -3,7 +3,10 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalSummarizer
 
 with read_base():
-    from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from opencompass_tooleval.benchmarks.ultratool.groups import (
+        tooleval_ultratool_rows,
+        tooleval_ultratool_summary_groups,
+    )
 
 summarizer = dict(
     type=ToolEvalSummarizer,

@@ -95,7 +95,7 @@ def test_instructions_of_tools_with_two_functions_are_refused(tmp_path: Path) ->
 
 @pytest.mark.parametrize('method', METHODS)
 def test_strict_accuracy_stands_beside_accuracy_in_summary_and_report(method: str) -> None:
-    from opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa_groups import tooleval_funcqa_rows
+    from opencompass_tooleval.benchmarks.funcqa.groups import tooleval_funcqa_rows
 
     columns = [column for name, column in published_columns() if name == f'tooleval-funcqa-{method}']
     rows = [column for name, column in tooleval_funcqa_rows if name == f'tooleval-funcqa-{method}']

@@ -4,7 +4,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_agent_rows import tooleval_agent_rows
+    from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
 
 _files = ['toolbench_g1', 'toolbench_g2', 'toolbench_g3']
 _loops = ['react', 'dfsdt', 'fc', 'easytool', 'easytool_retrieve']

@@ -6,7 +6,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
 
 with read_base():
-    from .tooleval_agent_rows import tooleval_agent_rows
+    from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
 
 tooleval_toolbench_agent_judged_datasets = [row for row in tooleval_agent_rows if row['path'] == 'data/toolbench']
 for _row in tooleval_toolbench_agent_judged_datasets:

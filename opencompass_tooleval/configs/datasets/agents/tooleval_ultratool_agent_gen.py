@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_agent_rows import tooleval_agent_rows
+    from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
 
 _abbrs = {
     kind: [f'tooleval-ultratool_{name}-agent-fc{ending}' for name in ['zh', 'en']]

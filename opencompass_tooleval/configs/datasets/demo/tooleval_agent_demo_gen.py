@@ -6,7 +6,7 @@ from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvalua
 from opencompass_tooleval.models import OracleModel, ReplayModel
 
 with read_base():
-    from ..agents.tooleval_agent_rows import tooleval_agent_rows
+    from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
 
 _simulator = dict(model=dict(type=OracleModel, abbr='oracle-simulator'))
 _places: dict[str, list[object]] = {

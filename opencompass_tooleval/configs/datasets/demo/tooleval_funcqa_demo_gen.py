@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from ..funcqa.tooleval_funcqa_rows import tooleval_funcqa_rows
+    from opencompass_tooleval.agents.funcqa_config_rows import tooleval_funcqa_rows
 
 for _dataset in tooleval_funcqa_rows:
     _dataset['path'] = 'tooleval:demo/funcqa'

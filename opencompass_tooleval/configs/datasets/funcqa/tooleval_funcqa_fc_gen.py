@@ -5,7 +5,7 @@ from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 
 with read_base():
-    from .tooleval_funcqa_rows import tooleval_funcqa_rows
+    from opencompass_tooleval.agents.funcqa_config_rows import tooleval_funcqa_rows
 
 _calling = dict(
     type=ToolEvalDialogueGenInferencer,

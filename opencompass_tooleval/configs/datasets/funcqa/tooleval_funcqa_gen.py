@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_funcqa_rows import tooleval_funcqa_rows
+    from opencompass_tooleval.agents.funcqa_config_rows import tooleval_funcqa_rows
 
 tooleval_funcqa_zero_shot_datasets = tooleval_funcqa_rows[0:2]
 tooleval_funcqa_cot_datasets = tooleval_funcqa_rows[2:4]

@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_teval_easytool_rows import tooleval_teval_easytool_rows
+    from opencompass_tooleval.instructions.config_rows import tooleval_teval_easytool_rows
 
 tooleval_teval_en_v1_easytool_datasets = tooleval_teval_easytool_rows['en_v1']
 tooleval_teval_zh_v1_easytool_datasets = tooleval_teval_easytool_rows['zh_v1']

@@ -7,9 +7,11 @@ from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.instructions.planned_calls import PlannedCallDialogues
 
 with read_base():
+    from opencompass_tooleval.benchmarks.toolbench.config_rows import (
+        tooleval_toolbench_infer_cfg,
+        tooleval_toolbench_reader_cfg,
+    )
     from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
-
-    from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 
 _calling = dict(
     type=ToolEvalDialogueGenInferencer,

@@ -8,7 +8,10 @@ from opencompass_tooleval.benchmarks.toolbench.adapter import (
 )
 
 with read_base():
-    from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
+    from opencompass_tooleval.benchmarks.toolbench.config_rows import (
+        tooleval_toolbench_infer_cfg,
+        tooleval_toolbench_reader_cfg,
+    )
 
 tooleval_toolbench_success_datasets = [
     dict(

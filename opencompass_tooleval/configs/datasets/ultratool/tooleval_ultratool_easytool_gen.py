@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_ultratool_easytool_rows import tooleval_ultratool_easytool_rows
+    from opencompass_tooleval.instructions.config_rows import tooleval_ultratool_easytool_rows
 
 tooleval_ultratool_zh_easytool_datasets = tooleval_ultratool_easytool_rows['zh']
 tooleval_ultratool_en_easytool_datasets = tooleval_ultratool_easytool_rows['en']

@@ -1,4 +1,4 @@
-# FuncQA's complete table, subset by method (EasyTool, Table 6); the other configs of this folder select from it.
+# FuncQA's complete table, subset by method (EasyTool, Table 6); configs select from it.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 

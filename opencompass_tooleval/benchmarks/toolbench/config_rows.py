@@ -1,19 +1,29 @@
-# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection) with the prompt of
-# EasyTool's script: tools chosen by number, with repeated requests until one can be read (recorded answers: tries=1).
+# ToolBench's data sets: configs select from it.
 from mmengine.config import read_base
+from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolBenchDialogues,
     ToolEvalToolBenchDataset,
     ToolEvalToolBenchEvaluator,
 )
-from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer, ToolEvalGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
     from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
 
-    from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
+# Inference of all ToolBench data sets: one user message, greedy. Calls with all their parameters need many tokens.
+tooleval_toolbench_reader_cfg = dict(input_columns=['messages'], output_column='record')
 
+tooleval_toolbench_infer_cfg = dict(
+    prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
+    retriever=dict(type=ZeroRetriever),
+    inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=1024),
+)
+
+# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection) with the prompt of
+# EasyTool's script: tools chosen by number, with repeated requests until one can be read (recorded answers: tries=1).
 _again = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
 
 tooleval_toolbench_rows = [

@@ -26,7 +26,8 @@ from opencompass.tasks.base import BaseTask
 from opencompass_tooleval.runners.slurm.runner import SlurmArrayRunner
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 
-TOOLS = Path(__file__).resolve().parent
+PARTS = Path(__file__).resolve().parent
+TOOLS = PARTS.parent
 CONFIG = TOOLS.parent / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
 RUNNERS = {'ours': SlurmArrayRunner, 'SlurmRunner': SlurmRunner, 'SlurmSequentialRunner': SlurmSequentialRunner}
 UNAVAILABLE = 69
@@ -91,7 +92,7 @@ class TimedTask(ToolEvalInferTask):
     def get_command(self, cfg_path: str, template: str) -> str:
         """The usual command, below cpu_time.py."""
         command = super().get_command(cfg_path, '{task_cmd}')
-        return template.format(task_cmd=f'{sys.executable} {TOOLS / "cpu_time.py"} {command}')
+        return template.format(task_cmd=f'{sys.executable} {PARTS / "cpu_time.py"} {command}')
 
 
 def sleeping_tasks(work_dir: Path) -> list[Config]:

@@ -28,7 +28,7 @@ from synthetic_sweep import Cost, config_text, evaluate, make_records, run
 from opencompass_tooleval.benchmarks.teval.records import TABLE
 from opencompass_tooleval.embedding.locate import locate_encoder
 
-TOOLS = Path(__file__).resolve().parent
+PARTS = Path(__file__).resolve().parent
 NOISE = ('--noise', str(1 / 3))
 GROWTH = (0.01, 0.1)  # and 1
 STARTS = 5
@@ -108,7 +108,7 @@ def built_in(folder: Path, every: int, records: int) -> tuple[Cost, Cost]:
     thinned, count = thin(folder, every, 'model_00')
     config, log = thinned / 'config.py', thinned / 'eval.log'
     config.write_text(BUILT_IN.format(folder=thinned, model='model_00'), encoding='utf-8')
-    cost = run([TOOLS / 'benchmark_builtin.py', config, locate_encoder('offline').path], log, thinned)
+    cost = run([PARTS / 'benchmark_builtin.py', config, locate_encoder('offline').path], log, thinned)
     growing = json.loads(log.read_text(encoding='utf-8').splitlines()[-1])
     more = records / count - 1
     return cost, Cost(cost.wall + more * growing['wall'], cost.cpu + more * growing['cpu'], cost.peak)

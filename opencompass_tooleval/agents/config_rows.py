@@ -8,6 +8,7 @@ from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
+
 _inferencer = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=1024)
 tooleval_agent_rows = [
     dict(

@@ -40,7 +40,7 @@ from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
-TOOLS = Path(__file__).resolve().parent
+PARTS = Path(__file__).resolve().parent
 SEEDS = 3
 WIDTHS = (64, 256, 512, 1024)
 SINGLE = 6000
@@ -80,7 +80,7 @@ class Talk:
 @contextmanager
 def server() -> Iterator[str]:
     """The server in a process of its own; yields its base URL."""
-    process = subprocess.Popen([sys.executable, TOOLS / 'latency_server.py'], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, PARTS / 'latency_server.py'], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         yield process.stdout.readline().strip()
@@ -167,7 +167,7 @@ def ask_bare(url: str, questions: Questions, width: int) -> dict[str, float]:
 def ask_inspect(interpreter: str, url: str, questions: Questions, width: int) -> dict[str, float]:
     """Seconds of inspect_ai, in a process of its own; importing it is not counted."""
     given = json.dumps({'url': url, 'questions': [texts[0] for texts in questions], 'width': width})
-    command = [interpreter, str(TOOLS / 'benchmark_inspect.py')]
+    command = [interpreter, str(PARTS / 'benchmark_inspect.py')]
     done = subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=True)
     seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return seconds

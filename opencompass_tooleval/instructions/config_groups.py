@@ -3,10 +3,12 @@
 from mmengine.config import read_base
 
 with read_base():
+    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.ultratool.groups import (
+        tooleval_ultratool_rows,
+        tooleval_ultratool_summary_groups,
+    )
     from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_VARIANTS
-
-    from .tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
-    from .tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 
 _versions = ['v1', 'v1_zh', 'v2', 'v2_zh', 'v2_subset', 'v2_subset_zh']
 _instructed = [

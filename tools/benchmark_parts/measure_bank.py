@@ -1,6 +1,6 @@
 """Measures a response bank of 100,000 calls: SQLite, as it is, against JSON lines with an index in memory.
 
-python tools/measure_bank.py
+python tools/benchmark_parts/measure_bank.py
 """
 
 from __future__ import annotations
