@@ -2,9 +2,9 @@
 
 A program of its own imports for 7 s, and so does the process from which ``ToolEvalLocalRunner`` forks its tasks; few
 tests ask for either. A fork is otherwise what a program is: it has its own session, folder, environment and output, is
-killed like one, and runs its tasks in processes of their own, those of OpenCompass's own runner too. Real programs
-run in ``test_end_to_end.py``, ``test_local_runner.py``, ``test_sweep.py`` and ``test_tasks.py``, and on Slurm, where
-every task is one.
+killed like one, and runs its tasks in processes of their own, those of OpenCompass's own runner too. So is the
+``opencompass`` that ``tooleval retry`` and ``tooleval demo`` start. Real programs run in ``test_end_to_end.py``,
+``test_interrupt.py``, ``test_local_runner.py`` and ``test_tasks.py``, and on Slurm, where every task is one.
 
 This module is also the process that is forked: ``python -m tests.forked SOCKET``. A line of JSON asks, a line answers.
 The workers of pytest-xdist share it.
@@ -34,6 +34,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 1500.0
 SOCKET = 'SOCKET_OF_FORKED_TESTS'
 """Variable of the environment: this checkout, and the path of the socket."""
+COMMANDS = {
+    'opencompass': ['-m', 'opencompass.cli.main'],
+    'tooleval': ['-c', 'from opencompass_tooleval.cli.main import main; main()'],
+}
+OPENCOMPASS = [sys.executable, '-m', 'opencompass.cli.main']
+"""How ``tooleval`` starts it."""
 TASKS = ('openicl_infer.py', 'openicl_eval.py')
 GPUS = 'CUDA_VISIBLE_DEVICES='
 """Scripts that OpenCompass's own runner starts, and what stands in front of them where there are no GPUs."""
@@ -107,6 +113,25 @@ def run_python(
             fork.kill()
         texts = [file.read_text(encoding='utf-8', errors='replace') for file in files]
     return subprocess.CompletedProcess(['python', *map(str, arguments)], status, *texts)
+
+
+def write_commands(folder: Path) -> None:
+    """Writes ``opencompass`` and ``tooleval`` for a script of a shell, each of which is such a run."""
+    folder.mkdir()
+    for name, words in COMMANDS.items():
+        words = shlex.join([sys.executable, '-S', str(Path(__file__)), '--run', *words])
+        (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding='utf-8')
+        (folder / name).chmod(0o755)
+
+
+def _run_command(words: Sequence[str]) -> int:
+    """Runs one, with this process's output."""
+    streams = (Path(f'/proc/{os.getpid()}/fd/{number}') for number in (1, 2))
+    fork = Fork(words, Path.cwd(), os.environ, *streams)
+    try:
+        return fork.wait()
+    finally:
+        fork.kill()
 
 
 start_opencompass = partial(start_python, '-m', 'opencompass.cli.main')
@@ -235,6 +260,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str], output: str, errors: s
     numpy.random.seed()
     multiprocessing.util.spawnv_passfds = _fork_python  # type: ignore[assignment]
     subprocess.run = partial(_run_task, subprocess.run)  # type: ignore[assignment]
+    subprocess.Popen = _Program  # type: ignore[misc]
     if option == '-c':
         _end_with(lambda: exec(what, {'__name__': '__main__'}))
     _end_with(lambda: runpy.run_module(what, run_name='__main__', alter_sys=True))
@@ -256,6 +282,25 @@ def _run_task(run: Any, command: Any, **options: Any) -> Any:
         sys.argv = words[2:]
         _end_with(lambda: runpy.run_path(words[2], run_name='__main__'))
     return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+class _Program(subprocess.Popen[Any]):
+    """A program; ``opencompass`` is a fork."""
+
+    def _execute_child(self, args: Any, executable: Any, preexec_fn: Any, *options: Any) -> None:
+        if not isinstance(args, list) or args[:3] != OPENCOMPASS:
+            super()._execute_child(args, executable, preexec_fn, *options)  # type: ignore[misc]
+            return
+        sys.stdout.flush()
+        self.pid = os.fork()
+        self._child_created = True
+        if not self.pid:
+            _forget_threads()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if preexec_fn:
+                preexec_fn()
+            sys.argv = args[2:]
+            _end_with(lambda: runpy.run_module(args[2], run_name='__main__', alter_sys=True))
 
 
 def _forget_threads() -> None:
@@ -311,4 +356,6 @@ def _end_with(work: Any) -> NoReturn:
 
 
 if __name__ == '__main__':
+    if sys.argv[1] == '--run':
+        sys.exit(_run_command(sys.argv[2:]))
     _serve(socket.socket(fileno=int(sys.argv[1])))

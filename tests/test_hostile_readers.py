@@ -450,9 +450,9 @@ READERS: Mapping[str, Reader] = {
             partial(_ultratool, task, scoring, list_choice),
             ('benchmarks/ultratool/reading_official.py', 'benchmarks/ultratool/reading_strict.py'),
         )
-        for task in ULTRATOOL_RECORDS
-        for scoring in ultratool_protocol.SCORINGS
-        for list_choice in ultratool_protocol.LIST_CHOICES
+        for number, task in enumerate(ULTRATOOL_RECORDS)  # each pair of both for every other task
+        for place, scoring in enumerate(ultratool_protocol.SCORINGS)
+        for list_choice in [ultratool_protocol.LIST_CHOICES[(number + place) % 2]]
     },
     **{
         f'UltraTool, judge of {task}': Reader(

@@ -17,7 +17,7 @@ import yaml
 
 from tests.cli.conftest import Command
 from tests.conftest import ROOT, ModelServer, start_server
-from tests.forked import run_opencompass, run_python
+from tests.forked import run_opencompass, run_python, write_commands
 
 PAGE = ROOT / 'docs' / 'how-to' / 'gate.md'
 SCRIPT = ROOT / 'tests' / 'gate_script.py'
@@ -166,7 +166,9 @@ def test_the_workflow_of_the_page_runs(server: ModelServer, tmp_path: Path, tool
     (job,) = workflow()['jobs'].values()
     first = start_server('--script', f'{SCRIPT}:released', '--key', 'right')
     settings = {'HOME': str(tmp_path), 'OPENAI_API_KEY': 'right', 'GITHUB_STEP_SUMMARY': str(tmp_path / 'summary.md')}
-    settings |= {'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}', 'PIP_NO_INDEX': '1'}
+    write_commands(tmp_path / 'bin')
+    programs = [tmp_path / 'bin', Path(sys.executable).parent, os.environ['PATH']]
+    settings |= {'PATH': os.pathsep.join(map(str, programs)), 'PIP_NO_INDEX': '1'}
     text = config(model_at('URL')).replace(f", '{AGENT}'", '')
     try:
         (tmp_path / 'my_sweep.py').write_text(text.replace('URL', first.url))

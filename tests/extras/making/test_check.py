@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,6 +27,7 @@ from tests.conftest import ROOT, start_server
 from tests.extras.making.notes_set import READ, add, executed_tasks, notes_set, task, tasks
 from tests.extras.making.worlds import write_model_config
 from tests.extras.mcp_servers.servers import NOTES
+from tests.forked import start_python
 
 CONFIG = """
 from tests.extras.making.check_models import PartlyKnowing
@@ -136,11 +135,12 @@ def test_no_run_is_asked_twice_after_a_kill(tmp_path: Path) -> None:
     server.reset(latency=0.2)
     words = ['make', 'check', str(killed.folder), '--model', str(model), '--weak', str(model), '--trials', '2']
     code = 'import sys; from opencompass_tooleval.cli.main import main; main()'
-    with subprocess.Popen([sys.executable, '-c', code, *words], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        while kept_answers(killed) < 3:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.kill()
+    process = start_python('-c', code, *words, cwd=ROOT)
+    while kept_answers(killed) < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
     while server.stats()['in_flight']:
         time.sleep(0.05)
     kept = kept_answers(killed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from opencompass_tooleval.extras.making.commands.check import check_made_set
 from opencompass_tooleval.extras.making.made_set import load_set
 from tests.extras.making.conftest import Start
 from tests.extras.making.worlds import NOTES_KEY, run, write_model_config
-from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, installed_by_npm
+from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, QUICK_PYTHON, installed_by_npm
 
-TICKETS = shlex.join([sys.executable, str(NOTES_SERVER.with_name('tickets_server.py'))])
+TICKETS = shlex.join([*QUICK_PYTHON, str(NOTES_SERVER.with_name('tickets_server.py'))])
 TICKETS_KEY = {
     'list_tickets': [['tell me which tickets are open', {}]],
     'open_ticket': [

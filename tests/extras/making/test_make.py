@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from functools import partial
@@ -40,6 +37,7 @@ from tests.extras.making.worlds import (
     write_model_config,
 )
 from tests.extras.mcp_servers.servers import NOTES, installed
+from tests.forked import start_python
 from tests.instructions.shared_data import real
 
 UNUSED = ('huge', 'hang', 'crash', 'fail', 'picture', 'outside_schema', 'no_structure', 'folder', 'starts')
@@ -236,12 +234,11 @@ def test_nothing_is_asked_twice_after_a_kill(start: Start, teval: dict[str, Any]
     run(whole, model, 6, **teval)
     asked = server.stats()['requests']
     server.reset(latency=0.05)
-    command = [sys.executable, '-m', 'tests.extras.making.run_make', str(killed), str(model), json.dumps(teval)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = start_python('-m', 'tests.extras.making.run_make', killed, model, json.dumps(teval), cwd=ROOT)
     while server.stats()['requests'] < asked // 2:
         assert process.poll() is None
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
     while server.stats()['in_flight']:
         time.sleep(0.05)

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 NOTES_SERVER = Path(__file__).with_name('notes_server.py')
-NOTES = shlex.join([sys.executable, str(NOTES_SERVER)])
+QUICK_PYTHON = [sys.executable, '-S']
+"""Without the packages that are installed, which servers of the standard library alone do not need."""
+NOTES = shlex.join([*QUICK_PYTHON, str(NOTES_SERVER)])
 
 PUBLISHED = {
     'git': 'mcp-server-git==2026.10.19',
