@@ -187,11 +187,13 @@ def _without_stamp(row: Row) -> Row:
     return {name: value for name, value in row.items() if name not in ('idx', 'time')}
 
 
-def write_json(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
-    """Writes a JSON object in ASCII, each row in a line, row by row and atomically."""
+def write_json(path: Path, rows: Iterable[tuple[str, Row]]) -> None:
+    """Writes a JSON object of rows in ASCII, each member of a row in a line, row by row and atomically."""
     with whole_file(path) as temporary, temporary.open('w', encoding='ascii') as stream:
         separator = '{'
         for name, row in rows:
-            stream.write(f'{separator}\n{json.dumps(name)}: {json.dumps(row)}')  # not indented, in the time of ten rows
+            # The encoder's own indentation takes ten times as long.
+            members = ',\n        '.join(f'{json.dumps(key)}: {json.dumps(value)}' for key, value in row.items())
+            stream.write(f'{separator}\n    {json.dumps(name)}: {{\n        {members}\n    }}')
             separator = ','
         stream.write('\n}' if separator == ',' else '{}')
