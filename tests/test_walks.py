@@ -74,9 +74,8 @@ def traced() -> Iterator[dict[str, None]]:
 def check(title: str, files: dict[str, None]) -> None:
     """Compares a walk with what was called."""
     walk = walks()[title]
-    print(*files, sep='\n')
     assert 0 < len(walk) <= MOST_FILES
-    assert [file for file in files if file in walk] == walk, '\n'.join(files)
+    assert [file for file in files if file in walk] == walk, f'{title}: what was called is\n' + '\n'.join(files)
 
 
 def infer(name: str, abbr: str, folder: Path) -> tuple[Any, Any, list[Any]]:

@@ -31,7 +31,7 @@ for number in range(100):
 """
 PREDICTIONS = """
 from opencompass_tooleval.work_dir.journal import write_json
-write_json(folder / 'predictions.json', ((str(number), 'x' * 200) for number in range(100)))
+write_json(folder / 'predictions.json', ((str(number), {'prediction': 'x' * 200}) for number in range(100)))
 """
 VECTORS = """
 import logging

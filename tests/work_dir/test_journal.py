@@ -117,5 +117,5 @@ def test_write_json_keeps_the_old_file_when_it_fails(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
     path.write_text('old')
     with pytest.raises(TypeError):
-        write_json(path, [('0', {1, 2})])
+        write_json(path, [('0', {'prediction': {1, 2}})])
     assert path.read_text() == 'old'
