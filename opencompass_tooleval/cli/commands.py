@@ -2,17 +2,17 @@
 
 A command is a function: its parameters are the command's arguments and options, each declared once, by its type, its
 default and ``Annotated[type, typer.Option(help=...)]``. It returns the exit status, or None for 0. An option whose type
-is a list takes its values in a row, too: ``--from A B`` is ``--from A --from B``.
+is a list is given once for each value: ``--from A --from B``.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_command
 
 Command = Callable[..., int | None] | typer.Typer
@@ -24,46 +24,6 @@ def _with_exit_status(function: Callable[..., int | None]) -> Callable[..., None
         raise typer.Exit(function(*arguments, **options) or 0)
 
     return run
-
-
-def _repeat_options(parameters: Sequence[Any], words: Sequence[str]) -> list[str]:
-    """Writes the option before each of its values: ``--from A B`` becomes ``--from A --from B``.
-
-    Required arguments take precedence: in ``--model A B`` the last word is ``WORK_DIR`` if no other word can be.
-    """
-    with_value = {
-        name: option.multiple
-        for option in parameters
-        if option.param_type_name == 'option' and not option.is_flag
-        for name in option.opts
-    }
-    places = sum(argument.required for argument in parameters if argument.param_type_name == 'argument')
-    spread: list[tuple[str | None, str]] = []  # the option whose further value a word may be, and the word
-    repeated: str | None = None
-    left = list(words)
-    while left and left[0] != '--':
-        word = left.pop(0)
-        if word.startswith('-') and word != '-':
-            option, _, value = word.partition('=')
-            spread.append((None, word))
-            repeated = option if with_value.get(option) else None
-            if option in with_value and not value and left:
-                spread.append((None, left.pop(0)))
-        else:
-            spread.append((repeated, word))
-            places -= repeated is None
-    further = [place for place, (option, _) in enumerate(spread) if option]
-    values = set(further[: len(further) - max(places, 0)])
-    repeats = (([str(option)] if place in values else []) + [word] for place, (option, word) in enumerate(spread))
-    return [word for words_ in repeats for word in words_] + left
-
-
-class ListOptionsCommand(TyperCommand):
-    """A command whose list options accept several values in a row."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the command line."""
-        return super().parse_args(ctx, _repeat_options(self.get_params(ctx), args))
 
 
 def command_group(
@@ -96,7 +56,7 @@ def command_group(
             loaded = load(name)
             if not isinstance(loaded, typer.Typer):
                 alone = typer.Typer(add_completion=False)
-                alone.command(name, help=summaries[name], cls=ListOptionsCommand)(_with_exit_status(loaded))
+                alone.command(name, help=summaries[name])(_with_exit_status(loaded))
                 loaded = alone
             return name, get_command(loaded), rest
 

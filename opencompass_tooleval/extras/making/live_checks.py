@@ -34,6 +34,8 @@ from opencompass_tooleval.work_dir.whole_file import write_json
 _START_FILE = 'start_state.json'
 _TASK = 'repeated'
 _MOST_TOOLS = 5
+_MOST_SAME = 3
+"""Number of solutions that are repeated again after each part, since all their answers were the same."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class LiveChecks:
         self._source = source
         self._live = live
         self.masked: dict[str, tuple[str, ...]] = {}
+        self._same: dict[str, Solution] = {}
 
     @property
     def _state(self) -> TrialState | None:
@@ -111,13 +114,21 @@ class LiveChecks:
             check_start(self._live, self._source.reads, self._source.start, f'calls of {names}')
             return
         for one in solutions:
+            if self._compare_answers(one) and len(self._same) < _MOST_SAME:
+                self._same.setdefault(str([(call.name, call.arguments) for call in _live_calls(one)]), one)
+        for (
+            one
+        ) in self._same.values():  # again, after all others: it may have been repeated before the first that writes
             self._compare_answers(one)
 
-    def _compare_answers(self, solution: Solution) -> None:
-        """Raises ServerError if new processes answer a call alike, and otherwise than it answered the solution.
+    def _compare_answers(self, solution: Solution) -> bool:
+        """Compares the answers of a new process with those that a solution got; returns whether all are the same.
 
         Only the first call that is answered otherwise is looked at: later ones may depend on an id of its answer. The
         calls up to it are repeated, without those that come after it, which may change what a server keeps.
+
+        Raises:
+            ServerError: New processes answer a call alike, and otherwise than it answered the solution.
         """
         for number, step in enumerate(self._repeat(solution), 1):
             before = step.call.observation
@@ -133,7 +144,8 @@ class LiveChecks:
                         f'{step.call.name} differently: {difference_text(before, first[-1].answer)}'
                     )
             if fields != ():
-                return
+                return False
+        return True
 
     def find_volatile(self, solution: Solution) -> Executed | None:
         """Repeats a solution's calls twice, and masks what the server generates anew in the state.
