@@ -37,8 +37,8 @@ AGENT = 'tooleval-toolbench_g2-agent-react'
 OTHER_BANK = "datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = 'bank.sqlite'\n"
 OTHER_VERSION = """
 import sys
-import opencompass_tooleval.benchmarks.teval.adapter as adapter
-adapter.VERSION = 'planted'
+import opencompass_tooleval.benchmarks.teval.scoring as scoring
+scoring.VERSION = 'planted'
 from opencompass.cli.main import main
 sys.argv = ['opencompass', *sys.argv[1:]]
 main()

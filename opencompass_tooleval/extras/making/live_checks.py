@@ -116,9 +116,7 @@ class LiveChecks:
         for one in solutions:
             if self._compare_answers(one) and len(self._same) < _MOST_SAME:
                 self._same.setdefault(str([(call.name, call.arguments) for call in _live_calls(one)]), one)
-        for (
-            one
-        ) in self._same.values():  # again, after all others: it may have been repeated before the first that writes
+        for one in self._same.values():  # again: it may have been repeated before the first that writes
             self._compare_answers(one)
 
     def _compare_answers(self, solution: Solution) -> bool:
