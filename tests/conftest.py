@@ -138,6 +138,14 @@ def keys_of_one_test() -> Iterator[None]:
     redaction._keys.update(before)
 
 
+@pytest.fixture(autouse=True)
+def log_level_of_one_test() -> Iterator[None]:
+    """Restores the level of OpenCompass's logger, which commands that print JSON raise for their whole process."""
+    yield
+    if utils := sys.modules.get('opencompass.utils'):
+        utils.get_logger().setLevel('INFO')
+
+
 def load_tool(name: str) -> ModuleType:
     """Imports ``tools/NAME.py``, which is a script and no package; NAME may have a folder."""
     file = ROOT / 'tools' / f'{name}.py'

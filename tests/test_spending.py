@@ -187,7 +187,9 @@ def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
     check([judge], 'JUDGE', sweep.again['JUDGE'])
     before = sweep.first[JUDGED]['usage']['auxiliary_models']
     cached, paid = judge['from_cache'], next(row for row in before if row['role'] == 'judge')
-    assert 0 < cached['prompt']['total'] < paid['prompt']['total'] and cached['cost']['total'] < paid['cost']['total']
+    # Equal, unless a fault hit a task that was judged at its first time, which depends on the order of requests.
+    assert 0 < cached['prompt']['total'] <= paid['prompt']['total']
+    assert cached['cost']['total'] <= paid['cost']['total']
 
 
 def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) -> None:

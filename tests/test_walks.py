@@ -19,6 +19,7 @@ from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, ICL_PROMPT_TEM
 from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.models import OracleModel, ToolEvalOpenAI
+from opencompass_tooleval.models.api import event_loop
 from tests.conftest import ROOT, ModelServer
 from tests.extras.making.conftest import Start, start
 from tests.extras.making.test_live_checks import TICKETS, TICKETS_KEY, options
@@ -62,6 +63,7 @@ def traced() -> Iterator[dict[str, None]]:
         if is_new and not is_importing(frame):
             files[name.removeprefix(BELOW)] = None
 
+    event_loop._thread.forget()  # a thread is traced if it starts from here on
     threading.setprofile(note)
     sys.setprofile(note)
     try:
@@ -69,6 +71,7 @@ def traced() -> Iterator[dict[str, None]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
+        event_loop._thread.forget()
 
 
 def check(title: str, files: dict[str, None]) -> None:

@@ -87,7 +87,7 @@ def test_a_call_after_the_last_gets_the_last_again(bank: Bank) -> None:
                 session.call(call.name, call.arguments)
                 key = json.dumps([call.name, call.arguments], sort_keys=True)
                 repeated['again'] += key in last
-                last[key] = (call.name, call.arguments, call.response)
+                last[key] = (call.name, call.arguments, call.observation)
             for called, arguments, response in last.values():
                 assert session.call(called, arguments).text == response
                 repeated['after the last'] += 1
@@ -116,5 +116,5 @@ def test_the_order_of_files_changes_nothing_for_a_file(tmp_path: Path) -> None:
             for run in load_runs(file):
                 session = environment.begin(run.id)
                 assert [session.call(call.name, call.arguments).text for call in run.calls] == [
-                    call.response for call in run.calls
+                    call.observation for call in run.calls
                 ]

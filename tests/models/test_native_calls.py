@@ -99,10 +99,10 @@ def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, 
     journal = Journal(tmp_path / 'journal.jsonl')
     first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
     assert first.value == 'sunny, Weather.of by Weather_of'
-    assert first.rounds[0]['calls'][0]['name'] == 'Weather.of'
+    assert first.answers[0].calls[0].name == 'Weather.of'
     asked = server.stats()['requests']
     again = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    assert (again.value, again.rounds, again.usages) == (first.value, first.rounds, first.usages)
+    assert (again.value, again.answers) == (first.value, first.answers)
     assert server.stats()['requests'] == asked
 
 

@@ -137,7 +137,7 @@ def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) 
         expected = (usage['prompt']['total'] * 2 + usage['completion']['total'] * 8) / 1e6
         assert usage['cost']['total'] == pytest.approx(expected)
         assert usage['cost']['prices'] == PRICES
-    rounds = [json.loads(row['prediction'])['rounds'] for row in rows]
+    rounds = [json.loads(row['prediction'])['steps'] for row in rows]
     assert usage['requests'] == sum(map(len, rounds)) > len(rows)  # a dialogue's rounds count together
 
 
