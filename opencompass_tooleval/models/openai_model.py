@@ -235,7 +235,7 @@ class ToolEvalOpenAI(OpenAI):
             self.logger.error(error)
             return Answer('', 'infra:truncated')
         tools = getattr(prompt, 'tools', None)
-        answer = await self._try_until_answered(body, bool(tools and tools.tools), stop)
+        answer = await self._try_until_answered(body, bool(tools and tools.tools) or 'tools' in self._body, stop)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
         return answer
@@ -252,8 +252,11 @@ class ToolEvalOpenAI(OpenAI):
             limit = {_LIMITS[1]: max_out_len}
         tools = getattr(prompt, 'tools', None)
         offered = {} if tools is None else self._offered(tools)
-        further = json.dumps({'model': self.path, **limit, **offered, **self._body})
-        return f'{{"messages": {messages}, {further[1:]}'.encode('ascii')
+        members = {'model': self.path, **limit, **offered, **self._body}
+        further = json.dumps(members)
+        if 'messages' not in members:  # the user's own have priority, like every other setting of the body
+            further = f'{{"messages": {messages}, {further[1:]}'
+        return further.encode('ascii')
 
     def _fitted(self, prompt: Any, max_out_len: int) -> tuple[str, int]:
         """Returns the messages as JSON, and the maximum length of the answer, as OpenCompass does, without counting

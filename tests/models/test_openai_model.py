@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
 import threading
@@ -376,3 +377,11 @@ def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelS
 
 def test_models_that_take_no_limit_are_those_that_doctor_knows() -> None:
     assert list(REASONING_MODELS) == OAI_REASONING_MODEL_LIST
+
+
+def test_members_of_the_users_body_stand_once_and_have_priority(canned_server: ModelServer) -> None:
+    mine = [{'role': 'user', 'content': 'mine'}]
+    model = make_model(canned_server, openai_extra_kwargs={'messages': mine, 'top_p': 0.5})
+    members = json.loads(model._request_body('Hello', 8, 0.0), object_pairs_hook=list)
+    assert len(members) == len(dict(members)) and dict(members)['top_p'] == 0.5
+    assert json.loads(model._request_body('Hello', 8, 0.0))['messages'] == mine
