@@ -87,7 +87,7 @@ def test_the_server_of_the_page_is_the_same_without_the_sdk(tmp_path: Path) -> N
     page = blocks(TUTORIALS / 'your-own-tools.md')
     text, data = (next(block.text for block in page if block.title == name) for name in ('library.py', 'books.json'))
     assert SDK in text
-    said = []
+    answers = []
     for name, server in (('real', text), ('quick', with_quick_sdk(text))):
         (tmp_path / name).mkdir()
         (tmp_path / name / 'books.json').write_text(data)
@@ -95,8 +95,8 @@ def test_the_server_of_the_page_is_the_same_without_the_sdk(tmp_path: Path) -> N
         command = shlex.join([sys.executable, str(tmp_path / f'{name}.py')])
         with LiveTools(parse_server(command), tmp_path / name, allow=['*']) as live, live.begin('one') as trial:
             trial.call('lend_book', {'title': 'Ubik', 'reader': 'Ann'})
-            said.append((live.listed, *(trial.call('find_books', {'author': author}) for author in ('Lem', 'Dick'))))
-    assert said[0] == said[1] and '"reader": "Ann"' in said[0][2].text
+            answers.append((live.listed, *(trial.call('find_books', {'author': author}) for author in ('Lem', 'Dick'))))
+    assert answers[0] == answers[1] and '"reader": "Ann"' in answers[0][2].text
 
 
 @pytest.fixture(scope='module')

@@ -81,9 +81,9 @@ def judge_agents(
         grading = AgentGrading(answers, settings, load_references(reference, tasks) if reference else {})
         judgements, name, calls = ask_judge(cfg, grading)
     write_whole(out, ''.join(f'{json.dumps(row)}\n' for row in grading.rows(judgements)))
-    found = grading.check(grading.score(judgements), 'Run the command again: what is judged is kept')
-    scores = [SampleScore(one.id, one.values, one.reason) for one in found]
-    counted = breakdown(found)
+    judged = grading.check(grading.score(judgements), 'Run the command again: what is judged is kept')
+    scores = [SampleScore(one.id, one.values, one.reason) for one in judged]
+    counted = breakdown(judged)
     total = aggregate(scores, metrics_of(settings.kinds))
     result = {
         'file': str(file),

@@ -36,12 +36,12 @@ def judged_by_files(
         ValueError: They judge other tasks.
     """
     grading = AgentGrading(answers)
-    found = grading.load(judgements)
+    by_answer = grading.load(judgements)
     if preferences:
-        found = joined(found, grading.read(preferences))
-    if kinds := kinds_of(found):
+        by_answer = joined(by_answer, grading.read(preferences))
+    if kinds := kinds_of(by_answer):
         grading.settings = JudgeSettings(kinds)
-    scores = grading.check(grading.score(found), f'{judgements} has to judge these very answers')
+    scores = grading.check(grading.score(by_answer), f'{judgements} has to judge these very answers')
     return scores, grading.settings.kinds
 
 

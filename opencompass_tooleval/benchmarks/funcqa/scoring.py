@@ -221,12 +221,12 @@ def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
     trajectories = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]
     errors = [error for trajectory in trajectories for error in tool_errors(trajectory)]
-    known = Counter(call.name for call in calls if not (call.error or '').startswith(_NAME_ERRORS))
+    called_tools = Counter(call.name for call in calls if not (call.error or '').startswith(_NAME_ERRORS))
     return {
         'methods': dict(Counter(trajectory.loop for trajectory in trajectories)),
         'tool_calls': {'all': len(calls), 'failed': len(errors)},
         'tool_errors': dict(Counter(errors).most_common()),
-        'tools': dict(known.most_common()),
+        'tools': dict(called_tools.most_common()),
         'rounds': sum(step.asked is not None for trajectory in trajectories for step in trajectory.steps),
         'stopped': dict(Counter(trajectory.stopped for trajectory in trajectories if trajectory.stopped)),
         'checks': dict(Counter(trajectory.check for trajectory in trajectories if trajectory.check)),

@@ -84,8 +84,8 @@ class _Published:
             if not step or not isinstance(data, dict):
                 raise Fault("a row of a created tool needs 'data' and the text of its 'step'")
             record_id = self._record_id(data)
-        found = parse_scores(row['eval'], self._grading.subset.task, LOWEST if self._grading.rules.strict else 0)
-        return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(found)
+        verdict = parse_scores(row['eval'], self._grading.subset.task, LOWEST if self._grading.rules.strict else 0)
+        return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(verdict)
 
     def _record_id(self, data: Mapping[str, Any]) -> str:
         """Returns the record of a created tool, by its content; without the records, its index among the file's."""

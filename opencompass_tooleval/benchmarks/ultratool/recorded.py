@@ -151,14 +151,14 @@ def _check(files: _Files, subset: Subset, gold: str) -> None:
 
 
 class _JudgementsScorer(UltraToolScorer):
-    """Scores judgements without answers: of all records if they are known, else of those that it judges."""
+    """Scores judgements without answers: of all records if there are any, else of those that it judges."""
 
     judged: Sequence[Judged] = ()
-    known: Sequence[Record] | None = None
+    records: Sequence[Record] | None = None
 
     def graded(self, grading: Any, source: str) -> Any:
         """Scores the judgements."""
-        return grading.check(score_judgements(self.subset, self.judged, self.rules, self.known), self.fix)
+        return grading.check(score_judgements(self.subset, self.judged, self.rules, self.records), self.fix)
 
 
 def _check_gold(gold: str, loaded: _Loaded) -> None:
@@ -205,7 +205,7 @@ def read(
     answers = {record.id: answer for record, answer in zip(loaded.records or (), loaded.answers or (), strict=False)}
     if loaded.answers is None and judgements is not None:
         alone = _JudgementsScorer(subset, in_language, rules, style)
-        alone.known, alone.fix = loaded.records, f'Say with --predictions FILE which answers {judgements} judged'
+        alone.records, alone.fix = loaded.records, f'Say with --predictions FILE which answers {judgements} judged'
         alone.judged = ScoresGrading(loaded.records or [], [], row, rules).read(judgements)
         check_single(alone.judged, judgements)
         scorer, answers = alone, dict.fromkeys(one.id for one in loaded.records or alone.judged)
