@@ -160,41 +160,79 @@ MOVED = {
 }
 """Beginning of the name of a class in configs of earlier versions -> that of this version."""
 
-COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
-        'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
-        'doctor': (
-            '.cli.doctor:run_doctor',
-            'Check this machine, or with --endpoint a server; exits with 1 on a fault.',
+        'run': (
+            '.cli.run:run_benchmarks',
+            'Run benchmarks on a model, from the command line: scores and a report.',
+            'Run',
         ),
         'demo': (
             '.cli.report:run_demo',
             'Run everything on shipped records, without a model: a leaderboard and a report.',
+            'Run',
         ),
-        'config-dir': ('.cli.main:print_config_dir', 'Print the folder of our configs, for opencompass --config-dir.'),
-        'prepare': ('.cli.prepare:prepare_commands', 'Fetch and verify benchmark data.'),
-        'score': ('.cli.score:score_commands', 'Score recorded answers, without OpenCompass or a GPU.'),
-        'prompts': (
-            '.cli.prompts:show_prompts',
-            'Show the messages that a model is sent; of dialogues the first turn.',
+        'plan': (
+            '.cli.plan:show_plan',
+            'What a config would run (jobs, samples, tokens), and what would stop it.',
+            'Run',
+        ),
+        'status': (
+            '.cli.status:show_status',
+            'How far a sweep is, what failed and why; exits with 1 on a failure.',
+            'Run',
+        ),
+        'retry': ('.cli.retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.', 'Run'),
+        'doctor': (
+            '.cli.doctor:run_doctor',
+            'Check this machine, or with --endpoint a server; exits with 1 on a fault.',
+            'Run',
+        ),
+        'report': (
+            '.cli.report:show_report',
+            'Write pages to look at, from disk: scores, charts, samples.',
+            'Look at results',
+        ),
+        'compare': (
+            '.cli.compare:compare_models',
+            'Two models side by side, with 95% intervals, and where they differ.',
+            'Look at results',
+        ),
+        'gate': (
+            '.cli.gate:run_gate',
+            'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.',
+            'Look at results',
+        ),
+        'score': (
+            '.cli.score:score_commands',
+            'Score recorded answers, without OpenCompass or a GPU.',
+            'Look at results',
         ),
         'agreement': (
             '.cli.agreement:agreement',
             'Correlate two sets of judgements of UltraTool, dimension by dimension.',
+            'Look at results',
         ),
-        'plan': ('.cli.plan:show_plan', 'What a config would run (jobs, samples, tokens), and what would stop it.'),
-        'status': ('.cli.status:show_status', 'How far a sweep is, what failed and why; exits with 1 on a failure.'),
-        'retry': ('.cli.retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.'),
-        'compare': (
-            '.cli.compare:compare_models',
-            'Two models side by side, with 95% intervals, and where they differ.',
+        'import': (
+            '',
+            'Make a run of published predictions, or of recorded conversations, to score it.',
+            'Look at results',
         ),
-        'gate': ('.cli.gate:run_gate', 'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.'),
-        'import': ('', 'Make a run of published predictions, or of recorded conversations, to score it.'),
-        'report': ('.cli.report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
-        'build': ('', 'Build benchmark data from annotated samples.'),
-        'easytool': ('', 'Concise tool instructions: make them, measure them.'),
-        'agents': ('', 'What answers the calls of agents, and who judges their answers.'),
+        'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.', 'Data'),
+        'prepare': ('.cli.prepare:prepare_commands', 'Fetch and verify benchmark data.', 'Data'),
+        'prompts': (
+            '.cli.prompts:show_prompts',
+            'Show the messages that a model is sent; of dialogues the first turn.',
+            'Data',
+        ),
+        'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
+        'config-dir': (
+            '.cli.main:print_config_dir',
+            'Print the folder of our configs, for opencompass --config-dir.',
+            'Data',
+        ),
+        'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
+        'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
     },
     'import': {
         'predictions': (
@@ -234,7 +272,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
 }
-"""Group -> command -> its function and help; ``''`` is the group of all, and a command without a function a group."""
+"""Group -> command -> its function, its help and, in the group ``''``, its panel in ``tooleval --help``.
+
+A command without a function is a group.
+"""
 
 FIRST_COMMAND = {'import': 'predictions'}
 """Group -> the command that is meant if none is named."""
@@ -251,9 +292,13 @@ REGISTERED['ICL_EVALUATORS'] += ['ToolEvalMadeEvaluator']
 FIRST_COMMAND |= {'make': 'tasks'}
 MOVED |= {'opencompass_tooleval.making.': 'opencompass_tooleval.extras.making.'}
 COMMANDS[''] |= {
-    'export': ('.extras.exports.command:export_run', 'Write a run to files to publish, or for another program.'),
-    'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.'),
-    'make': ('', 'Make a benchmark from your own tools, check it, review it.'),
+    'export': (
+        '.extras.exports.command:export_run',
+        'Write a run to files to publish, or for another program.',
+        'Look at results',
+    ),
+    'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
+    'make': ('', 'Make a benchmark from your own tools, check it, review it.', 'Your own tools'),
 }
 COMMANDS['import'] |= {
     'traces': (

@@ -30,6 +30,7 @@ def command_group(
     summaries: Mapping[str, str],
     load: Callable[[str], Command],
     default: str = '',
+    panels: Mapping[str, str] | None = None,
     takes_words: bool = False,
     **settings: Any,
 ) -> typer.Typer:
@@ -39,6 +40,7 @@ def command_group(
         summaries: Name of a command -> its help; in the order of the help.
         load: Name -> the function, or a group of commands; called when the command is.
         default: The command that options directly after the group's name belong to; ``''`` for none.
+        panels: Command -> the panel of the help that it stands in, in the order of the panels; without, one for all.
         takes_words: True if words that name no command belong to it too.
         **settings: Of :class:`typer.Typer`.
     """
@@ -63,5 +65,7 @@ def command_group(
     app = typer.Typer(cls=Group, no_args_is_help=True, **settings)
     app.callback()(lambda: None)  # without one, Typer takes a group of one command for that command
     for name, summary in summaries.items():
-        app.command(name, help=summary)(lambda: None)  # stands for the command in the help
+        app.command(name, help=summary, rich_help_panel=(panels or {}).get(name))(
+            lambda: None
+        )  # stands for the command in the help
     return app

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import shutil
 import textwrap
@@ -21,7 +20,7 @@ from packaging.version import Version
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import KEY_VARIABLE, JsonOption, KeyEnvOption, key_in
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import Finding, Level, shorten
 from opencompass_tooleval.core.text.json_object import load_json
@@ -274,22 +273,12 @@ def look_at_machine() -> Iterator[Finding]:
         yield from check()
 
 
-def _key(variable: str) -> str:
-    """Reads a key from an environment variable: the first of a comma-separated list, '' if it is not set."""
-    key = os.environ.get(variable, '').partition(',')[0].strip()
-    if not (key.isascii() and key.isprintable()):
-        raise ValueError(f'${variable} holds no key: there are characters in it that a header cannot have')
-    return key
-
-
 def run_doctor(
     endpoint: Annotated[
         str | None, typer.Option(metavar='URL', help='Look at an OpenAI-compatible server instead: its base URL.')
     ] = None,
     model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
-    key_env: Annotated[
-        str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")
-    ] = 'OPENAI_API_KEY',
+    key_env: KeyEnvOption = KEY_VARIABLE,
     calls: Annotated[bool, typer.Option(help='Look at function calling, too.')] = True,
     at_once: Annotated[int, typer.Option(min=1, max=1024, help='Requests at the same time, for one look.')] = 16,
     long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the one long prompt; 0 sends none.')] = 6000,
@@ -307,7 +296,7 @@ def run_doctor(
     if endpoint or model:
         if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
             raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
-        server = Endpoint(endpoint, model, _key(key_env), timeout)
+        server = Endpoint(endpoint, model, key_in(key_env), timeout)
     width, findings = Screen().width, []
     with Screen(stderr=True).status('looking'), closing(server) if server else nullcontext():
         for finding in probe(server, calls, at_once, long_prompt) if server else look_at_machine():

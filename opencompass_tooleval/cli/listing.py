@@ -66,7 +66,7 @@ def where_searched(benchmarks: Sequence[Benchmark]) -> str:
     return f'searched below {searched_folders()}{use}'
 
 
-_CONFIGS = Path(__file__).resolve().parent.parent / 'configs' / 'datasets'
+CONFIGS = Path(__file__).resolve().parent.parent / 'configs' / 'datasets'
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -79,11 +79,17 @@ def _table(title: str, *columns: str) -> Table:
 def dataset_configs(benchmark: Benchmark) -> dict[str, list[str]]:
     """Returns the names for ``opencompass --datasets``: FILE -> its variables; ``FILE/VARIABLE`` selects one."""
     patterns = (f'*/tooleval_{benchmark.name}*_gen.py', f'{benchmark.name}/*_gen.py')
-    files = {file.stem: file for pattern in patterns for file in _CONFIGS.glob(pattern)}
-    return {name: _variables(files[name]) for name in sorted(files)}
+    files = {file.stem: file for pattern in patterns for file in CONFIGS.glob(pattern)}
+    return {name: variables_of(files[name]) for name in sorted(files)}
 
 
-def _variables(config: Path) -> list[str]:
+def run_name(name: str) -> str:
+    """Returns the name for ``tooleval run`` of a config or of its variable: ``tooleval_teval_fc_gen``, ``teval-fc``."""
+    return name.removeprefix('tooleval_').removesuffix('_gen').removesuffix('_datasets').replace('_', '-')
+
+
+def variables_of(config: Path) -> list[str]:
+    """Returns the names of the variables of a config that hold data sets."""
     nodes = (node for node in ast.parse(config.read_text(encoding='utf-8')).body if isinstance(node, ast.Assign))
     names = (target.id for node in nodes for target in node.targets if isinstance(target, ast.Name))
     return [name for name in names if name.endswith('_datasets')]
@@ -97,7 +103,7 @@ def _show_all(console: Screen) -> None:
         table.add_row(benchmark.name, benchmark.title, benchmark.paper, subsets, files)
     console.print(table)
     console.print(f'\n{where_searched(list(all_benchmarks()))}', soft_wrap=True)
-    console.print('\nfiles, counts, names for --datasets: tooleval list NAME\nfiles come with: tooleval prepare NAME')
+    console.print('\nfiles, counts, names of data sets: tooleval list NAME\nfiles come with: tooleval prepare NAME')
 
 
 def _show(benchmark: Benchmark, console: Screen) -> None:
@@ -113,6 +119,10 @@ def _show(benchmark: Benchmark, console: Screen) -> None:
     for line in faults:
         console.print(line, soft_wrap=True)
     if configs := dataset_configs(benchmark):
+        names = dict.fromkeys(run_name(name) for file in configs for name in (file, *configs[file]))
+        console.print('\nnames for tooleval run, NAME or NAME/SUBSET:')
+        console.print(', '.join(names))
+        console.print(f'with the subsets {", ".join(benchmark.subsets)}')
         console.print('\nnames for --datasets, FILE or FILE/VARIABLE,')
         console.print('with --config-dir "$(tooleval config-dir)":')
         for name, variables in configs.items():

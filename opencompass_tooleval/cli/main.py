@@ -23,17 +23,25 @@ def _group(name: str, help: str, **more: bool) -> typer.Typer:
     commands = plugin.COMMANDS[name]
 
     def load(command: str) -> Command:
-        entry, summary = commands[command]
+        entry, summary, *_ = commands[command]
         if not entry:
             return _group(command, summary, add_completion=False)
         found = plugin.load(entry)
         command_or_group: Command = found() if entry.endswith(PER_BENCHMARK) else found
         return command_or_group
 
-    summaries = {command: summary for command, (_, summary) in commands.items()}
+    summaries = {command: summary for command, (_, summary, *_) in commands.items()}
+    panels = {command: panel for command, (_, _, *panel_or_none) in commands.items() for panel in panel_or_none}
     first = plugin.FIRST_COMMAND.get(name, '')
     return command_group(
-        summaries, load, first, takes_words=name == 'import', help=help, pretty_exceptions_enable=False, **more
+        summaries,
+        load,
+        first,
+        panels,
+        takes_words=name == 'import',
+        help=help,
+        pretty_exceptions_enable=False,
+        **more,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -42,3 +43,15 @@ TrustOption = Annotated[
 MaxDropOption = Annotated[
     float, typer.Option('--max-drop', min=0, max=100, metavar='POINTS', help='Drop that a gate allows.')
 ]
+
+KEY_VARIABLE = 'OPENAI_API_KEY'
+
+KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")]
+
+
+def key_in(variable: str) -> str:
+    """Reads a key from an environment variable: the first of a comma-separated list, '' if it is not set."""
+    key = os.environ.get(variable, '').partition(',')[0].strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError(f'${variable} holds no key: there are characters in it that a header cannot have')
+    return key

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -72,10 +73,22 @@ def run_demo(
         DataError: The report cannot be written.
     """
     locate_encoder(OFFLINE)
-    again = f'tooleval demo -w {work_dir}'
+    return run_and_report([str(_CONFIG), '-w', str(work_dir)], work_dir, f'tooleval demo -w {work_dir}')
+
+
+def run_and_report(arguments: Sequence[str], work_dir: Path, again: str) -> int:
+    """Runs ``opencompass``, then builds the report if the extra ``report`` is installed; returns the exit status.
+
+    Args:
+        arguments: Those of ``opencompass``.
+        work_dir: The working directory, or a run in it; the report is written there.
+        again: The command that continues after Ctrl-C.
+
+    Raises:
+        DataError: The report cannot be written.
+    """
     with one_line_if_interrupted(again), Interrupts() as interrupts:
-        command = [sys.executable, '-m', 'opencompass.cli.main', str(_CONFIG), '-w', str(work_dir)]
-        status = run_program(command, interrupts)
+        status = run_program([sys.executable, '-m', 'opencompass.cli.main', *arguments], interrupts)
     if status:
         return status
     if any(importlib.util.find_spec(name) is None for name in NEEDED):

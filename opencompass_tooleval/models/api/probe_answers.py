@@ -8,7 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.models.api.endpoint import RawReply
+from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
 
@@ -82,12 +82,23 @@ def _field_of_thoughts(reply: RawReply) -> str:
     return ' and '.join(named)
 
 
+def has_thoughts(endpoint: Endpoint) -> bool:
+    """Asks a model one question, and tests if it reasons before it answers; False if no answer comes."""
+    probed = Probed(endpoint)
+    list(check_plain_answer(probed))
+    return probed.plain is not None and bool(_field_of_thoughts(probed.plain) or _has_tag(probed.plain.text))
+
+
+def _has_tag(text: str) -> bool:
+    return bool(_TAG.search(text[:_TAG_CHARS]))
+
+
 def check_thoughts(probed: Probed) -> Iterator[Finding]:
     """Checks where thoughts are, and that they end."""
     reply = probed.plain
     assert reply is not None
     thoughts, text = _field_of_thoughts(reply), reply.text
-    in_text = bool(_TAG.search(text[:_TAG_CHARS]))
+    in_text = _has_tag(text)
     if (in_text and not visible_text(Answer(text)).text) or (not text.strip() and reply.finish_reason == CUT):
         says = (
             f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '

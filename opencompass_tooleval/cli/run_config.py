@@ -1,0 +1,171 @@
+"""The config that ``tooleval run`` writes: at most 40 lines, in which the user's words are literals."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.cli.listing import CONFIGS
+from opencompass_tooleval.cli.run_data import Chosen, config_values
+from opencompass_tooleval.core.text.python_literal import python_literal
+
+MAX_LINES = 40
+API, HF = 'tooleval_api', 'tooleval_hf_qwen2_5_7b_instruct'
+SERVED = 'tooleval_served_'
+_MODELS = CONFIGS.parent / 'models'
+_HF_CLASS = 'opencompass_tooleval.models.ToolEvalHFChat'
+_LIMITS = ('max_seq_len', 'max_out_len')
+_ADDED = ('key', 'prices', 'budget')
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models of a run that have one shipped config in common.
+
+    Attributes:
+        names: Their names on a server, or paths.
+        config: The shipped config of a model like them: :data:`API`, :data:`HF`, or of a served engine.
+        program: Program of the engine, in place of the one in the config.
+        settings: Settings that replace those of the shipped config, or are added to them.
+    """
+
+    names: Sequence[str]
+    config: str
+    program: str = ''
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def row(self) -> dict[str, Any]:
+        """Returns the config of a model, without its names.
+
+        Raises:
+            ValueError: A setting has no effect, or the engine's context cannot be set.
+        """
+        row: dict[str, Any] = config_values(_MODELS / f'{self.config}.py')['models'][0]
+        shipped = row['max_seq_len']
+        if others := [name for name in self.settings if name not in (*row, *_ADDED)]:
+            raise ValueError(f'{self.config} has no {others[0]}: leave --{others[0].replace("_", "-")} out')
+        row = {name: value for name, value in row.items() if name not in ('abbr', 'path', *_LIMITS)}
+        row |= self.settings
+        if self.config == HF:
+            row['type'] = _HF_CLASS  # it also offers tools natively
+        if self.config != API:
+            row.setdefault('max_seq_len', shipped + self.settings.get('max_out_len', 0))
+        if 'engine' in row:
+            row['engine']['command'] = self._command(row['engine']['command'], str(shipped), str(row['max_seq_len']))
+        return row
+
+    def _command(self, words: Sequence[str], shipped: str, context: str) -> list[str]:
+        if shipped not in words and shipped != context:
+            raise ValueError(
+                f'the context of {self.config} is in its command: write the config with --write-config, without '
+                '--max-out-len and --max-seq-len, and edit both there'
+            )
+        words = [context if word == shipped else word for word in words]
+        return [self.program or words[0], *words[1:]]
+
+
+def engines() -> list[str]:
+    """Lists the engines that have a shipped config."""
+    return sorted(file.stem.removeprefix(SERVED) for file in _MODELS.glob(f'{SERVED}*.py'))
+
+
+def abbrs_of(names: Sequence[str]) -> list[str]:
+    """Returns a name for tables and paths of files for each model; two models never share one."""
+    short = [_plain(Path(name).name) for name in names]
+    counts = Counter(short)
+    return [one if counts[one] == 1 else _plain(name) for one, name in zip(short, names, strict=True)]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r'[^\w.+-]+', '-', name).strip('-.') or 'model'
+
+
+def config_text(
+    chosen: Sequence[Chosen],
+    models: Models | Sequence[Mapping[str, Any]],
+    *,
+    work_dir: Path,
+    limit: int | None = None,
+    shards: int | None = None,
+    partition: str | None = None,
+) -> str:
+    """Writes the config.
+
+    Args:
+        chosen: The data sets.
+        models: The models, or rows of another config.
+        work_dir: The working directory.
+        limit: Number of records of each data set; None for all.
+        shards: Number of parts of each data set, which run at the same time; None for one.
+        partition: Partition of Slurm; None for this machine.
+
+    Raises:
+        ValueError: It would have more than :data:`MAX_LINES` lines.
+    """
+    imports, block = _imports_and_models(models)
+    if shards:
+        imports.append('from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner')
+    where = 'tooleval_slurm' if partition else 'tooleval_local'
+    lines = [
+        '# Written by tooleval run: an ordinary config of OpenCompass, to run again, to edit and to keep.',
+        *('from mmengine.config import read_base', '', *sorted(imports), *([''] if imports else [])),
+        'with read_base():',
+        *sorted(f'    from {one.module} import {", ".join(one.variables)}' for one in chosen),
+        '    from opencompass_tooleval.configs.summarizers.tooleval import summarizer',
+        *(f'    from opencompass_tooleval.configs.{where} import eval, infer', ''),
+        *block,
+        f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
+        *_selected(limit),
+        *_runner(shards, partition),
+        f'work_dir = {python_literal(str(work_dir))}',
+    ]
+    if len(lines) > MAX_LINES:
+        raise ValueError(f'the config would have {len(lines)} lines, more than {MAX_LINES}: run fewer names at a time')
+    return '\n'.join((*lines, ''))
+
+
+def _chosen_rows(chosen: Chosen) -> str:
+    rows = ', '.join(f'*{variable}' for variable in chosen.variables)
+    if chosen.abbrs is None:
+        return rows
+    return f"*[row for row in [{rows}] if row['abbr'] in {python_literal(list(chosen.abbrs))}]"
+
+
+def _imports_and_models(models: Models | Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Returns the lines that import the class, and those of ``models``."""
+    if not isinstance(models, Models):
+        return [], ['models = [', *(f'    {python_literal(row)},' for row in models), ']']
+    row = models.row()
+    module, _, name = row.pop('type').rpartition('.')
+    pairs = [list(pair) for pair in zip(abbrs_of(models.names), models.names, strict=True)]
+    settings = (f'        {key}={_as_dict(value)},' for key, value in row.items())
+    block = ['    dict(', f'        type={name},', '        abbr=abbr,', '        path=path,', *settings, '    )']
+    return [f'from {module} import {name}'], [
+        *('models = [', *block, f'    for abbr, path in {python_literal(pairs)}', ']')
+    ]
+
+
+def _as_dict(value: Any) -> str:
+    """Writes a setting as configs have it: ``dict(num_gpus=1)``."""
+    if not isinstance(value, Mapping):
+        return python_literal(value)
+    return f'dict({", ".join(f"{key}={python_literal(part)}" for key, part in value.items())})'
+
+
+def _selected(limit: int | None) -> Iterator[str]:
+    if limit:
+        yield 'for _row in datasets:'
+        yield f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"
+
+
+def _runner(shards: int | None, partition: str | None) -> Iterator[str]:
+    if shards:
+        yield f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"
+        if not partition:
+            yield f"infer['runner']['max_num_workers'] = {shards}"
+    if partition:
+        yield f"infer['runner']['partition'] = eval['runner']['partition'] = {python_literal(partition)}"
