@@ -49,6 +49,7 @@ HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing'}
 GLUE_ROOMS = {'models', 'judging', 'inferencers', 'evaluators', 'summarizers', 'tasks', 'runners', 'configs'}
 GLUE_MODULES = {
+    'cli/run_data.py',  # reads configs with mmengine
     'partitioner.py',
     'agents/loops/lagent_bridge.py',
     'instructions/generation.py',

@@ -46,6 +46,11 @@ BLOCK = re.compile(r'^```(\w*)[^\n]*\n(.*?)^```', re.S | re.M)
 INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
 
 NOT_RUN = {
+    'make install': 'makes an environment; tests/test_installs.py (make test-long) does',
+    '. .venv/bin/activate': 'the environment of `make install`',
+    'tooleval run teval --model gpt-4o-mini --limit 20 --prepare': 'needs the network and a key; tests/cli/test_run.py',
+    'python3 -m venv /envs/vllm': 'makes an environment for an engine',
+    '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     'make test': 'runs this very test',
     'tooleval demo': 'tests/test_end_to_end.py runs it',

@@ -115,9 +115,9 @@ def test_a_tutorial_runs_and_prints_what_its_page_says(
 ) -> None:
     folder = tmp_path / 'work'
     folder.mkdir()
-    place = Place(folder, {})
     replaced = {f'http://127.0.0.1:{port}/v1': servers[name].url for name, port in PORTS.items()}
     replaced['Qwen/Qwen2.5-0.5B-Instruct'] = str(tiny_model)
+    place = Place(folder, replaced)
     printed, compared, ran = '', 0, 0
     for block in blocks(page):
         if block.title:

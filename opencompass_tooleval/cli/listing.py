@@ -120,10 +120,10 @@ def _show(benchmark: Benchmark, console: Screen) -> None:
         console.print(line, soft_wrap=True)
     if configs := dataset_configs(benchmark):
         names = dict.fromkeys(run_name(name) for file in configs for name in (file, *configs[file]))
-        console.print('\nnames for tooleval run, NAME or NAME/SUBSET:')
-        console.print(', '.join(names))
-        console.print(f'with the subsets {", ".join(benchmark.subsets)}')
-        console.print('\nnames for --datasets, FILE or FILE/VARIABLE,')
+        console.print(f'\nnames for tooleval run, NAME or NAME/SUBSET:\n{", ".join(names)}')
+        console.print(
+            f'with the subsets {", ".join(benchmark.subsets)}\n\nnames for --datasets, FILE or FILE/VARIABLE,'
+        )
         console.print('with --config-dir "$(tooleval config-dir)":')
         for name, variables in configs.items():
             lines = [f'  {name}', *(f'    /{variable}' for variable in variables if len(variables) > 1)]

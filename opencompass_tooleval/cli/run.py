@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,17 +17,12 @@ from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, key_in
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Models, config_text, engines
-from opencompass_tooleval.cli.run_data import check_files, choose, config_values, missing_files
+from opencompass_tooleval.cli.run_data import check_files, check_scoring, choose, config_values, missing_files
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import is_reasoning_name
-from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe_answers import has_thoughts
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
-
-_OPENAI = 'https://api.openai.com/v1/'
-_RUNS = Path('outputs', 'run')
-_LONGEST_NAME = 60
 
 
 def run_benchmarks(
@@ -86,81 +80,65 @@ def run_benchmarks(
 
     Raises:
         DataError: Data are missing, or a config cannot be read.
+        EncoderMissingError: T-Eval's answers could not be scored without the encoder.
         ValueError: Options contradict each other, or a key or the limit of a reasoning model's answers is missing.
         OSError: The config cannot be written.
     """
-    settings = _given(
-        max_out_len=max_out_len,
-        max_seq_len=max_seq_len,
-        max_workers=max_workers,
-        temperature=temperature,
-        run_cfg=_given(num_gpus=gpus) or None,
-        prices=prices and dict(zip(('input', 'output'), prices, strict=True)),
-        budget=_given(cost=max_cost) or None,
-    )
-    _check_options(model, hf, models, api_base, serve, settings)
-    chosen = choose(benchmarks)
-    name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:_LONGEST_NAME]
-    folder, time = work_dir or _RUNS / name, datetime.now().strftime('%Y%m%d_%H%M%S')
-    key = key_in(key_env)
-    if model:
-        settings |= {'openai_api_base': api_base or _OPENAI} | ({'key': 'none'} if api_base and not key else {})
-    tested = _rows(models, settings) if models else _models(model or [], hf or [], serve, settings)
-    text = config_text(chosen, tested, work_dir=folder, limit=limit, shards=shards, partition=slurm)
-    if isinstance(tested, Models):
-        _check_names(tested)
-    if write_config:
-        if write_config.exists():
-            raise ValueError(f'{write_config} exists, and is not written over; name another file')
-        write_whole(write_config, text)
-        say(f'config:   {write_config}\nlook:     tooleval plan {shlex.quote(str(write_config))}')
-        say(f'run it:   {_command(key_env, str(write_config))}')
-        return 0
-    _check_data([row for one in chosen for row in one.chosen_rows], prepare)
-    if model and not key and (api_base is None or key_env != KEY_VARIABLE):
-        raise ValueError(f'the key is read from ${key_env}, which is not set. Fix it with: export {key_env}=...')
-    if model and 'max_out_len' not in settings:
-        _check_servers(model, str(settings['openai_api_base']), key)
-    if key:
-        os.environ[KEY_VARIABLE] = os.environ[key_env]
-    run = folder / time
-    run.mkdir(parents=True)
-    write_whole(run / 'config.py', text)
-    arguments = [str(run / 'config.py'), '-r', time]
-    again = _command(key_env, *arguments)
-    say(f'config:   {run / "config.py"} (more is set there: edit it, or first write it with --write-config)')
-    say(f'the same: {again}')
-    return run_and_report(arguments, run, again)
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-def _command(key_env: str, *arguments: str) -> str:
-    """Returns the command that runs a config, with the key from another variable if there is one."""
-    key = '' if key_env == KEY_VARIABLE else f'{KEY_VARIABLE}="${key_env}" '
-    return f'{key}opencompass {shlex.join(arguments)}'
-
-
-def _check_options(
-    model: object, hf: object, models: object, api_base: object, serve: object, settings: Mapping[str, Any]
-) -> None:
-    """Raises for options that would have no effect.
-
-    Raises:
-        ValueError: There are some.
-    """
+    settings: dict[str, Any] = {
+        'max_out_len': max_out_len,
+        'max_seq_len': max_seq_len,
+        'max_workers': max_workers,
+        'temperature': temperature,
+        'run_cfg': None if gpus is None else {'num_gpus': gpus},
+        'prices': prices and dict(zip(('input', 'output'), prices, strict=True)),
+        'budget': None if max_cost is None else {'cost': max_cost},
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
-    for option, is_set, needed, is_there in (
-        ('--api-base', api_base, '--model', model),
-        ('--serve', serve, '--hf', hf),
-        ('--gpus', 'run_cfg' in settings, '--hf', hf),
-        ('--max-cost', 'budget' in settings, '--prices INPUT OUTPUT', models or 'prices' in settings),
+    for option, is_set, needed in (
+        ('--api-base', api_base and not model, '--model'),
+        ('--serve', serve and not hf, '--hf'),
+        ('--gpus', gpus is not None and not hf, '--hf'),
+        ('--max-cost', max_cost is not None and not (prices or models), '--prices INPUT OUTPUT'),
     ):
-        if is_set and not is_there:
+        if is_set:
             raise ValueError(f'{option} needs {needed}')
+    chosen, key = choose(benchmarks), key_in(key_env)
+    if model:
+        settings |= {'openai_api_base': api_base or 'https://api.openai.com/v1/'} | (
+            {'key': 'none'} if api_base and not key else {}
+        )
+    tested = _rows(models, settings) if models else _models(model, hf, serve, settings)
+    name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
+    folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
+    text = config_text(chosen, tested, work_dir=folder, limit=limit, shards=shards, partition=slurm)
+    if not write_config:
+        _check_data([row for one in chosen for row in one.rows], prepare)
+        if model and not key and (api_base is None or key_env != KEY_VARIABLE):
+            raise ValueError(f'the key is read from ${key_env}, which is not set. Fix it with: export {key_env}=...')
+    for path in () if max_out_len else (model or hf or ()):
+        if is_reasoning_name(Path(path).name) or (
+            model and not write_config and has_thoughts(settings['openai_api_base'], path, key)
+        ):
+            raise ValueError(
+                f'{path} thinks before it answers, and its thoughts count: give the most tokens of an answer, such as '
+                '--max-out-len 16384'
+            )
+    config = write_config or folder / time / 'config.py'
+    if config.exists():
+        raise ValueError(f'{config} exists, and is not written over; name another file')
+    config.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(config, text)
+    arguments = [str(config), *([] if write_config else ['-r', time])]
+    prefix = '' if key_env == KEY_VARIABLE else f'{KEY_VARIABLE}="${key_env}" '
+    command = f'{prefix}opencompass {shlex.join(arguments)}'
+    say(f'config:   {config} (an ordinary one: what has no option is set there)\ncommand:  {command}')
+    if write_config:
+        return 0
+    if key:
+        os.environ[KEY_VARIABLE] = os.environ[key_env]
+    return run_and_report(arguments, config.parent, command)
 
 
 def _rows(config: Path, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -171,22 +149,20 @@ def _rows(config: Path, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
         ValueError: There are other settings.
     """
     if others := [name for name in settings if name != 'budget']:
-        raise ValueError(f'--models takes no --{others[0].replace("_", "-")}: set it in {config}')
-    rows = config_values(config).get('models')
-    if not rows:
+        raise ValueError(f'--models takes no setting of models but --max-cost: set {others[0]} in {config}')
+    if not (rows := config_values(config).get('models')):
         raise DataError(config, 'it has no models')
     return [row | settings for row in rows]
 
 
-def _models(model: Sequence[str], hf: Sequence[str], serve: str | None, settings: Mapping[str, Any]) -> Models:
-    if model:
-        return Models(model, API, settings=settings)
-    if serve is None:
-        return Models(hf, HF, settings=settings)
-    engine = Path(serve).name
-    if engine not in engines():
+def _models(
+    model: Sequence[str] | None, hf: Sequence[str] | None, serve: str | None, settings: Mapping[str, Any]
+) -> Models:
+    engine = Path(serve or '').name
+    if engine and engine not in engines():
         raise ValueError(f'no engine {engine!r}; there are {", ".join(engines())}')
-    return Models(hf, f'{SERVED}{engine}', serve if serve != engine else '', settings)
+    program = serve if serve and serve != engine else ''
+    return Models(model or hf or [], API if model else f'{SERVED}{engine}' if engine else HF, program, settings)
 
 
 def _check_data(rows: Sequence[Mapping[str, Any]], prepares: bool) -> None:
@@ -195,20 +171,4 @@ def _check_data(rows: Sequence[Mapping[str, Any]], prepares: bool) -> None:
         if benchmark.prepare in missing.values():
             prepare_data(benchmark, None)
     check_files(missing_files(rows) if prepares else missing)
-
-
-_ASKED = 'reasons before it answers, and its thoughts count: give a limit of tokens, such as --max-out-len 16384'
-
-
-def _check_names(models: Models) -> None:
-    for name in models.names:
-        if 'max_out_len' not in models.settings and is_reasoning_name(Path(name).name):
-            raise ValueError(f'{name} {_ASKED}')
-
-
-def _check_servers(names: Sequence[str], url: str, key: str) -> None:
-    """Asks each model a short question, and raises if it reasons."""
-    for name in names:
-        with closing(Endpoint(url, name, key)) as endpoint:
-            if has_thoughts(endpoint):
-                raise ValueError(f'{name} {_ASKED}')
+    check_scoring(rows)

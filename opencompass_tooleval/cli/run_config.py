@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ API, HF = 'tooleval_api', 'tooleval_hf_qwen2_5_7b_instruct'
 SERVED = 'tooleval_served_'
 _MODELS = CONFIGS.parent / 'models'
 _HF_CLASS = 'opencompass_tooleval.models.ToolEvalHFChat'
-_LIMITS = ('max_seq_len', 'max_out_len')
-_ADDED = ('key', 'prices', 'budget')
 
 
 @dataclass(frozen=True)
@@ -45,27 +43,22 @@ class Models:
             ValueError: A setting has no effect, or the engine's context cannot be set.
         """
         row: dict[str, Any] = config_values(_MODELS / f'{self.config}.py')['models'][0]
-        shipped = row['max_seq_len']
-        if others := [name for name in self.settings if name not in (*row, *_ADDED)]:
+        if others := [name for name in self.settings if name not in (*row, 'key', 'prices', 'budget')]:
             raise ValueError(f'{self.config} has no {others[0]}: leave --{others[0].replace("_", "-")} out')
-        row = {name: value for name, value in row.items() if name not in ('abbr', 'path', *_LIMITS)}
-        row |= self.settings
-        if self.config == HF:
-            row['type'] = _HF_CLASS  # it also offers tools natively
-        if self.config != API:
-            row.setdefault('max_seq_len', shipped + self.settings.get('max_out_len', 0))
+        shipped, answer = row['max_seq_len'], self.settings.get('max_out_len', 0)
+        row = {name: value for name, value in row.items() if name not in ('abbr', 'path', 'max_seq_len', 'max_out_len')}
+        row |= {} if self.config == API else {'max_seq_len': shipped + answer}
+        row |= {'type': _HF_CLASS, **self.settings} if self.config == HF else self.settings
         if 'engine' in row:
-            row['engine']['command'] = self._command(row['engine']['command'], str(shipped), str(row['max_seq_len']))
+            words, length = row['engine']['command'], str(row['max_seq_len'])
+            if str(shipped) not in words and length != str(shipped):
+                raise ValueError(
+                    f'the context of {self.config} is in its command: leave --max-out-len and --max-seq-len out, and '
+                    'edit both in what --write-config writes'
+                )
+            words = [length if word == str(shipped) else word for word in words]
+            row['engine']['command'] = [self.program or words[0], *words[1:]]
         return row
-
-    def _command(self, words: Sequence[str], shipped: str, context: str) -> list[str]:
-        if shipped not in words and shipped != context:
-            raise ValueError(
-                f'the context of {self.config} is in its command: write the config with --write-config, without '
-                '--max-out-len and --max-seq-len, and edit both there'
-            )
-        words = [context if word == shipped else word for word in words]
-        return [self.program or words[0], *words[1:]]
 
 
 def engines() -> list[str]:
@@ -109,18 +102,20 @@ def config_text(
     imports, block = _imports_and_models(models)
     if shards:
         imports.append('from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner')
-    where = 'tooleval_slurm' if partition else 'tooleval_local'
+    where = python_literal(partition)
     lines = [
         '# Written by tooleval run: an ordinary config of OpenCompass, to run again, to edit and to keep.',
         *('from mmengine.config import read_base', '', *sorted(imports), *([''] if imports else [])),
         'with read_base():',
-        *sorted(f'    from {one.module} import {", ".join(one.variables)}' for one in chosen),
+        *sorted({f'    from {one.module} import {", ".join(one.variables)}' for one in chosen}),
         '    from opencompass_tooleval.configs.summarizers.tooleval import summarizer',
-        *(f'    from opencompass_tooleval.configs.{where} import eval, infer', ''),
+        *(f'    from opencompass_tooleval.configs.tooleval_{"slurm" if partition else "local"} import eval, infer', ''),
         *block,
         f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
-        *_selected(limit),
-        *_runner(shards, partition),
+        *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
+        *([f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"] if shards else []),
+        *([f"infer['runner']['max_num_workers'] = {shards}"] if shards and not partition else []),
+        *([f"infer['runner']['partition'] = eval['runner']['partition'] = {where}"] if partition else []),
         f'work_dir = {python_literal(str(work_dir))}',
     ]
     if len(lines) > MAX_LINES:
@@ -130,9 +125,8 @@ def config_text(
 
 def _chosen_rows(chosen: Chosen) -> str:
     rows = ', '.join(f'*{variable}' for variable in chosen.variables)
-    if chosen.abbrs is None:
-        return rows
-    return f"*[row for row in [{rows}] if row['abbr'] in {python_literal(list(chosen.abbrs))}]"
+    abbrs = python_literal([row['abbr'] for row in chosen.rows])
+    return f"*[row for row in [{rows}] if row['abbr'] in {abbrs}]" if chosen.is_part else rows
 
 
 def _imports_and_models(models: Models | Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
@@ -142,30 +136,8 @@ def _imports_and_models(models: Models | Sequence[Mapping[str, Any]]) -> tuple[l
     row = models.row()
     module, _, name = row.pop('type').rpartition('.')
     pairs = [list(pair) for pair in zip(abbrs_of(models.names), models.names, strict=True)]
-    settings = (f'        {key}={_as_dict(value)},' for key, value in row.items())
+    settings = (f'        {key}={python_literal(value)},' for key, value in row.items())
     block = ['    dict(', f'        type={name},', '        abbr=abbr,', '        path=path,', *settings, '    )']
     return [f'from {module} import {name}'], [
         *('models = [', *block, f'    for abbr, path in {python_literal(pairs)}', ']')
     ]
-
-
-def _as_dict(value: Any) -> str:
-    """Writes a setting as configs have it: ``dict(num_gpus=1)``."""
-    if not isinstance(value, Mapping):
-        return python_literal(value)
-    return f'dict({", ".join(f"{key}={python_literal(part)}" for key, part in value.items())})'
-
-
-def _selected(limit: int | None) -> Iterator[str]:
-    if limit:
-        yield 'for _row in datasets:'
-        yield f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"
-
-
-def _runner(shards: int | None, partition: str | None) -> Iterator[str]:
-    if shards:
-        yield f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"
-        if not partition:
-            yield f"infer['runner']['max_num_workers'] = {shards}"
-    if partition:
-        yield f"infer['runner']['partition'] = eval['runner']['partition'] = {python_literal(partition)}"

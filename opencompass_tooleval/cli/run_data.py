@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of, where_searched
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
 from opencompass_tooleval.plugin import BENCHMARKS
-from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 _DEMO = 'demo'
 """Name of the data sets of ``tooleval demo``, and folder of the configs of shipped records."""
-
-_TEST_SET = '/test_set/'
 
 
 @dataclass(frozen=True)
@@ -29,19 +26,14 @@ class Chosen:
     Attributes:
         module: The config that has them, as configs import it.
         variables: Its variables.
-        rows: The rows of the variables.
-        abbrs: Abbrs of the rows that are chosen; None for all.
+        rows: The rows of the variables that are chosen.
+        is_part: True if the variables have other rows too.
     """
 
     module: str
     variables: Sequence[str]
     rows: Sequence[Mapping[str, Any]]
-    abbrs: Sequence[str] | None = None
-
-    @property
-    def chosen_rows(self) -> list[Mapping[str, Any]]:
-        """The rows that are chosen."""
-        return [row for row in self.rows if self.abbrs is None or row['abbr'] in self.abbrs]
+    is_part: bool
 
 
 def config_values(config: Path) -> dict[str, Any]:
@@ -60,13 +52,12 @@ def config_values(config: Path) -> dict[str, Any]:
 
 
 def _places() -> dict[str, tuple[Path, list[str]]]:
-    """Returns name -> config and variables; that of a file has all of them."""
-    files = {file: variables_of(file) for file in sorted(CONFIGS.glob('*/*_gen.py'))}
+    """Returns name -> config and variables: of each config, and of each variable but those of shipped records."""
     places = {_DEMO: (CONFIGS.parent / 'eval_demo.py', ['datasets'])}
-    places |= {run_name(file.stem): (file, variables) for file, variables in files.items()}
-    for file, variables in files.items():
-        if file.parent.name != _DEMO:  # their variables have the names of others
-            places = {run_name(variable): (file, [variable]) for variable in variables} | places
+    for file in sorted(CONFIGS.glob('*/*_gen.py')):
+        variables = variables_of(file)
+        alone = {run_name(variable): (file, [variable]) for variable in variables if file.parent.name != _DEMO}
+        places |= alone | {run_name(file.stem): (file, variables)}
     return places
 
 
@@ -78,7 +69,7 @@ def choose(names: Iterable[str]) -> list[Chosen]:
     """
     places = _places()
     chosen = [_choose(name, places) for name in names]
-    counts = Counter(row['abbr'] for one in chosen for row in one.chosen_rows)
+    counts = Counter(row['abbr'] for one in chosen for row in one.rows)
     if twice := [abbr for abbr, count in counts.items() if count > 1]:
         raise ValueError(f'{twice[0]} is chosen twice; name each data set once')
     return chosen
@@ -87,26 +78,25 @@ def choose(names: Iterable[str]) -> list[Chosen]:
 def _choose(name: str, places: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
     place, _, part = name.partition('/')
     if run_name(place) not in places:
-        here = map(run_name, dataset_configs(find_benchmark(place))) if place in BENCHMARKS else places
-        raise ValueError(f'no data sets {place!r}; there are {nearest_first(place, here)}. See: tooleval list NAME')
+        names = map(run_name, dataset_configs(find_benchmark(place))) if place in BENCHMARKS else places
+        raise ValueError(f'no data sets {place!r}; there are {nearest_first(place, names)}. See: tooleval list')
     file, variables = places[run_name(place)]
-    variables = [part] if part in variables else variables
     values = config_values(file)
+    variables = variables or [variable for variable in values if variable.endswith('_datasets')]
+    variables = [variable for variable in variables if part in (variable, run_name(variable))] or variables
     rows = [row for variable in variables for row in values[variable]]
+    is_part = bool(part) and part not in (variables[0], run_name(variables[0]))
+    chosen = [row for row in rows if not is_part or part in (row['name'], _subset(row))]
+    if not chosen:
+        raise ValueError(f'{place} has no subset {part!r}; it has {nearest_first(part, map(_subset, rows))}')
     module = '.'.join(('opencompass_tooleval.configs', *file.relative_to(CONFIGS.parent).with_suffix('').parts))
-    if part in ('', *variables):
-        return Chosen(module, variables, rows)
-    abbrs = [row['abbr'] for row in rows if part in (row['name'], _subset(row['name']))]
-    if not abbrs:
-        subsets = dict.fromkeys(_subset(row['name']) for row in rows)
-        raise ValueError(f'{place} has no subset {part!r}; it has {nearest_first(part, subsets)}')
-    return Chosen(module, variables, rows, abbrs)
+    return Chosen(module, variables, chosen, is_part)
 
 
-def _subset(name: str) -> str:
-    """Returns the subset of a row: ``plan_json_v2_zh`` is ``plan_json``."""
+def _subset(row: Mapping[str, Any]) -> str:
+    """Returns the subset of a row: ``plan_json`` of one called ``plan_json_v2_zh``."""
     subsets = (subset for benchmark in all_benchmarks() for subset in benchmark.subsets)
-    return max((subset for subset in subsets if f'{name}_'.startswith(f'{subset}_')), key=len, default=name)
+    return max((name for name in subsets if f'{row["name"]}_'.startswith(f'{name}_')), key=len, default=row['name'])
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -114,12 +104,21 @@ def _subset(name: str) -> str:
 
 def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the files or folders that rows need and that are not on this machine -> the command that brings them."""
-    missing: dict[str, str] = {}
-    for row in rows:
-        for place, command in _needed(row):
-            if not any(path.exists() for path in candidate_paths(place)):
-                missing[place] = command
-    return missing
+    needed = dict.fromkeys(place for row in rows for place in _needed(row))
+    return {place: _command(place) for place in needed if not any(path.exists() for path in candidate_paths(place))}
+
+
+def _command(place: str) -> str:
+    """Returns the command that brings a file or folder: what no benchmark has are instructions."""
+    return next(
+        (
+            benchmark.prepare
+            for benchmark in all_benchmarks()
+            for files in benchmark.data.files
+            if any(PurePath(listed).is_relative_to(place) for listed in (*files.places, *files.optional))
+        ),
+        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {place}',
+    )
 
 
 def check_files(missing: Mapping[str, str]) -> None:
@@ -130,29 +129,38 @@ def check_files(missing: Mapping[str, str]) -> None:
     """
     if missing:
         more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
-        commands = ' && '.join(dict.fromkeys(missing.values()))
         what = f'not found{more}; {where_searched(list(all_benchmarks()))}'
-        raise DataError(next(iter(missing)), what, fix=commands)
+        raise DataError(next(iter(missing)), what, fix=' && '.join(dict.fromkeys(missing.values())))
 
 
-def _needed(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields the paths that a row reads, below the data cache, and the command for each."""
-    path, names = str(row['path']), [row['name'], f'{row["name"]} {row.get("language")}']
-    dialogues = row['infer_cfg']['inferencer'].get('dialogues') or {}
-    made = set(filter(None, (row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))))
-    documentation, command = path, ''
+def check_scoring(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raises if the answers to some row could not be scored on this machine.
+
+    Raises:
+        EncoderMissingError: The encoder is missing.
+    """
+    for row in rows:
+        for benchmark, _ in _files_of(row):
+            if benchmark.data.check_scoring:
+                benchmark.data.check_scoring(row)
+
+
+def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
+    """Yields the files that hold the records of a row alone, and their benchmarks."""
+    language = row.get('language')
+    name = f'{row["name"]} {language}' if language else row['name']
     for benchmark in all_benchmarks():
         for files in benchmark.data.files:
-            places = [place for place in files.places if place == path or place.startswith(f'{path}/')]
-            command = command or (benchmark.prepare if places else '')
-            is_of_row = any(f'{files.name} '.startswith(f'{name} ') for name in names)
-            if places and (is_of_row or PurePath(places[0]).stem == row['name']):
-                documentation = path if _TEST_SET not in places[0] else places[0].partition(_TEST_SET)[0]
-                yield from ((place, benchmark.prepare) for place in places)
-            listed = made.intersection((*files.places, *files.optional))
-            yield from ((place, benchmark.prepare) for place in listed)
-            made -= listed
-    yield path, command
-    for place in made:
-        source, folder = PurePath(path).parts[1], candidate_paths(documentation)[0]
-        yield place, command_to_generate(source, folder, candidate_paths(place)[0])
+            is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.places[0]).stem == name
+            if is_named and PurePath(files.places[0]).is_relative_to(row['path']):
+                yield benchmark, files
+
+
+def _needed(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the paths that a row reads, below the data cache."""
+    for _, files in _files_of(row):
+        yield from files.places
+    dialogues = row['infer_cfg']['inferencer'].get('dialogues') or {}
+    yield from filter(
+        None, (row['path'], row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))
+    )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_LONGEST = 300
 _REASONING = re.compile(
     r'(?<![a-z0-9])(?:o[134]|r1|gpt-5|gpt-oss|qwq|magistral)(?![a-z0-9])|think|reason|qwen3(?!.*(?:instruct|coder))',
     re.IGNORECASE,
@@ -16,7 +15,7 @@ _REASONING = re.compile(
 
 def is_reasoning_name(name: str) -> bool:
     """Tests if a model reasons before it answers, by its name."""
-    return bool(_REASONING.search(name[:_LONGEST]))
+    return bool(_REASONING.search(name[:300]))
 
 
 def model_name(cfg: Mapping[str, Any]) -> str:

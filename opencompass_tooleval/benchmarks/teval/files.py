@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import (
     SUFFIXES,
@@ -42,6 +43,12 @@ def download() -> Path:
 
 def _read(subset: str, files: Sequence[Path]) -> Content:
     return Content({'records': len(load_samples(files[0], subset))})
+
+
+def _check_scoring(row: Mapping[str, Any]) -> None:
+    from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer  # numpy would make `tooleval list` slow
+
+    TEvalScorer(*split_stem(row['name']), encoder=row.get('encoder'))
 
 
 def configured(
@@ -93,4 +100,5 @@ FILES = BenchmarkFiles(
         for version in VERSIONS
         for subset in TABLE
     ),
+    check_scoring=_check_scoring,
 )

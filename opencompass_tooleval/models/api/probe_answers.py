@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
@@ -82,10 +83,11 @@ def _field_of_thoughts(reply: RawReply) -> str:
     return ' and '.join(named)
 
 
-def has_thoughts(endpoint: Endpoint) -> bool:
+def has_thoughts(url: str, model: str, key: str) -> bool:
     """Asks a model one question, and tests if it reasons before it answers; False if no answer comes."""
-    probed = Probed(endpoint)
-    list(check_plain_answer(probed))
+    with closing(Endpoint(url, model, key)) as endpoint:
+        probed = Probed(endpoint)
+        list(check_plain_answer(probed))
     return probed.plain is not None and bool(_field_of_thoughts(probed.plain) or _has_tag(probed.plain.text))
 
 
