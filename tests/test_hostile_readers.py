@@ -88,10 +88,10 @@ from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
-from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
+from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
-from opencompass_tooleval.models.api.reply import read_reply
+from opencompass_tooleval.models.api.reply import Reply, read_reply
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -377,12 +377,10 @@ class _Echo(Endpoint):
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
         return {'data': [{'id': self.text}]}
 
-    def ask_all(
-        self, questions: Sequence[Any], within: float | None = None, **settings: Any
-    ) -> list[RawReply | Failure]:
+    def ask_all(self, questions: Sequence[Any], within: float | None = None, **settings: Any) -> list[Reply | Failure]:
         message = {'content': self.text, 'reasoning': self.text}
         calls = [{'function': {'name': self.text, 'arguments': self.text}}] if 'tools' in settings else []
-        reply = RawReply({**message, 'tool_calls': calls}, None, self.text, {})
+        reply = Reply({**message, 'tool_calls': calls}, None, self.text, {})
         refusal = failure_of_status(400, {}, self.text)
         return [refusal if 'stop' in settings else reply for _ in questions]
 
