@@ -54,9 +54,9 @@ from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.core.calls.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.written.formats import FORMATS, read_written_calls
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.scoring.refusal import (
     MAX_REFUSAL_CHARS,
@@ -565,11 +565,11 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
     'calls as text': Reader(
         lambda text: [
-            read_written_calls(f'{mark}{text}'[:MAX_CHARS], parser)
-            for parser in PARSERS
-            for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '[f(', '{"name": ')
+            read_written_calls(f'{mark}{text}'[:MAX_CHARS], name)
+            for name in FORMATS
+            for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
         ],
-        ('core/calls/tool_parsers.py',),
+        tuple(f'core/calls/written/{part}_formats.py' for part in ('json', 'named', 'xml', 'pythonic')),
     ),
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')
