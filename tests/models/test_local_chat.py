@@ -225,7 +225,7 @@ def test_a_parser_may_be_named_and_must_be_known(chat: ToolEvalHFChat, tiny_mode
     chat._tool_parser = 'llama3_json'
     says(chat, '{"name": "add", "parameters": {}}')
     assert [call.name for call in ask(chat, [prompt()], 60)[0].calls] == ['add']
-    with pytest.raises(ValueError, match="tool_parser is 'xml'; there are auto, hermes"):
+    with pytest.raises(ValueError, match="tool_parser is 'xml'; there are auto, mistral"):
         ToolEvalHFChat(str(tiny_model), tool_parser='xml')
 
 
