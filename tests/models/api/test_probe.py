@@ -497,7 +497,7 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (
         DropsTools,
         {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN},
-        'the chat template leaves tools out',
+        'the chat template leaves the tools out',
     ),
     (
         NeverCalls,
