@@ -42,7 +42,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 def lines_of(said: str) -> list[str]:
     """What was said, without progress bars."""
-    return [line for line in said.splitlines() if line.strip() and not re.match(r' *\d+%|', line)]
+    return [line for line in said.splitlines() if line.strip() and not re.match(r' *\d+%\|', line)]
 
 
 def in_session(session: int) -> list[int]:
