@@ -164,7 +164,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
         'run': (
             '.cli.run:run_benchmarks',
-            'Run benchmarks on a model, from the command line: scores and a report.',
+            'Run benchmarks on models from the command line: scores and a report.',
             'Run',
         ),
         'demo': (
@@ -190,7 +190,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         'report': (
             '.cli.report:show_report',
-            'Write pages to look at, from disk: scores, charts, samples.',
+            'Write an HTML report that opens from disk: scores, charts, samples.',
             'Look at results',
         ),
         'compare': (
