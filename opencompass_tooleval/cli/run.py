@@ -122,7 +122,7 @@ def run_benchmarks(
             model and not write_config and has_thoughts(settings['openai_api_base'], path, key)
         ):
             raise ValueError(
-                f'{path} thinks before it answers, and its thoughts count: give the most tokens of an answer, such as '
+                f'{path} reasons before it answers, and these tokens count: set the limit of an answer, such as '
                 '--max-out-len 16384'
             )
     config = write_config or folder / time / 'config.py'
@@ -133,7 +133,7 @@ def run_benchmarks(
     arguments = [str(config), *([] if write_config else ['-r', time])]
     prefix = '' if key_env == KEY_VARIABLE else f'{KEY_VARIABLE}="${key_env}" '
     command = f'{prefix}opencompass {shlex.join(arguments)}'
-    say(f'config:   {config} (an ordinary one: what has no option is set there)\ncommand:  {command}')
+    say(f'config:   {config} (edit it for settings without an option)\ncommand:  {command}')
     if write_config:
         return 0
     if key:

@@ -102,7 +102,6 @@ def config_text(
     imports, block = _imports_and_models(models)
     if shards:
         imports.append('from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner')
-    where = python_literal(partition)
     lines = [
         '# Written by tooleval run: an ordinary config of OpenCompass, to run again, to edit and to keep.',
         *('from mmengine.config import read_base', '', *sorted(imports), *([''] if imports else [])),
@@ -115,7 +114,11 @@ def config_text(
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
         *([f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"] if shards else []),
         *([f"infer['runner']['max_num_workers'] = {shards}"] if shards and not partition else []),
-        *([f"infer['runner']['partition'] = eval['runner']['partition'] = {where}"] if partition else []),
+        *(
+            [f"infer['runner']['partition'] = eval['runner']['partition'] = {python_literal(partition)}"]
+            if partition
+            else []
+        ),
         f'work_dir = {python_literal(str(work_dir))}',
     ]
     if len(lines) > MAX_LINES:

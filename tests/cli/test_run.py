@@ -195,7 +195,7 @@ def test_a_server_that_thinks_is_asked_once(
 @pytest.mark.parametrize(('model', 'option'), [('o3-mini', '--model'), ('Qwen/Qwen3-8B', '--hf')])
 def test_a_model_that_reasons_by_its_name_needs_a_limit(tooleval: Command, model: str, option: str) -> None:
     done = tooleval('run', 'demo', option, model, '--write-config', 'a.py')
-    assert done.code == 1 and done.err.startswith(f'tooleval: {model} thinks before') and not Path('a.py').exists()
+    assert done.code == 1 and done.err.startswith(f'tooleval: {model} reasons before') and not Path('a.py').exists()
     assert tooleval('run', 'demo', option, model, '--max-out-len', 16384, '--write-config', 'a.py').code == 0
 
 
