@@ -222,7 +222,8 @@ def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
         with suppress(EncoderMissingError):
             locate_encoder(OFFLINE)
             but = f'; {_ENGLISH}' if language == 'ZH' else ''
-            says = f'{error}; {OFFLINE!r} is installed, but its scores do not compare with published ones{but}'
+            packaged = f'for the packaged one: export {ENV}={OFFLINE}'
+            says = f'{error}; {packaged} (its scores do not compare with published ones{but})'
             return Finding(Level.NOTE, f'encoder {language}', says)
     return Finding(Level.FAULT, f'encoder {language}', error)
 

@@ -177,7 +177,7 @@ class ToolEvalLocalRunner(LocalRunner):
             if self._stopped:
                 return task.name, 1
             where = 'GPU ' + ','.join(map(str, gpu_ids)) if gpu_ids else 'CPU'
-            tqdm.write(f'launch {task.name} on {where}')
+            tqdm.write(f'started on {where}: {task.name}')
             return self._launch(task, gpu_ids, number)
         finally:
             with self._changed:

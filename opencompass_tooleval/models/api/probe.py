@@ -58,7 +58,7 @@ ANSWERS = (
 )
 CALLS = (
     Look('forced call', check_forced, CALLING),
-    Look('call of its own', check_auto, CALLING),
+    Look('tool calls', check_auto, CALLING),
     Look('several calls', check_several, CALLING),
     Look('role tool', check_tool_role, ROUNDS),
 )
