@@ -607,7 +607,7 @@ def test_the_command_that_an_error_names_fixes_it(run: Run, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         run.summarizer().summarize(time_str=TIME)
     out = capsys.readouterr().out
-    assert 'why:  x.json: not found.\n  fix: tooleval prepare teval\n' in out
+    assert 'd1: x.json: not found.\n  fix: tooleval prepare teval\n' in out
     assert f'  fix: tooleval retry {run.folder}\n' in out
 
 
