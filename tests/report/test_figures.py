@@ -283,7 +283,7 @@ def test_ultratool_golden() -> None:
     figures = {figure.name: figure for figure in ultratool_figures(boards(found, published_columns()), found)}
     nine = figures['tooleval-ultratool_en-columns']
     assert len(nine.labels) == 9 and nine.series[0].values == pytest.approx((50,) * 9)
-    assert nine.series[1].name == 'GPT-4' and nine.series[1].published
+    assert nine.series[1].name == 'GPT-4 (published)' and nine.series[1].published
     assert figures['ultratool-en-planning'].series[0].values[:2] == (40.0, None)
     gpt4 = figures['ultratool-en-planning'].series[-1]
     assert gpt4.name.startswith('GPT-4') and gpt4.values[0] == 77.59

@@ -23,6 +23,8 @@ MAIN = {
 }
 """Task -> its metric in the heat map: the local ones of Table 2."""
 JSON_TASKS = tuple(MAIN)[1:]
+COLUMNS = 9
+"""Number of columns of Table 2 beside Overall."""
 FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
 """Published models shown beside the measured ones: those of the paper's Figure 5."""
 
@@ -42,11 +44,15 @@ def _nine(board: Board) -> Figure:
     columns = tuple(column for column in board.measured if column != 'overall')
     at = [board.columns.index(column) for column in columns]
     series = tuple(
-        Series(row.model, tuple(row.cells[i].value for i in at), published=bool(row.source))
+        Series(
+            row.model + ' (published)' * bool(row.source),
+            tuple(row.cells[i].value for i in at),
+            published=bool(row.source),
+        )
         for row in board.rows
         if not row.source or row.model == 'GPT-4'
     )
-    title = f'{board.title}: {"the nine " * (len(columns) == len(board.columns) - 1)}columns'
+    title = f'{board.title}: {"the nine " * (len(columns) == COLUMNS)}columns'
     note = as_note(board.caveats(columns))
     return Figure(
         f'{board.name}-columns',
