@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pictures in docs/ of `make real`'s report: `python tools/report_screenshots.py REPORT_DIR`. Needs Chromium."""
+"""Pictures in docs/ of another report: `python tools/report_screenshots.py NAME REPORT_DIR`. Needs Chromium."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Picture:
 
 AGENTS = 'model=gemma3-llamacpp&other=smollm2-transformers&dataset=tooleval-toolbench_g2-agent-fc'
 PICTURES = {
-    'report-easytool': Picture('easytool.html', dark=True),
+    'report-easytool': Picture('easytool.html', height=970, dark=True),
     'report-agents': Picture('samples.html', f'{AGENTS}&sample=0'),
 }
-"""Pictures of `make real`'s report; `make showcase` makes the others."""
+"""The first one is of `make demo`'s report, the second one of `make real`'s; `make showcase` makes all others."""
 
 
 def take_pictures(report: Path, pictures: Mapping[str, Picture], folder: Path) -> None:
@@ -65,10 +65,12 @@ def take_pictures(report: Path, pictures: Mapping[str, Picture], folder: Path) -
 
 
 def main() -> None:
-    """Writes every picture."""
+    """Writes one picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('report', type=Path, help='folder of the report of `make real`')
-    take_pictures(parser.parse_args().report, PICTURES, ROOT / 'docs')
+    parser.add_argument('name', choices=PICTURES)
+    parser.add_argument('report', type=Path, help='folder of the report')
+    arguments = parser.parse_args()
+    take_pictures(arguments.report, {arguments.name: PICTURES[arguments.name]}, ROOT / 'docs')
 
 
 if __name__ == '__main__':
