@@ -13,7 +13,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long docs hooks real bench check-constraints check-official clean
+.PHONY: help install demo lint test test-long docs hooks real showcase bench check-constraints check-official clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ docs: .venv/docs/.installed ## build the documentation site into build/site, off
 
 real: .venv-real/.installed ## evaluate two real language models (350 MB) on two cores; before a release; not part of make test
 	TOOLEVAL_REAL=outputs/real/$$(date +%Y%m%d_%H%M%S) .venv-real/bin/python -m pytest -q -s --durations=20 tests/real/test_real_models.py
+
+showcase: install ## score the answers that authors published (../shared), and remake the pictures of docs/; needs Chromium
+	$(BIN)/python tools/showcase.py
 
 bench: install ## measure speed and memory
 	$(BIN)/python tools/benchmark.py

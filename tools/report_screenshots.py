@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The pictures in docs/: `python tools/report_screenshots.py REPORT_DIR`, of `make real`'s report. Needs Chromium."""
+"""Pictures in docs/ of another report: `python tools/report_screenshots.py NAME REPORT_DIR`. Needs Chromium."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -13,44 +15,62 @@ sys.path.insert(0, str(ROOT))
 
 from tests.report.browser import Browser  # noqa: E402
 
-INSTRUCT = 'model=smollm2-llamacpp&other=smollm2-transformers&dataset=tooleval-teval-instruct_v2-fc'
-AGENT = 'model=smollm2-llamacpp&dataset=tooleval-teval-agent-fc'
+
+@dataclass(frozen=True)
+class Picture:
+    """A page as it is photographed.
+
+    Attributes:
+        page: Its file.
+        fragment: Fragment of its address.
+        width: Width of the window in pixels.
+        height: Its height.
+        dark: True for the dark theme.
+        published: True to show the models from the papers too.
+    """
+
+    page: str
+    fragment: str = ''
+    width: int = 1280
+    height: int = 900
+    dark: bool = False
+    published: bool = False
+
+
 AGENTS = 'model=gemma3-llamacpp&other=smollm2-transformers&dataset=tooleval-toolbench_g2-agent-fc'
-DIALOGUE = 'model=smollm2-llamacpp&dataset=tooleval-funcqa-one_hop-easytool&reason=lost'
 PICTURES = {
-    'report-overview': ('index.html', '', 1280, False),
-    'report-benchmark': ('ultratool.html', '', 1280, False),
-    'report-easytool': ('easytool.html', '', 1280, True),
-    'report-samples': ('samples.html', INSTRUCT, 1280, False),
-    'report-sample': ('samples.html', f'{INSTRUCT}&sample=0', 1280, False),
-    'report-agent': ('samples.html', f'{AGENT}&sample=0', 1280, False),
-    'report-agents': ('samples.html', f'{AGENTS}&sample=0', 1280, False),
-    'report-dialogue': ('samples.html', f'{DIALOGUE}&sample=1', 390, True),
+    'report-easytool': Picture('easytool.html', height=970, dark=True),
+    'report-agents': Picture('samples.html', f'{AGENTS}&sample=0'),
 }
-"""Name -> page, fragment of its address, width in pixels, and whether it is dark."""
+"""The first one is of `make demo`'s report, the second one of `make real`'s; `make showcase` makes all others."""
 
 
-def main() -> None:
-    """Writes every picture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('report', type=Path, help='folder of the report of `make real`')
-    parser.add_argument('names', nargs='*', help='pictures to make; all by default')
-    arguments = parser.parse_args()
-    report, wanted = arguments.report, arguments.names or list(PICTURES)
-    browser = Browser(ROOT / 'docs')
-    for name in wanted:
-        page, fragment, width, dark = PICTURES[name]
-        browser.look(width, dark)
-        browser.open(report.resolve() / page, f'#{fragment}' if fragment else '')
-        if 'sample=' in fragment:
+def take_pictures(report: Path, pictures: Mapping[str, Picture], folder: Path) -> None:
+    """Writes a PNG file for each picture into a folder."""
+    browser = Browser(folder)
+    for name, picture in pictures.items():
+        browser.look(picture.width, picture.dark, picture.height)
+        browser.open(report.resolve() / picture.page, f'#{picture.fragment}' if picture.fragment else '')
+        if 'sample=' in picture.fragment:
             browser.wait("document.querySelector('#sample article') !== null")
-        elif fragment:
+        elif picture.fragment:
             browser.wait("document.querySelectorAll('#list button').length > 1")
-        elif page != 'index.html':
+        elif picture.page != 'index.html':
             browser.wait("document.querySelectorAll('.chart .main-svg').length > 1")
+        if picture.published:
+            browser.all('#published')[0].click()
         time.sleep(1)  # a chart draws itself in more than one step
         browser.shoot(name)
     browser.driver.quit()
+
+
+def main() -> None:
+    """Writes one picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('name', choices=PICTURES)
+    parser.add_argument('report', type=Path, help='folder of the report')
+    arguments = parser.parse_args()
+    take_pictures(arguments.report, {arguments.name: PICTURES[arguments.name]}, ROOT / 'docs')
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents
@@ -79,6 +80,7 @@ class Board:
         columns: Names of its columns.
         rows: Measured models, then published ones.
         shares: Column -> the scores of which it is the mean, with their shares.
+        note: Names the columns that are left out; '' for none.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Board:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     shares: Mapping[str, Mapping[Score, float]] = field(default_factory=dict)
+    note: str = ''
 
     @property
     def without_conflicts(self) -> Board | None:
@@ -100,18 +103,34 @@ class Board:
         name, title = f'{self.name}-{conflict.files.replace("_", "-")}', f'{self.title}, without {conflict.others}'
         return replace(self, name=name, title=title, rows=rows)
 
+    @cached_property
+    def measured(self) -> tuple[str, ...]:
+        """The columns that a measured model has."""
+        rows = [row for row in self.rows if not row.source]
+        return tuple(
+            column for i, column in enumerate(self.columns) if any(row.cells[i].value is not None for row in rows)
+        )
+
+    @property
+    def as_published(self) -> dict[str, str]:
+        """Publication -> the measured models with its scores, to the last printed digit."""
+        published = {(row.model, row.source): row for row in self.rows if row.source}
+        models: dict[str, list[str]] = {}
+        for row in (row for row in self.rows if not row.source):
+            for (model, source), other in published.items():
+                pairs = zip(row.cells, other.cells, strict=True)
+                cells = [(ours.value, printed.value) for ours, printed in pairs if ours.value is not None]
+                if model == row.model and cells and all(shown(ours) == shown(printed) for ours, printed in cells):
+                    models.setdefault(source, []).append(model)
+        return {source: ', '.join(names) for source, names in models.items()}
+
     @property
     def halves(self) -> tuple[str, ...]:
         """The columns that a page shows on demand: parts of a column that a measured model has too."""
-        measured = {
-            column
-            for i, column in enumerate(self.columns)
-            if any(row.cells[i].value is not None for row in self.rows if not row.source)
-        }
         return tuple(
             column
             for column in self.columns
-            if any(column.removesuffix(ending) in measured - {column} for ending in HALVES)
+            if any(column.removesuffix(ending) in {*self.measured} - {column} for ending in HALVES)
         )
 
     def words(self, column: str) -> Words:
@@ -184,6 +203,23 @@ def narrowed(
     others = [replace(row, cells=tuple(row.cells[i] for i in at)) for row in board.rows if row.source and published]
     shares = {name: board.shares[name] for name in names}
     return replace(board, columns=names, rows=(*ranked, *others), shares=shares, **changes)
+
+
+def without_other_data(board: Board, material: Material) -> Board:
+    """Returns a table without the columns that no model has, for data sets that are no part of these runs."""
+    part = {*material.datasets, *(missing.dataset for missing in material.missing)}
+    lacks = {name: {dataset for dataset, _ in shares} - part for name, shares in board.shares.items()}
+    left_out = {name: lacks[name] for name in board.columns if lacks[name] and name not in board.measured}
+    if not left_out or not board.measured:
+        return board
+    at = [i for i, name in enumerate(board.columns) if name not in left_out]
+    columns = tuple(board.columns[i] for i in at)
+    rows = tuple(replace(row, cells=tuple(row.cells[i] for i in at)) for row in board.rows)
+    titles = [title_of(name) for name in sorted(set().union(*left_out.values()))]
+    note = (
+        f'Not shown: {", ".join(board.words(name).name for name in left_out)}. No model was asked {", ".join(titles)}.'
+    )
+    return replace(board, columns=columns, rows=rows, shares={name: board.shares[name] for name in columns}, note=note)
 
 
 def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]:

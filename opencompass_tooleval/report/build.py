@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -80,6 +80,11 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     spent = spent_of(material, samples.write_all(material))
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
+    first = overview(tables, samples.digest, spent)
+    # Every chart and table of the other pages has the models in the order of the first one.
+    order = {model: place for place, model in enumerate(first.models)}
+    ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))
+    material = replace(material, scored=tuple(ranked))
     compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
     figures = [
         *(figure for name in BENCHMARKS for figure in _further_figures(name, tables, material)),
@@ -95,7 +100,6 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     }
     for name in {figure.section for figure in figures} & set(VARIANTS):
         of_variants[name] += map(published_table, find_variant(name).published)
-    first = overview(tables, samples.digest, spent)
     pages = pages_of(material, tables, figures, of_variants)
     report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (

@@ -18,6 +18,7 @@ from opencompass_tooleval.report.figure import (
     Series,
     short_name,
     short_names,
+    wrapped,
 )
 
 
@@ -32,33 +33,38 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
         'margin': {'t': 10, 'r': 20, 'b': 40},
         'legend': {'orientation': 'h', 'y': 1.05, 'yanchor': 'bottom'},
     }
+    if figure.kind in ('rows', 'differences'):
+        # One under the other, the first at the top.
+        layout['xaxis'] = {'title': {'text': escape(figure.x_title)}, 'tickangle': 0, 'nticks': 5}
+        layout['yaxis'] = _rows(figure.labels)
     if figure.kind == 'heat':
         # Numbered, like the bars below; the first model is at the top.
         layout['xaxis'] = _names(figure.labels)
         layout['yaxis'] = _names([series.name for series in figure.series]) | {'autorange': 'reversed'}
         return {'data': [_heat(figure)], 'layout': layout}
     if figure.kind == 'differences':
-        # One under the other, the first at the top, around a line at 0.
-        layout['xaxis'] = {'title': {'text': escape(figure.x_title)}, 'zeroline': True, 'zerolinewidth': 2}
-        layout['yaxis'] = _names(figure.labels) | {'autorange': 'reversed'}
+        layout['xaxis'] |= {'zeroline': True, 'zerolinewidth': 2}
         layout['showlegend'] = False
         return {'data': [_difference(series) for series in figure.series], 'layout': layout}
     if figure.kind == 'radar':
         radial = {'range': [0, figure.top], 'angle': 90, 'tickangle': 90}
         layout['polar'] = {'radialaxis': radial, 'angularaxis': {'type': 'category'}}
-    else:
+    elif figure.kind != 'rows':
         layout['xaxis'] = {'title': {'text': escape(short_name(figure.x_title))}, 'automargin': True}
         layout['yaxis'] = {'title': {'text': escape(short_name(figure.y_title))}, 'automargin': True}
         if figure.top is not None:
             layout['yaxis']['range'] = [0, 1.02 * max(figure.top, _reach(figure))]  # errors reach above the best score
-    if figure.kind in ('bars', 'stacked'):
+    if figure.kind in ('bars', 'rows', 'stacked'):
         layout['legend']['traceorder'] = 'normal'
         layout['barmode'] = 'stack' if figure.kind == 'stacked' else 'group'
         layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # a single part has a name too
-        # Without a range plotly leaves out the last names if they have no values.
-        layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
+        if figure.kind != 'rows':
+            # Without a range plotly leaves out the last names if they have no values.
+            layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
     names = short_names([series.name for series in figure.series])
     traces = [_trace(figure, series, i, names[i]) for i, series in enumerate(figure.series)]
+    if figure.kind == 'points':
+        layout['xaxis']['range'], layout['yaxis']['range'] = _name_points(figure, traces)
     return {'data': traces, 'layout': layout}
 
 
@@ -85,6 +91,13 @@ def _names(labels: Sequence[str]) -> dict[str, Any]:
     return {'automargin': True, 'tickvals': list(range(len(ticks))), 'ticktext': ticks}
 
 
+def _rows(labels: Sequence[str]) -> dict[str, Any]:
+    """Builds an axis with a row for each label, in as many lines as it needs."""
+    ticks = [escape(wrapped(_told(label))).replace('\n', '<br>') for label in labels]
+    at = list(range(len(ticks)))
+    return {'automargin': True, 'tickvals': at, 'ticktext': ticks, 'range': [len(ticks) - 0.5, -0.5]}
+
+
 def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, Any]:
     colour = PUBLISHED_COLOUR if series.published else COLOURS[number % len(COLOURS)]
     if figure.kind == 'stacked' and series.name == OK:
@@ -101,13 +114,12 @@ def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, 
         mode = 'markers' if figure.kind == 'points' else 'lines+markers'
         base |= {'type': 'scatter', 'mode': mode, 'x': list(series.x), 'y': list(series.values)}
         base |= {'line': {'color': colour, 'dash': dash}, 'marker': {**marker, 'size': 10}}
-        if points := figure.names_of(series):
-            names = [escape(label) for label in short_names(points)]
-            texts, places = _labels(series, names)
-            base |= {'mode': 'markers+text', 'text': texts, 'hovertext': names, 'textposition': places}
         return base
     pattern = {'shape': HATCHES[number // len(COLOURS) % len(HATCHES)] or ('/' if series.published else '')}
-    base |= {'type': 'bar', 'x': list(range(len(figure.labels))), 'y': list(series.values)}
+    at, values = list(range(len(figure.labels))), list(series.values)
+    base |= {'type': 'bar', 'x': at, 'y': values}
+    if figure.kind == 'rows':
+        base |= {'x': values, 'y': at, 'orientation': 'h'}
     base['marker'] = {'color': colour, 'pattern': pattern}
     if series.errors:
         down, up = zip(*(error or (None, None) for error in series.errors), strict=True)
@@ -115,38 +127,60 @@ def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, 
     return base
 
 
-_WIDE, _HIGH = 0.019, 0.055
+_WIDE, _HIGH = 0.018, 0.05
 """Approximate width of a letter and height of a line as shares of a chart."""
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and upper end."""
+_MARGIN = 0.12
+"""Room around the points, as a share of the chart."""
 
 
-def _labels(series: Series, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Returns the names of points that fit, and their positions; hover and the table show the others.
+def _name_points(figure: Figure, traces: Sequence[dict[str, Any]]) -> list[list[float]]:
+    """Adds the names of points that fit, and their positions; hover and the table show the others.
 
     The highest points come first: each takes the first free side.
+
+    Returns:
+        The ranges of both axes.
     """
-    points = [(float(x or 0), float(y or 0)) for x, y in zip(series.x, series.values, strict=True)]
-    low = [min(values) for values in zip(*points, strict=True)]
-    span = [max(values) - least or 1 for values, least in zip(zip(*points, strict=True), low, strict=True)]
-    at = [((x - low[0]) / span[0], (y - low[1]) / span[1]) for x, y in points]
-    taken = [(x - 0.015, y - 0.02, x + 0.015, y + 0.02) for x, y in at]
-    texts, places = [''] * len(names), ['top center'] * len(names)
-    for i in sorted(range(len(names)), key=lambda i: -at[i][1]):
-        (x, y), half = at[i], len(names[i]) * _WIDE / 2
-        for place, left, bottom in (
-            ('top center', x - half, y + 0.02),
-            ('middle left', x - 0.02 - 2 * half, y - _HIGH / 2),
-            ('middle right', x + 0.02, y - _HIGH / 2),
-            ('bottom center', x - half, y - 0.02 - _HIGH),
-        ):
-            box = left, bottom, left + 2 * half, bottom + _HIGH
-            if left > -0.1 and box[2] < 1.1 and not any(_overlap(box, other) for other in taken):
-                texts[i], places[i] = names[i], place
-                taken.append(box)
-                break
-    return texts, places
+    pairs = [zip(series.x, series.values, strict=True) for series in figure.series]
+    points = [[None if x is None or y is None else (x, y) for x, y in pair] for pair in pairs]
+    ranges = [_padded(axis) for axis in zip(*(point for some in points for point in some if point), strict=True)]
+    (left, right), (bottom, top) = ranges or [[0.0, 1.0], [0.0, 1.0]]
+    at = [[p and ((p[0] - left) / (right - left), (p[1] - bottom) / (top - bottom)) for p in some] for some in points]
+    taken: list[Box] = [(p[0] - 0.015, p[1] - 0.02, p[0] + 0.015, p[1] + 0.02) for some in at for p in some if p]
+    for series, places, trace in zip(figure.series, at, traces, strict=True):
+        if names := [escape(name) for name in short_names(figure.names_of(series))]:
+            trace |= {'mode': 'markers+text', 'hovertext': names}
+            trace['text'], trace['textposition'] = [''] * len(names), ['top center'] * len(names)
+            for i, place in sorted(enumerate(places), key=lambda item: -(item[1] or (0, 0))[1]):
+                if place and (side := _free_side(place, len(names[i]) * _WIDE / 2, taken)):
+                    trace['text'][i], trace['textposition'][i] = names[i], side
+    return ranges
 
 
-def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
+def _padded(values: Sequence[float]) -> list[float]:
+    room = _MARGIN * (max(values) - min(values) or 1)
+    return [min(values) - room, max(values) + room]
+
+
+def _free_side(place: tuple[float, float], half: float, taken: list[Box]) -> str:
+    """Returns the first side of a point where a name of this width fits, and takes it; '' for none."""
+    x, y = place
+    for side, left, bottom in (
+        ('top center', x - half, y + 0.02),
+        ('middle left', x - 0.02 - 2 * half, y - _HIGH / 2),
+        ('middle right', x + 0.02, y - _HIGH / 2),
+        ('bottom center', x - half, y - 0.02 - _HIGH),
+    ):
+        box = left, bottom, left + 2 * half, bottom + _HIGH
+        if left >= 0 and box[2] <= 1 and bottom >= 0 and box[3] <= 1 and not any(_overlap(box, o) for o in taken):
+            taken.append(box)
+            return side
+    return ''
+
+
+def _overlap(a: Box, b: Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Number = float | None
+_NUMBER = re.compile(r'[-+\d.,%]*')
 FORMATS = ('svg', 'png', 'pdf')
 """File formats of charts for a paper."""
 
@@ -31,7 +33,8 @@ class Series:
     published: bool = False
 
 
-Kind = Literal['radar', 'bars', 'stacked', 'heat', 'points', 'lines', 'differences']
+Kind = Literal['radar', 'bars', 'rows', 'stacked', 'heat', 'points', 'lines', 'differences']
+"""``rows`` are horizontal bars: room for a long label each."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,13 @@ class Figure:
 
     @property
     def height(self) -> int:
-        """Height of the chart in a page, in pixels; it depends on the number of rows for differences only."""
-        return max(160, 26 * len(self.labels) + 80) if self.kind == 'differences' else 320
+        """Height of the chart in a page, in pixels: with room for rows of labels, and for the legend."""
+        if self.kind in ('rows', 'differences'):
+            lines = [wrapped(label).count('\n') + 1 for label in self.labels]
+            return 120 + len(lines) * max(26, 12 + 14 * max(lines, default=1))
+        legend = 0 if self.kind == 'heat' else 10 * min(len(self.series), 40)
+        tall = {'radar': 320, 'points': 420, 'bars': 280 + 60 * (len(self.labels) > 6)}  # many labels are slanted
+        return tall.get(self.kind, 280) + legend
 
     def names_of(self, series: Series) -> tuple[str, ...]:
         """Returns the names of the points of a series; none if they have the series' name."""
@@ -101,6 +109,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     links: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def texts(self) -> list[int]:
+        """Places of the columns that have other cells than numbers."""
+        return [i for i, cells in enumerate(zip(*self.rows, strict=True)) if not all(map(_NUMBER.fullmatch, cells))]
+
 
 def slug(name: str) -> str:
     """Converts a name to a part of a file name."""
@@ -115,6 +128,8 @@ def mean(values: Iterable[object]) -> Number:
 
 CUT = 40
 """Maximum number of characters of a name in a chart."""
+LINE = 36
+"""Number of characters of a line of a name that has a row."""
 FEW = 15
 """Maximum number of points that are named in the chart."""
 
@@ -130,6 +145,11 @@ def short_names(names: Sequence[str]) -> list[str]:
             short = short_name(name, CUT - len(tail)) + tail
         shortened[name] = short
     return [shortened[name] for name in names]
+
+
+def wrapped(name: str) -> str:
+    """Breaks a name into lines for an axis on which it has a row; a very long one is shortened."""
+    return '\n'.join(textwrap.wrap(short_name(' '.join(name.split()), 3 * LINE), LINE)) or ' '
 
 
 def short_name(name: str, most: int = CUT) -> str:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from opencompass_tooleval.catalogue.conflicts import known_conflict
 from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import lower_is_better
-from opencompass_tooleval.core.statistics.intervals import Interval, Score
+from opencompass_tooleval.core.statistics.intervals import (
+    BY_MEAN,
+    LEADS,
+    NO_INTERVAL,
+    TOO_FEW,
+    Interval,
+    Score,
+    lead_of,
+)
 from opencompass_tooleval.report.board import OVERVIEW, Board, Cell
 from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
@@ -25,6 +33,8 @@ MOST = 12
 """Maximum number of models across the matrix; the tables of the benchmarks have the others."""
 LISTED = 3
 """Number of findings of each kind."""
+_BEHIND = {LEADS: 'significant', BY_MEAN: 'not significant', TOO_FEW: TOO_FEW, NO_INTERVAL: 'no interval'}
+"""Lead of the first model -> what the row of another one says."""
 _LEAST = 0.05
 """A difference that is shown as 0.0 is no finding."""
 
@@ -88,6 +98,7 @@ class Overview:
         rows: Rows of the matrix.
         findings: Heading -> findings.
         caveats: Distinct reasons for which cells are not comparable with the papers.
+        as_published: Publication -> the measured models with its scores.
     """
 
     headline: str
@@ -99,6 +110,7 @@ class Overview:
     rows: tuple[MatrixRow, ...]
     findings: Mapping[str, tuple[Finding, ...]]
     caveats: tuple[str, ...]
+    as_published: Mapping[str, str] = field(default_factory=dict)
 
 
 def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, str], Spent]) -> Overview:
@@ -166,6 +178,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
             'Records on which models differ most': tuple(_records(digest)),
         },
         tuple(board.caveats()),
+        {source: models for board in boards for source, models in board.as_published.items()},
     )
 
 
@@ -221,30 +234,29 @@ def headline(ranking: Standing | None) -> str:
         return f'{first}: {shown(ranking.scores[first])}'
     if others[0] in ranking.equal:
         return f'{_some([first, *ranking.equal])} are equal'
-    interval = ranking.behind[others[0]]
-    if interval is None:
-        return f'{first} leads {others[0]} by {-ranking.behind_by(others[0]):.1f} points'
-    span = f'{abs(interval.delta):.1f} points [{-interval.high + 0.0:.1f}, {-interval.low + 0.0:.1f}]'
-    if ranking.is_apart(others[0]):
-        return f'{first} is ahead of {others[0]} by {span}'
-    close = [model for model in others if ranking.is_apart(model) is False]
-    return f'{first} leads by {span}: not significant (95%) against {_some(close)}'
+    interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
+    span = f'{-ranking.behind_by(others[0]):.1f} points'
+    if interval:
+        span += f' [{-interval.high + 0.0:.1f}, {-interval.low + 0.0:.1f}]'
+    if lead == LEADS:
+        return f'{first} leads {others[0]} by {span}'
+    if lead == TOO_FEW:
+        return f'{_some(ranking.order)}: too few records to rank'
+    return f'{first} is {lead}: {span} before {others[0]}'
 
 
 def verdict_of(standing: Standing | None) -> str:
-    """Names the leader of a row, and the models from which it does not differ significantly."""
+    """Says how sure it is that the first model of a row is best, and which models it leads if not all."""
     if standing is None or len(standing.order) < 2:
         return ''
     first, *others = standing.order
-    unknown = [model for model in others if standing.is_apart(model) is None]
-    close = [model for model in others if standing.is_apart(model) is False]
     if standing.equal:
-        return 'equal' if len(others) == 1 else f'{_some([first, *standing.equal])} are equal'
-    if unknown:
-        return 'no interval' if len(others) == 1 else f'{first}; no interval for {_some(unknown)}'
-    if close:
-        return 'not significant' if len(others) == 1 else f'{first}, not significant against {_some(close)}'
-    return f'{first} is ahead'
+        return 'equal' if len(standing.equal) == len(others) else f'{_some([first, *standing.equal])} are equal'
+    led = standing.others(LEADS)
+    if len(led) == len(others):
+        return f'{first} {LEADS}'
+    lead = next(lead for lead in (TOO_FEW, NO_INTERVAL, BY_MEAN) if standing.others(lead))
+    return f'{lead}; {LEADS} {_some(led)}' if led else lead
 
 
 def _some(models: Sequence[str]) -> str:
@@ -253,12 +265,12 @@ def _some(models: Sequence[str]) -> str:
 
 def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]) -> Place:
     costs = [cost for (who, _), cost in spent.items() if who == model]
-    verdict = {True: 'significant', False: 'not significant', None: 'no interval'}[ranking.is_apart(model)]
+    lead = lead_of(ranking.behind.get(model))
     return Place(
         model,
         ranking.scores[model],
         '' if model == ranking.leader else in_words(ranking.behind[model]) or f'{ranking.behind_by(model):+.2f}',
-        'first' if model == ranking.leader else verdict,
+        'first' if model == ranking.leader else _BEHIND[lead],
         mean(cost.prompts.task for cost in costs),
         mean(cost.answers for cost in costs),
         total_cost(costs),

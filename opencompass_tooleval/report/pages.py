@@ -11,7 +11,7 @@ from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.core.statistics.trials import parse_name, trials_of_result
 from opencompass_tooleval.report.agent_figures import agent_tables
-from opencompass_tooleval.report.board import OVERVIEW, Board
+from opencompass_tooleval.report.board import OVERVIEW, Board, without_other_data
 from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
@@ -62,7 +62,11 @@ def pages_of(
         entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
         if not entries:
             continue
-        family_boards = tuple(board for board in boards if board.name != OVERVIEW and family_of(board.name) == family)
+        family_boards = tuple(
+            without_other_data(board, material)
+            for board in boards
+            if board.name != OVERVIEW and family_of(board.name) == family
+        )
         names = {board.name for board in family_boards}
         pages.append(
             Page(

@@ -23,6 +23,7 @@ from opencompass_tooleval.report.figure import (
     Series,
     short_name,
     short_names,
+    wrapped,
 )
 
 _STYLES = ('-', '--', '-.')
@@ -61,12 +62,13 @@ def _legend(figure: Figure) -> Iterator[tuple[Series, str]]:
 
 def save(figure: Figure, folder: Path, formats: Sequence[str]) -> None:
     """Writes ``NAME.svg`` and so on, the same bytes every time; ``figure.FORMATS`` has all formats."""
+    rows = figure.kind in ('rows', 'differences')
     wide = figure.kind in ('bars', 'stacked', 'heat')
     width = (
         min(20.0, 5 + 0.12 * len(figure.labels) * (len(figure.series) if figure.kind == 'bars' else 2)) if wide else 6
     )
     with matplotlib.rc_context(_SETTINGS):
-        canvas = Canvas(figsize=(width, 4.5), layout='constrained')
+        canvas = Canvas(figsize=(width, min(20.0, figure.height / 80) if rows else 4.5), layout='constrained')
         axes = canvas.add_subplot(projection='polar' if figure.kind == 'radar' else None)
         _DRAWN_BY.get(figure.kind, _bars)(axes, figure)
         title = f'{figure.title}: {figure.choice}' if figure.choice else figure.title
@@ -137,14 +139,26 @@ def _bars(axes: Axes, figure: Figure) -> None:
         axes.set_ylim(0, figure.top)
 
 
+def _name_rows(axes: Axes, figure: Figure) -> None:
+    axes.set_yticks(range(len(figure.labels)), [wrapped(plain(label)) for label in figure.labels])
+    axes.invert_yaxis()
+    axes.set_xlabel(_short(figure.x_title))
+
+
+def _rows(axes: Axes, figure: Figure) -> None:
+    height = 0.8 / len(figure.series)
+    for number, (series, name) in enumerate(_legend(figure)):
+        at = [i + (number - (len(figure.series) - 1) / 2) * height for i in range(len(figure.labels))]
+        axes.barh(at, _numbers(series.values), height, color=_colour(number, series.published), label=name)
+    _name_rows(axes, figure)
+
+
 def _differences(axes: Axes, figure: Figure) -> None:
     for series in figure.series:
         errors = list(zip(*(error or (math.nan, math.nan) for error in series.errors), strict=True)) or None
         axes.errorbar(_numbers(series.values), range(len(figure.labels)), xerr=errors, fmt='o', color=COLOURS[0])
     axes.axvline(0, color='#888888', linewidth=0.8)
-    axes.set_yticks(range(len(figure.labels)), _plain_names(figure.labels))
-    axes.invert_yaxis()
-    axes.set_xlabel(_short(figure.x_title))
+    _name_rows(axes, figure)
 
 
 _DRAWN_BY: dict[str, Callable[[Axes, Figure], None]] = {
@@ -152,5 +166,6 @@ _DRAWN_BY: dict[str, Callable[[Axes, Figure], None]] = {
     'heat': _heat,
     'points': _lines,
     'lines': _lines,
+    'rows': _rows,
     'differences': _differences,
 }

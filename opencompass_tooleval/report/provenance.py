@@ -44,7 +44,7 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
         'data set',
         'run',
         'samples',
-        'infra',
+        'no answer',
         'cut',
         'first prompt, tokens',
         'all prompts, tokens',

@@ -8,6 +8,7 @@ stored per data set in ``dN/M.js``, each text of a hundred samples once, and wit
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 SIZE = 100
 EXCERPT = 90
 """Number of characters of a task or an answer in the list of samples."""
+_SENTENCE_END = re.compile(r'[.!?:]\s+|[。！？：]\s*')
 _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'omitted_observations', 'matches', 'tools'}
 """Members of a detail about a trajectory, which the trajectory shows anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
@@ -107,9 +109,19 @@ def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
         if len(set(texts)) > 1 or len(texts) == 1:
             first, last = min(texts), max(texts)
             same = next((i for i, signs in enumerate(zip(first, last, strict=False)) if len(set(signs)) > 1), 0)
-            start = first.rfind(' ', 0, same) + 1  # not within a word
+            start = _beginning(first[:same])
             return [first_words(text[start : start + 4 * EXCERPT]) for text in texts]
     return [''] * len(asked)
+
+
+def _beginning(same: str) -> int:
+    """Returns where to begin after a common beginning: at a line, or if that is long, at a sentence or a word."""
+    line = same.rfind('\n') + 1
+    is_list = same.startswith(('[', '{'), line)  # '1. ' in a step of it ends no sentence
+    ends = [] if is_list else [match.end() for match in _SENTENCE_END.finditer(same, line)]
+    if ends:
+        return ends[-1]
+    return line if len(same) - line <= EXCERPT // 3 else max(line, same.rfind(' ') + 1)
 
 
 def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

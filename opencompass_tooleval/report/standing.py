@@ -9,7 +9,14 @@ from functools import cache, partial
 from typing import Any
 
 from opencompass_tooleval.core.scoring.result import OK
-from opencompass_tooleval.core.statistics.intervals import Interval, Pairs, RecordValues, Score, compare_column
+from opencompass_tooleval.core.statistics.intervals import (
+    Interval,
+    Pairs,
+    RecordValues,
+    Score,
+    compare_column,
+    lead_of,
+)
 from opencompass_tooleval.core.statistics.paired import metrics_of, pair_up, record_values
 from opencompass_tooleval.report.figure import mean
 
@@ -86,10 +93,9 @@ class Standing:
         """Returns the score of a model minus that of the first, in points."""
         return self.scores[model] - self.scores[self.leader]
 
-    def is_apart(self, model: str) -> bool | None:
-        """True if a model is significantly behind the first; None if unknown."""
-        interval = self.behind.get(model)
-        return None if interval is None else interval.high < 0 or interval.low > 0
+    def others(self, lead: str) -> list[str]:
+        """Returns the models against which the first one has this lead (:func:`lead_of`)."""
+        return [model for model in self.order[1:] if lead_of(self.behind.get(model)) == lead]
 
 
 def standings(

@@ -42,8 +42,13 @@ def variant_table(
     for model, comparison in compared:
         names = comparison.dataset, kind.variant_of(comparison.dataset)
         lengths = (tokens.get((model, name), NO_TOKENS) for name in names)
-        rows.append(tuple(row_of(kind, model, comparison, *lengths).values()))
-    return Table(name, 'Differences in points, 95% interval', kind.columns, tuple(rows))
+        row = row_of(kind, model, comparison, *lengths)
+        row |= {'dataset': title_of(comparison.dataset), 'metric': words_of_metric(comparison.metric).name}
+        rows.append(tuple(row.values()))
+    kept = [i for i in range(len(kind.columns)) if any(row[i] for row in rows)]
+    columns = tuple(kind.columns[i].replace('_', ' ') for i in kept)
+    texts = tuple(tuple(row[i] for i in kept) for row in rows)
+    return Table(name, 'Differences in points, 95% interval', columns, texts)
 
 
 def variant_figures(
@@ -68,7 +73,7 @@ def variant_figures(
             'differences',
             labels,
             (Series('difference', deltas, errors=errors),),
-            x_title=f'points gained with {kind.title}',
+            x_title='points gained',
             note='The main metric of each data set; the table has all. Error bars show the paired 95% interval.',
             choice=model,
             top=None,
@@ -113,4 +118,4 @@ def _tokens(
     labels = tuple(map(title_of, both))
     note = f'Mean over the tasks, with the tools that are offered; {by}.'
     name = f'{variant}-{stem}'
-    return Figure(name, variant, title, 'bars', labels, series, '', 'mean tokens', note, choice=model, top=None)
+    return Figure(name, variant, title, 'rows', labels, series, 'mean tokens', '', note, choice=model, top=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.labels import words_of_reason
@@ -21,6 +23,17 @@ from opencompass_tooleval.work_dir.whole_file import naming
 FRESH = '.unfinished'
 """Folder inside the pages' in which they are built: this process may not be allowed to write beside it."""
 STATIC = Path(__file__).parent / 'static'
+
+
+_DIGEST = re.compile(r'[0-9a-f]{24,}')
+
+
+def short_digests(text: str) -> Markup:
+    """Returns a text for a page, in which a digest is whole for who copies it, and cut for who reads it."""
+    parts = Markup('<span class="digest" tabindex="0" data-tip="{0}">{0}</span>')
+    found = _DIGEST.findall(text)
+    texts = zip(_DIGEST.split(text), [*map(parts.format, found), ''], strict=True)
+    return Markup('').join(part for pair in texts for part in pair)
 
 
 @contextmanager
@@ -63,6 +76,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters['short_digests'] = short_digests
     environment.globals |= {
         'shown': shown,
         'as_table': as_table,

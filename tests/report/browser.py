@@ -66,8 +66,8 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
         self.screenshots = screenshots
 
-    def look(self, width: int = 1280, dark: bool = False) -> None:
-        metrics = {'width': width, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width < 600}
+    def look(self, width: int = 1280, dark: bool = False, height: int = 900) -> None:
+        metrics = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 600}
         self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', metrics)
         scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
         self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'media': '', 'features': [scheme]})

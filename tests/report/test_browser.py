@@ -16,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import opencompass_tooleval
+from opencompass_tooleval.benchmarks.ultratool.figures import MAIN
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ROOT
@@ -40,7 +41,7 @@ def models(browser: Browser, board: str) -> list[str]:
 def test_the_first_screen_says_who_is_best(browser: Browser, plain: Path) -> None:
     browser.look()
     browser.open(plain)
-    assert browser.all('h1')[0].text.startswith('better is ahead of worse by ')
+    assert browser.all('h1')[0].text.startswith('better leads worse by ')
     rows = [[cell.text for cell in row.find_elements('css selector', 'td')] for row in browser.all('.ranking tbody tr')]
     assert [cell.text for cell in browser.all('.ranking tbody th')] == ['better', 'worse']
     assert rows[0][1] == '–' and rows[1][1].startswith('-')
@@ -64,11 +65,11 @@ def test_a_benchmark_is_sorted_filtered_and_drawn(browser: Browser, plain: Path)
     browser.look()
     browser.open(plain.with_name('teval.html'))
     headings = browser.all('#board-tooleval-teval_v2 thead th button')
-    assert [heading.text for heading in headings if heading.is_displayed()] == ['model', 'Overall', 'Review']
+    assert [heading.text for heading in headings if heading.is_displayed()] == ['model', 'Review']
     assert models(browser, 'tooleval-teval_v2') == ['better', 'worse'], "the papers' models are folded"
     browser.all('#published')[0].click()
     heading = next(heading for heading in headings if heading.text == 'Review')
-    assert heading.find_element('xpath', '..').get_attribute('aria-sort') == 'descending', 'nobody has Overall'
+    assert heading.find_element('xpath', '..').get_attribute('aria-sort') == 'descending'
     merged = models(browser, 'tooleval-teval_v2')
     assert merged[0] == 'GPT-4-Turbo (Nov 2023)' and 0 < merged.index('better') < merged.index('worse')
     heading.send_keys('\n')  # the keyboard does it too
@@ -77,10 +78,6 @@ def test_a_benchmark_is_sorted_filtered_and_drawn(browser: Browser, plain: Path)
     assert models(browser, 'tooleval-teval_v2') == ['better', 'worse'], 'by the main score again'
     browser.all('#filter')[0].send_keys('BETT')
     assert models(browser, 'tooleval-teval_v2') == ['better']
-    browser.driver.execute_script("document.querySelector('figure[data-figure]').scrollIntoView()")
-    browser.wait("document.querySelectorAll('.chart .main-svg').length > 0")
-    assert not browser.all('.modebar-btn'), 'no zoom'
-    browser.check_quiet()
     parts = browser.all(f'[data-reasons="{REVIEW}"] .share:nth-of-type(2) a')
     assert [part.get_attribute('aria-label') for part in parts] == ['worse: right 50.0%', 'worse: wrong review 50.0%']
     parts[1].click()
@@ -279,9 +276,9 @@ def test_the_state_of_the_browser_stays_in_the_fragment(browser: Browser, plain:
     browser.all('#pager button')[1].send_keys('\n')  # the field's event 'change' comes with this
     browser.wait("document.querySelector('#list button').textContent === 'r50'")
     assert fragment(browser)['page'] == '1'
-    assert browser.driver.switch_to.active_element.text == 'After'
+    assert browser.driver.switch_to.active_element.text == 'Next'
     browser.driver.switch_to.active_element.send_keys('\n')  # the last page
-    assert fragment(browser)['page'] == '2' and browser.driver.switch_to.active_element.text == 'Before'
+    assert fragment(browser)['page'] == '2' and browser.driver.switch_to.active_element.text == 'Previous'
     browser.all('#list button')[1].click()
     browser.wait("document.querySelector('#sample pre.answer')?.textContent === 'answer of worse to r101'")
     webdriver.ActionChains(browser.driver).pause(0.4).perform()  # longer than a field waits
@@ -348,8 +345,31 @@ def test_names_in_a_heat_map_stay_apart(browser: Browser, tmp_path: Path) -> Non
     browser.check_quiet()
 
 
+def test_names_of_points_stay_inside_and_apart(browser: Browser, tmp_path: Path) -> None:
+    metrics = ('overall', 'global_accuracy', 'local_accuracy', 'local_levenshtein', 'json_rate')
+    for task in MAIN:
+        result = result_of([detail('r', values=dict.fromkeys(metrics, 0.9))])
+        add(tmp_path / 'run', 'm', f'tooleval-ultratool-{task}_en', result)
+    page = write_report([tmp_path / 'run'], tmp_path / 'out')
+    name = 'ultratool-en-json-rate'
+    for width in (1280, 420):
+        browser.look(width)
+        browser.open(page.with_name('ultratool.html'))
+        browser.driver.execute_script(f"document.querySelector('[data-figure={name}]').scrollIntoView()")
+        browser.wait(f"document.querySelectorAll('[data-figure={name}] .textpoint text').length > 6")
+        rects = [text.rect for text in browser.all(f'[data-figure={name}] .textpoint text') if text.text]
+        ends = [(r['x'], r['y'], r['x'] + r['width'], r['y'] + r['height']) for r in rects]
+        plot = browser.all(f'[data-figure={name}] .plot .scatterlayer, [data-figure={name}] .chart')[0].rect
+        assert len(ends) > 6 and all(plot['x'] <= a[0] and a[2] <= plot['x'] + plot['width'] for a in ends), width
+        over = [(a, b) for i, a in enumerate(ends) for b in ends[:i] if a[0] < b[2] and b[0] < a[2]]
+        assert width < 1280 or not [1 for a, b in over if a[1] + 2 < b[3] and b[1] + 2 < a[3]], 'none over another'
+        assert not browser.all('.modebar-btn'), 'no zoom'
+    browser.check_quiet()
+
+
 def test_a_report_can_be_printed(browser: Browser, tmp_path: Path) -> None:
     run = plain_run(tmp_path / 'run')
+    add(run, 'better', 'tooleval-teval-plan_json_v2', result_of([detail('r', values={'f1_score': 1.0})]))
     for i in range(20):
         add(run, 'better', f'a-data-set-with-a-rather-long-name-{i}', result_of([detail('r')]))
     page = write_report([run], tmp_path / 'out')
@@ -383,9 +403,12 @@ def test_a_report_can_be_printed(browser: Browser, tmp_path: Path) -> None:
     browser.check_quiet()
 
 
-def test_what_is_missing_is_told_by_keyboard(browser: Browser, plain: Path) -> None:
+def test_what_is_missing_is_told_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    add(run, 'm', 'tooleval-teval-plan_json_v2', result_of([detail('r', values={'f1_score': 1.0})]))
+    write(run, 'predictions', 'm', 'tooleval-teval-plan_str_v2', {})
     browser.look()
-    browser.open(plain.with_name('teval.html'))
+    browser.open(write_report([run], tmp_path / 'out').with_name('teval.html'))
     badge = browser.all('#board-tooleval-teval_v2 .badge.lacks')[0]
     badge.send_keys('\n')
     tip = browser.all('#tip')[0]
@@ -420,6 +443,49 @@ def test_scores_and_reasons_are_read_on_a_telephone(browser: Browser, plain: Pat
         scores = [cell for cell in cells if cell.get_attribute('class') == 'score']
         assert all(cell.get_property('scrollWidth') <= cell.get_property('clientWidth') for cell in scores)
         assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width
+
+
+def test_a_table_that_is_cut_says_so_until_its_end_is_seen(browser: Browser, tmp_path: Path) -> None:
+    for model in ('a-model-with-a-name', 'another-model-with-a-name', 'one-more-model-with-a-name'):
+        add(tmp_path / 'run', model, REVIEW, result_of([detail(f'r{i}') for i in range(9)]))
+    page = write_report([tmp_path / 'run'], tmp_path / 'out')
+    hint = "getComputedStyle(document.querySelector('#board-overview-section .scroll'), '::before').content"
+    browser.look(1280)
+    browser.open(page)
+    browser.wait(f"{hint} === 'none'")
+    browser.look(390)
+    browser.wait(f"{hint}.includes('scroll')")
+    browser.driver.execute_script("document.querySelector('#board-overview-section .scroll').scrollLeft = 9999")
+    browser.wait(f"{hint} === 'none'")
+
+
+def test_a_digest_is_short_to_read_and_whole_to_copy(browser: Browser, plain: Path) -> None:
+    browser.look()
+    browser.open(plain.with_name('provenance.html'))
+    digest = browser.all('.digest')[0]
+    whole = str(digest.get_property('textContent'))
+    assert len(whole) == 64 and digest.rect['width'] < 160
+    browser.driver.execute_script('getSelection().selectAllChildren(arguments[0])', digest)
+    assert browser.driver.execute_script('return String(getSelection())') == whole
+    browser.driver.execute_script('arguments[0].focus()', digest)
+    assert browser.all('#tip')[0].text == whole, 'by keyboard too'
+
+
+def test_the_charts_of_a_model_are_on_one_row_in_the_order_of_the_ranking(browser: Browser, tmp_path: Path) -> None:
+    for model, right in (('a-worse', 2), ('z-better', 9)):
+        details = [detail(f'r{i}', *((0.0, 'review:wrong') if i >= right else ())) for i in range(10)]
+        for ending in ('', '-easytool'):
+            add(tmp_path / 'run', model, f'tooleval-teval-review_str_v2{ending}', result_of(details))
+    page = write_report([tmp_path / 'run'], tmp_path / 'out')
+    browser.look()
+    browser.open(page.with_name('easytool.html'))
+    rows = [(figure.rect['y'], figure.find_element('css selector', 'h3').text) for figure in browser.all('figure')]
+    heights = list(dict.fromkeys(y for y, _ in rows))
+    assert [[text.rpartition(': ')[2] for y, text in rows if y == height] for height in heights] == [
+        ['z-better', 'z-better'],
+        ['a-worse', 'a-worse'],
+    ]
+    assert browser.all('#easytool td')[0].text == 'z-better'
 
 
 @pytest.mark.parametrize('width', [1280, 390])
@@ -525,7 +591,7 @@ def test_the_report_of_ten_models_at_full_size(browser: Browser, tmp_path: Path)
     page = write_report([tmp_path / 'sweep' / 'ours'], tmp_path / 'out')
     browser.look()
     browser.open(page)
-    assert browser.all('h1')[0].text.startswith('model_00 is ahead of model_01 by ')
+    assert browser.all('h1')[0].text.startswith('model_00 leads model_01 by ')
     browser.open(page.with_name('teval.html'))
     board = 'tooleval-teval_v1'
     names = [f'model_{i:02}' for i in range(10)]

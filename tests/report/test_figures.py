@@ -14,6 +14,7 @@ import pytest
 from opencompass_tooleval.agents.toolbench.win import NO_REFERENCE
 from opencompass_tooleval.benchmarks.teval.figures import TWO_FORMATS
 from opencompass_tooleval.benchmarks.teval.figures import figures as teval_figures
+from opencompass_tooleval.benchmarks.ultratool.figures import MAIN as ULTRATOOL_TASKS
 from opencompass_tooleval.benchmarks.ultratool.figures import figures as ultratool_figures
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
@@ -21,12 +22,20 @@ from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.instructions.figures import retrieval_figure, selection_figure
-from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
+from opencompass_tooleval.report.board import (
+    Board,
+    board_table,
+    boards,
+    cell_of,
+    printed_table,
+    without_other_data,
+)
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import (
     CUT,
     FORMATS,
+    LINE,
     Figure,
     Series,
     Table,
@@ -38,11 +47,12 @@ from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.plots import save
 from opencompass_tooleval.report.provenance import provenance_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
-from opencompass_tooleval.report.read import Material, Scored, read
+from opencompass_tooleval.report.read import Material, Missing, Scored, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
+from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir import work_dir
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
@@ -273,7 +283,7 @@ def test_ultratool_golden() -> None:
     figures = {figure.name: figure for figure in ultratool_figures(boards(found, published_columns()), found)}
     nine = figures['tooleval-ultratool_en-columns']
     assert len(nine.labels) == 9 and nine.series[0].values == pytest.approx((50,) * 9)
-    assert nine.series[1].name == 'GPT-4' and nine.series[1].published
+    assert nine.series[1].name == 'GPT-4 (published)' and nine.series[1].published
     assert figures['ultratool-en-planning'].series[0].values[:2] == (40.0, None)
     gpt4 = figures['ultratool-en-planning'].series[-1]
     assert gpt4.name.startswith('GPT-4') and gpt4.values[0] == 77.59
@@ -302,8 +312,9 @@ def test_easytool_golden(tmp_path: Path) -> None:
     tokens = {('m', name): PromptTokens(*sides, 'a tokenizer') for name, sides in lengths.items()}
     table = variant_table('easytool', compared, tokens)
     row = dict(zip(table.columns, table.rows[1], strict=True))
-    assert (row['metric'], row['delta'], row['records']) == ('review_quality', '50.00', '40')
-    assert (row['first_prompt_reduction'], row['task_prompts_reduction']) == ('75.00', '90.00')
+    assert (row['dataset'], row['metric'], row['delta']) == ('ToolBench selection 5', 'Review', '50.00')
+    assert (row['first prompt reduction'], row['task prompts reduction']) == ('75.00', '90.00')
+    assert row['records'] == '40' and all(any(cells) for cells in zip(*table.rows, strict=True)), 'no empty column'
     assert 25 < float(row['low']) < 50 < float(row['high']) < 75
     drawn = [*variant_figures('easytool', compared, tokens), selection_figure(found)]
     figures = {figure.name: figure for figure in drawn}
@@ -319,6 +330,56 @@ def test_easytool_golden(tmp_path: Path) -> None:
     del half['m', 'tooleval-toolbench-selection_5']
     figures = {figure.name: figure for figure in variant_figures('easytool', compared, half)}
     assert figures['easytool-tokens-0'].is_empty(), "one model's documentation is not set beside another's instructions"
+
+
+def test_every_pair_of_a_variant_has_a_label_in_both_charts() -> None:
+    names = [f'tooleval-ultratool-{task}_{language}' for task in ULTRATOOL_TASKS for language in ('zh', 'en')]
+    compared = [('m', Gain(name, 'local_accuracy', 50.0, 60.0, None)) for name in names]
+    tokens = {('m', name + ending): PromptTokens(9.0, 9.0, 'x') for name in names for ending in ('', '-easytool')}
+    for figure in variant_figures('easytool', compared, tokens):
+        chart = to_plotly(figure)
+        ticks = chart['layout']['yaxis']['ticktext']
+        assert len(ticks) == len(set(ticks)) == 12 and not any('…' in tick for tick in ticks), 'no name is cut'
+        assert max(len(line) for tick in ticks for line in tick.split('<br>')) <= LINE
+        assert figure.height >= 12 * 26, 'each row has room'
+        assert all(len(trace['y']) == 12 and trace['y'][0] == 0 for trace in chart['data'])
+
+
+def test_names_of_points_take_free_sides_only() -> None:
+    near = (Series('published', (1.0,) * 9, x=(1.0,) * 9, published=True),)
+    same = to_plotly(Figure('n', 's', 't', 'points', tuple('abcdefghi'), near, 'x', 'y', top=None))
+    assert len([name for name in same['data'][0]['text'] if name]) == 4, 'one on each side, none above another'
+
+
+def test_charts_have_places_for_measured_values_only() -> None:
+    some = [one for one in teval_entries('a', 0) if 'plan' in one.dataset or 'review' in one.dataset]
+    drawn = {one.name: one for one in teval_figures(boards(material(*some), published_columns()), material())}
+    assert list(drawn) == ['tooleval-teval_v2-formats-0'], 'two abilities make no radar'
+    assert drawn['tooleval-teval_v2-formats-0'].labels == ('plan',)
+    one_domain = {'breakdown': {'domains': {'Music': {'overall': 90.0}}}}
+    found = material(scored('m', 'tooleval-ultratool-planning_en', overall=50.0, **one_domain))
+    names = {
+        one.name: one for one in ultratool_figures(boards(found, published_columns()), found) if not one.is_empty()
+    }
+    assert 'ultratool-en-domains' not in names and names['tooleval-ultratool_en-columns'].labels == ('planning',)
+
+
+def test_a_table_leaves_out_columns_for_data_sets_that_no_run_had() -> None:
+    found = material(scored('m', 'tooleval-ultratool-planning_en', overall=50.0))
+    table = next(table for table in boards(found, published_columns()) if table.name == 'tooleval-ultratool_en')
+    shown = without_other_data(table, found)
+    assert shown.columns == ('planning',) and len(shown.rows) == len(table.rows)
+    assert shown.note.startswith('Not shown: Overall. No model was asked UltraTool tool creation awareness English, ')
+    lost = [Missing('m', f'tooleval-ultratool-{task}_en', 'out of memory') for task in ULTRATOOL_TASKS]
+    assert without_other_data(table, replace(found, missing=tuple(lost))) == table, 'what failed is missing'
+
+
+def test_scores_as_published_are_named() -> None:
+    printed = published('ultratool_main_en').rows
+    for planning, expected in ((printed['GPT-4']['planning'], ['GPT-4']), (50.0, [])):
+        found = material(scored('GPT-4', 'tooleval-ultratool-planning_en', overall=planning))
+        table = next(table for table in boards(found, published_columns()) if table.name == 'tooleval-ultratool_en')
+        assert list(table.as_published.values()) == expected
 
 
 def test_domains_of_a_model_with_fewer_tasks_are_marked() -> None:

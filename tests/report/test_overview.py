@@ -59,10 +59,10 @@ def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compa
         add(run, model, SPOTIFY, answers(path, 50, 'correct_path_rate', 'calls:missing'))
     page = first_page(run, tmp_path / 'samples')
     assert [(place.model, place.score) for place in page.places] == [('a', 85.0), ('b', 50.0)]
-    assert page.headline.startswith('a is ahead of b by 35.0 points [')
+    assert page.headline.startswith('a leads b by 35.0 points [')
     assert [row.title for row in page.rows] == ['T-Eval v1, review', 'RestBench Spotify']
     assert [row.page for row in page.rows] == ['teval.html', 'restbench.html']
-    assert [row.verdict for row in page.rows] == ['a is ahead', 'a is ahead']
+    assert [row.verdict for row in page.rows] == ['a leads', 'a leads']
     assert [[cell.value for cell in row.cells] for row in page.rows] == [[90.0, 60.0], [80.0, 40.0]]
 
 
@@ -83,9 +83,19 @@ def test_what_cannot_be_told_apart_is_said(tmp_path: Path) -> None:
     details = [detail(f'r{i}', values={'review_quality': float(i % 2 or i == 0)}) for i in range(10)]
     add(run, 'b', PLAN, result_of(details))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline.startswith('b leads by 10.0 points [')
-    assert page.headline.endswith(': not significant (95%) against a')
-    assert page.places[1].verdict == 'not significant' and page.rows[0].verdict == 'not significant'
+    assert page.headline.startswith('b is first by mean, not significant: 10.0 points [')
+    assert page.headline.endswith('] before a') and 'leads' not in page.headline
+    assert page.places[1].verdict == 'not significant' and page.rows[0].verdict == 'first by mean, not significant'
+
+
+def test_no_model_leads_on_five_records(tmp_path: Path) -> None:
+    for records, headline_ in ((5, 'a, b: too few records to rank'), (6, 'a leads b by 100.0 points [')):
+        run = tmp_path / f'run{records}'
+        add(run, 'a', PLAN, answers(records, records))
+        add(run, 'b', PLAN, answers(0, records))
+        page = first_page(run, tmp_path / f'samples{records}')
+        assert page.headline.startswith(headline_)
+        assert page.rows[0].verdict == page.places[1].verdict == 'too few to rank' or records == 6
 
 
 def test_equal_models_are_equal_and_one_model_stands_alone(tmp_path: Path) -> None:
@@ -103,7 +113,8 @@ def test_a_score_that_is_no_mean_of_its_samples_has_no_interval(tmp_path: Path) 
     add(run, 'a', PLAN, {**answers(5, 10), 'review_quality': 90.0})
     add(run, 'b', PLAN, answers(5, 10))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline == 'a leads b by 40.0 points' and page.places[1].verdict == 'no interval'
+    assert page.headline == 'a is first by mean, no interval: 40.0 points before b'
+    assert page.places[1].verdict == 'no interval'
 
 
 def test_models_with_nothing_in_common_are_not_ranked(tmp_path: Path) -> None:
@@ -122,7 +133,8 @@ def test_two_models_that_were_asked_different_records_have_no_interval(tmp_path:
     add(run, 'a', PLAN, result_of(a))  # ahead over its 100 records, behind over the 10 that both were asked
     add(run, 'b', PLAN, result_of(b))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline == 'a leads b by 15.0 points' and page.rows[0].verdict == 'no interval'
+    assert page.headline == 'a is first by mean, no interval: 15.0 points before b'
+    assert page.rows[0].verdict == 'first by mean, no interval'
     assert (page.places[1].behind, page.places[1].verdict) == ('-15.00', 'no interval')
     assert page.places[0].behind == ''
 
@@ -134,7 +146,7 @@ def test_a_model_without_a_result_does_not_keep_the_others_from_being_ranked(tmp
         add(run, model, SPOTIFY, answers(right, 10, 'correct_path_rate'))
     add(run, 'c', 'tooleval-restbench-tmdb', answers(3, 10, 'correct_path_rate'))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline.startswith('a is ahead of b by 70.0 points') and page.models == ('a', 'b', 'c')
+    assert page.headline.startswith('a leads b by 70.0 points') and page.models == ('a', 'b', 'c')
     assert [place.model for place in page.places] == ['a', 'b']
     assert page.note.endswith('Not ranked, since results are missing: c.')
 
@@ -249,4 +261,10 @@ def test_first_words_of_a_task_leave_out_what_all_begin_with() -> None:
     assert tasks_of(asked) == ['Find a museum', 'Fly to Rome']
     same_end = [(('HUMAN', task), ('HUMAN', 'Go on.')) for task in ('One', 'Two')]
     assert tasks_of(same_end) == ['One', 'Two'] and tasks_of([(('HUMAN', 'x' * 500),)]) == ['x' * 90 + '…']
+    step = '3. Follow these steps, each of which is long enough to fill the list of samples. '
+    head = '任务没有空格，每个任务都一样，它不该出现在列表里。\n问题：'
+    chinese = [(('HUMAN', f'{head}{task}'),) for task in ('租车', '租房')]
+    assert tasks_of(chinese) == ['租车', '租房']
+    plans = [(('HUMAN', f"{step}\n[{{'step': '1. {task}'}}]"),) for task in ('Create file', 'Book a van')]
+    assert tasks_of(plans) == ["[{'step': '1. Create file'}]", "[{'step': '1. Book a van'}]"], 'not in mid text'
     assert tasks_of([]) == [] and tasks_of([(), ()]) == ['', '']

@@ -116,9 +116,11 @@ def test_nothing_finished(tmp_path: Path) -> None:
 
 def test_one_model_and_missing_subsets(tmp_path: Path) -> None:
     add(tmp_path / 'run', 'm', 'tooleval-teval-review_str_v2', result_of([detail('r')]))
+    add(tmp_path / 'run', 'm', 'tooleval-teval-plan_json_v2', result_of([detail('r')]))
+    write(tmp_path / 'run', 'predictions', 'm', 'tooleval-teval-plan_str_v2', {})
     page = write_report([tmp_path / 'run'], tmp_path / 'out')
     shown = Tags(page)
-    assert '1 model,' in shown.text and 'missing' in Tags(page.with_name('teval.html')).text
+    assert '1 model,' in shown.text and 'Not shown: Overall. ' in Tags(page.with_name('teval.html')).text
     assert not [1 for tag, attributes in shown.tags if tag == 'td' and attributes.get('class') == 'best']
     tags = Tags(page.with_name('teval.html')).tags
     missing = [attributes['data-tip'] for _, attributes in tags if attributes.get('class') == 'badge lacks']

@@ -11,6 +11,8 @@ from opencompass_tooleval.report.read import Material
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
+FEWEST_AXES = 3
+"""Fewer abilities make no radar."""
 REFERENCES = ('GPT-4-Turbo (Nov 2023)', 'Qwen-7B')
 """Published models that are shown beside the measured ones."""
 
@@ -19,28 +21,31 @@ def figures(boards: Sequence[Board], _: Material) -> Iterator[Figure]:
     """Yields the figures of every table of T-Eval."""
     for board in boards:
         if board.name.startswith('tooleval-teval'):
-            yield _radar(board)
+            yield from _radar(board)
             yield from _gaps(board)
 
 
-def _radar(board: Board) -> Figure:
-    at = {column: i for i, column in enumerate(board.columns)}
+def _radar(board: Board) -> Iterator[Figure]:
+    abilities = tuple(ability for ability in ABILITIES if ability in board.measured)
+    if len(abilities) < FEWEST_AXES:
+        return
     series = []
     for row in board.rows:
-        values = tuple(row.cells[at[ability]].value if ability in at else None for ability in ABILITIES)
+        values = tuple(row.cells[board.columns.index(ability)].value for ability in abilities)
         if any(value is not None for value in values) and (not row.source or row.model in REFERENCES):
             series.append(Series(row.model, values, published=bool(row.source)))
-    name, title = f'{board.name}-abilities', f'{board.title}: six abilities'
-    note = as_note(board.caveats([ability for ability in ABILITIES if ability in at]))
-    return Figure(name, 'teval', title, 'radar', ABILITIES, tuple(series), note=note, board=board.name)
+    name, title = f'{board.name}-abilities', f'{board.title}: {"six " * (abilities == ABILITIES)}abilities'
+    note = as_note(board.caveats(abilities))
+    yield Figure(name, 'teval', title, 'radar', abilities, tuple(series), note=note, board=board.name)
 
 
 def _gaps(board: Board) -> Iterator[Figure]:
     at = {column: i for i, column in enumerate(board.columns)}
+    abilities = tuple(ability for ability in TWO_FORMATS if {f'{ability}_json', f'{ability}_str'} & set(board.measured))
     for number, row in enumerate(row for row in board.rows if not row.source):
         series = []
         for kind, suffix in (('json', 'json'), ('string', 'str')):
-            cells = [row.cells[at[name]] if (name := f'{ability}_{suffix}') in at else None for ability in TWO_FORMATS]
+            cells = [row.cells[at[name]] if (name := f'{ability}_{suffix}') in at else None for ability in abilities]
             values = tuple(cell.value if cell else None for cell in cells)
             errors = tuple((cell.error, cell.error) if cell and cell.error is not None else None for cell in cells)
             series.append(Series(kind, values, errors=errors))
@@ -49,7 +54,7 @@ def _gaps(board: Board) -> Iterator[Figure]:
             'teval',
             f'{board.title}: JSON compared with string',
             'bars',
-            TWO_FORMATS,
+            abilities,
             tuple(series),
             y_title='score',
             note='Error bars show one standard error. Review has only one format.',

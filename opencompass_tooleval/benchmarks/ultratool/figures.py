@@ -23,6 +23,8 @@ MAIN = {
 }
 """Task -> its metric in the heat map: the local ones of Table 2."""
 JSON_TASKS = tuple(MAIN)[1:]
+COLUMNS = 9
+"""Number of columns of Table 2 beside Overall."""
 FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
 """Published models shown beside the measured ones: those of the paper's Figure 5."""
 
@@ -34,19 +36,23 @@ def figures(boards: Sequence[Board], material: Material) -> Iterator[Figure]:
         if board is not None:
             yield _nine(board)
             yield from _dimensions(language, material)
-            yield _domains(language, material)
+            yield from _domains(language, material)
             yield _json_rate(language, board, material)
 
 
 def _nine(board: Board) -> Figure:
-    columns = tuple(column for column in board.columns if column != 'overall')
+    columns = tuple(column for column in board.measured if column != 'overall')
     at = [board.columns.index(column) for column in columns]
     series = tuple(
-        Series(row.model, tuple(row.cells[i].value for i in at), published=bool(row.source))
+        Series(
+            row.model + ' (published)' * bool(row.source),
+            tuple(row.cells[i].value for i in at),
+            published=bool(row.source),
+        )
         for row in board.rows
         if not row.source or row.model == 'GPT-4'
     )
-    title = f'{board.title}: the nine columns'
+    title = f'{board.title}: {"the nine " * (len(columns) == COLUMNS)}columns'
     note = as_note(board.caveats(columns))
     return Figure(
         f'{board.name}-columns',
@@ -95,7 +101,7 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
             )
 
 
-def _domains(language: str, material: Material) -> Figure:
+def _domains(language: str, material: Material) -> Iterator[Figure]:
     scored = material.by_pair()
     values: dict[tuple[str, str], list[float]] = {}
     tasks: dict[str, set[str]] = {}
@@ -107,6 +113,8 @@ def _domains(language: str, material: Material) -> Figure:
                     values.setdefault((model, domain), []).append(float(scores[metric]))
                     tasks.setdefault(model, set()).add(task)
     domains = tuple(sorted({domain for _, domain in values}))
+    if len(domains) < 2:
+        return
     most = len(set().union(*tasks.values()))
     series = tuple(
         Series(
@@ -117,7 +125,7 @@ def _domains(language: str, material: Material) -> Figure:
     )
     note = 'Mean over the tasks that have the domain: Overall of planning and creation, and the local metrics.'
     title = f'{title_of(f"tooleval-ultratool_{language}")}: domains'
-    return Figure(
+    yield Figure(
         f'ultratool-{language}-domains',
         'ultratool',
         title,

@@ -19,6 +19,13 @@ ALPHA = (1 - LEVEL) / 2
 """Chance of a false alarm that a test of one side allows: one tail of the intervals."""
 FEWEST = 2
 """Minimum number of records for an interval."""
+LEADS, BY_MEAN, TOO_FEW, NO_INTERVAL = (
+    'leads',
+    'first by mean, not significant',
+    'too few to rank',
+    'first by mean, no interval',
+)
+"""Words for the first of two scores, the same on every screen and page; see :func:`lead_of`."""
 
 NOISE = 1e-7
 """Points below which two values are the same, because of rounding errors."""
@@ -307,6 +314,22 @@ def _upper_end(delta: float, effect: Effect) -> float:
     root = (more - gap) ** 2 + near**2 - gap**2
     beyond = more - gap + math.sqrt(root) if root > 0 else 0.0
     return max(max(0.0, delta) + max(0.0, beyond), delta + unseen_drop(effect.largest))
+
+
+def lead_of(interval: Interval | None) -> str:
+    """Returns the words for the first of two scores: only an interval without 0 lets it lead.
+
+    Up to five records are too few for any difference: if all of them differ in one direction, an exact test by signs
+    has a p-value of 2 * 0.5**5 = 0.06.
+
+    Args:
+        interval: The other score minus the first; None if it is unknown.
+    """
+    if interval is None:
+        return NO_INTERVAL
+    if 0.5**interval.pairs > ALPHA:
+        return TOO_FEW
+    return LEADS if interval.high < 0 or interval.low > 0 else BY_MEAN
 
 
 def intervals_of(pairs: Mapping[Score, Pairs]) -> dict[Score, Interval]:

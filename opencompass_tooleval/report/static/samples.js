@@ -228,13 +228,13 @@ function fill(pair, index, rows, other, beside, twin) {
       page += by;
       fill(pair, index, rows, other, beside, twin);
       remember();
-      const [before, after] = pager.querySelectorAll('button');
-      const same = by < 0 ? before : after;
-      (same.disabled ? (by < 0 ? after : before) : same).focus();
+      const [previous, next] = pager.querySelectorAll('button');
+      const same = by < 0 ? previous : next;
+      (same.disabled ? (by < 0 ? next : previous) : same).focus();
     });
     return button;
   };
-  pager.replaceChildren(turn(-1, 'Before'), ` page ${page + 1} of ${pages} `, turn(1, 'After'));
+  pager.replaceChildren(turn(-1, 'Previous'), ` page ${page + 1} of ${pages} `, turn(1, 'Next'));
 }
 
 async function conversation(pair, i, row) {
@@ -396,7 +396,7 @@ async function restore() {
   clearTimeout(pause);
   closeSample();
   options('model', unique('model'));
-  options('other', unique('model'), 'nobody');
+  options('other', unique('model'), '-');
   options('dataset', unique('dataset'), undefined, titleOf);
   for (const name of FIELDS) {
     const field = form.elements[name];

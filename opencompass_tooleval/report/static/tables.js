@@ -81,6 +81,17 @@ document.addEventListener('scroll', hideTip, true);
 document.addEventListener('keydown', ({ key }) => { if (key === 'Escape') hideTip(); });
 document.body.append(tip);
 
+// A table that goes on beyond its right edge says so: not every system shows scroll bars.
+function hintAtMore({ target }) {
+  target.classList.toggle('more', target.scrollWidth - target.clientWidth - target.scrollLeft > 8);
+}
+
+const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => hintAtMore({ target: target.closest('.scroll') })));
+for (const box of document.querySelectorAll('.scroll')) {
+  box.addEventListener('scroll', hintAtMore);
+  for (const part of [box, ...box.children]) sizes.observe(part);
+}
+
 for (const button of document.querySelectorAll('.sortable th button')) {
   button.addEventListener('click', () => sortBy(button.parentElement));
 }
