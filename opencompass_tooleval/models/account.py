@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.model_name import model_name
@@ -66,19 +66,22 @@ def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
         return Account(Ledger(context.place, name, budget, is_auxiliary=True), budget)
     if context.ledger is None:
         return None
+    return Account(context.ledger, priced(context.ledger.budget, cfg))
+
+
+def priced(budget: Budget, cfg: Mapping[str, Any]) -> Budget:
+    """Returns the budget of the model under test with the prices of a judge or simulator that it pays for.
+
+    Raises:
+        ValueError: Its cost is unknown.
+    """
     try:
-        paid = Budget(context.ledger.budget.unit, context.ledger.budget.limit, read_prices(cfg.get('prices')))
+        return replace(budget, prices=read_prices(cfg.get('prices')))
     except ValueError:
-        raise ValueError(no_prices(name)) from None
-    return Account(context.ledger, paid)
-
-
-def no_prices(name: str) -> str:
-    """Formats the fault of a judge or simulator whose cost is unknown, and would count."""
-    return (
-        f'{name} has no prices, and the budget of the model pays for it: add prices=dict(input=..., output=...) to the '
-        "judge's or simulator's config, or its own budget=dict(tokens=...)"
-    )
+        raise ValueError(
+            f'{model_name(cfg)} has no prices, and the budget of the model pays for it: add prices=dict(input=..., '
+            'output=...) to its config, or its own budget=dict(tokens=...)'
+        ) from None
 
 
 class Reservation:

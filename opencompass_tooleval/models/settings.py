@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +22,9 @@ from opencompass.openicl import DatasetReader
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
-from opencompass_tooleval.core.scoring.prices import BUDGET, COST, budget_of, read_prices
+from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.models.accelerator import accelerator_faults
-from opencompass_tooleval.models.account import no_prices
+from opencompass_tooleval.models.account import priced
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.sampling import contradiction
@@ -197,18 +198,25 @@ def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[
 
 def _budget_faults(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[SettingFault]:
     """Yields the faults of data sets whose requests the budget of a model could not count."""
-    budgets = [model[BUDGET] for model in models if isinstance(model, Mapping) and model.get(BUDGET)]
-    for index, dataset in enumerate(datasets if budgets else ()):
+    asking = [model for model in models if isinstance(model, Mapping) and model.get(BUDGET)]
+    for index, dataset in enumerate(datasets if asking else ()):
         name = _name(dataset, dataset_abbr_from_cfg)
         if not _is_asked_by_us(dataset):
-            text = (
-                "budget: requests of OpenCompass's own inferencer are not counted: leave out this data set, or budget"
-            )
-            yield SettingFault('data set', index, name, text)
-        for role, cfg in other_models(dataset) if any(COST in budget for budget in budgets) else ():
-            if isinstance(cfg, Mapping) and not (cfg.get(BUDGET) or cfg.get(PRICES)):
-                text = no_prices(f'{role} {_name(cfg, model_abbr_from_cfg)}')
-                yield SettingFault('data set', index, name, text)
+            text = "the budget of a model does not count the requests of OpenCompass's own inferencer"
+            yield SettingFault('data set', index, name, f'{text}: leave out this data set, or budget')
+        for (role, other), model in product(other_models(dataset), asking):
+            if isinstance(other, Mapping) and (fault := budget_fault(model, other)):
+                yield SettingFault('data set', index, name, f'{role} {fault}')
+
+
+def budget_fault(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Returns the fault of a judge or simulator that the budget of a model could not pay for; '' for none."""
+    try:
+        if (budget := budget_of(model)) and not other.get(BUDGET):
+            priced(budget, other)
+    except ValueError as error:
+        return str(error)
+    return ''
 
 
 def _name(row: Any, name_of: Any) -> str:

@@ -1,4 +1,4 @@
-"""What models have spent of their budgets: a file for each in the work directory, which all tasks share.
+"""Ledgers of budgets: files of a work directory, shared by all tasks, with what models have spent.
 
 A request is reserved before it is sent, with the most that it may take, and settled by the usage of its answer. The
 requests of a task that was killed are recognised by its lock; of these, the prompts count as spent.
