@@ -133,7 +133,7 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     assert status == 1 and tokens(first) > limit - SLACK and not sweep.results()
     assert f'WARNING api: the budget of {limit:,} tokens is used up ({tokens(first):,} tokens spent): ' in printed
     unsent = undisturbed.model['requests'] - first['requests']
-    assert f'{unsent} of {undisturbed.model["requests"]} requests were not sent' in printed
+    assert f'{unsent} of {undisturbed.model["requests"]} requests were not sent' in printed, printed
     assert 'fix: raise `budget` in CONFIG' in printed
     status_of = run_python('-c', TOOLEVAL, 'status', 'out', cwd=sweep.folder, env=sweep.environment)
     assert f'budget   api: the budget of {limit:,} tokens is used up' in status_of.stdout

@@ -171,11 +171,9 @@ class Ledger:
                 state.in_flight[self._lock] = [count - 1, amounts[0] - most, amounts[1] - prompt]
 
     def note_not_asked(self, dataset: str, count: int, samples: int) -> None:
-        """Notes how many requests of a data set were not sent; none removes the note."""
+        """Notes how many requests of a data set were not sent, in place of an earlier note."""
         with self._changing() as state:
-            state.not_asked.pop(dataset, None)
-            if count:
-                state.not_asked[dataset] = [count, samples]
+            state.not_asked[dataset] = [count, samples]
 
 
 def ledger_file(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = False) -> Path:
@@ -208,11 +206,12 @@ def _read(content: bytes) -> LedgerState | None:
 def not_asked_line(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = False) -> str:
     """Formats what a model was not asked for lack of budget, and the fix; ``''`` if it was asked everything."""
     state = read_ledger(ledger_file(work_dir, name, budget, is_auxiliary))
-    if not state.not_asked:
+    lacking = [dataset for dataset, (count, _) in state.not_asked.items() if count]
+    if not lacking:
         return ''
-    count, samples = (sum(numbers) for numbers in zip(*state.not_asked.values(), strict=True))
+    count, samples = map(sum, zip(*state.not_asked.values(), strict=True))
     return (
         f'{name}: the budget of {budget.shown(budget.limit)} is used up ({budget.shown(state.spent)} spent): '
-        f'{count:,} of {samples:,} requests were not sent ({first_of(list(state.not_asked), 2)}). Raise budget in '
+        f'{count:,} of {samples:,} requests were not sent ({first_of(lacking, 2)}). Raise budget in '
         'its config, and run again with -r: only these are asked'
     )
