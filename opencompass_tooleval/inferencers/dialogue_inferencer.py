@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.scoring.answer_limit import is_cut
-from opencompass_tooleval.core.scoring.result import INFRA, UNPAID
+from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
@@ -120,9 +120,11 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 
-    def _payers(self) -> dict[str, Account | None]:
-        others = {f'{INFRA}{name}:{UNPAID.removeprefix(INFRA)}': other.account for name, other in self.others.items()}
-        return {**super()._payers(), **others}
+    def _accounts(self) -> dict[str, Account | None]:
+        others = {
+            f'{INFRA}{name}:{OVER_BUDGET.removeprefix(INFRA)}': other.account for name, other in self.others.items()
+        }
+        return {**super()._accounts(), **others}
 
     def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
         """Forgets the usage of cut dialogues whose rounds are in the journal, with their usage."""

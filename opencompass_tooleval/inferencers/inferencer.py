@@ -27,7 +27,7 @@ from opencompass_tooleval.core.scoring.answer_limit import (
     answer_limit,
     is_cut_below,
 )
-from opencompass_tooleval.core.scoring.result import TRUNCATED, UNPAID
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.models.account import Account, account_of_model
@@ -292,20 +292,20 @@ class ToolEvalGenInferencer(GenInferencer):
         offered = {'stopping_criteria': self.stopping_criteria, 'min_out_len': self.min_out_len}
         return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
 
-    def _payers(self) -> dict[str, Account | None]:
-        """Returns the reasons for requests that were not sent for lack of budget -> who pays for them."""
-        return {UNPAID: account_of_model()}
+    def _accounts(self) -> dict[str, Account | None]:
+        """Returns reason for a request that a budget left out -> the account that it would have been paid from."""
+        return {OVER_BUDGET: account_of_model()}
 
     def _check_infra(self, reasons: Mapping[int, str], questions: Questions, file: Path) -> None:
-        failed, payers = Counter(reasons.values()), self._payers()
-        for ledger in {account.ledger for account in payers.values() if account}:
-            unsent = sum(failed[reason] for reason, account in payers.items() if account and account.ledger is ledger)
+        failed, accounts = Counter(reasons.values()), self._accounts()
+        for ledger in {account.ledger for account in accounts.values() if account}:
+            unsent = sum(failed[reason] for reason, account in accounts.items() if account and account.ledger is ledger)
             ledger.note_not_asked(file.stem, unsent, len(questions))
         if not failed:
             return
         count = sum(failed.values())
         summary = f'{file.stem}: {count} of {len(questions)} samples have no answer ({dict(failed)})'
-        if any(failed[reason] for reason in payers):
+        if any(failed[reason] for reason in accounts):
             raise InfraFailureError(
                 f'{summary}: a budget is used up. The other answers are kept. Raise budget in the config, and '
                 'run again with -r'

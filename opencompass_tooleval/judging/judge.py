@@ -19,7 +19,7 @@ from opencompass_tooleval.core.calls.answer import USAGE, Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.prices import BUDGET
-from opencompass_tooleval.core.scoring.result import INFRA, UNPAID
+from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
@@ -195,13 +195,13 @@ class Judge:
             UnjudgedError: There are some.
         """
         verdicts = self._verdicts.values()
-        unsent = sum(isinstance(verdict, Unread) and verdict.why == UNPAID for verdict in verdicts)
+        unsent = sum(isinstance(verdict, Unread) and verdict.why == OVER_BUDGET for verdict in verdicts)
         if self._model.account:
             self._model.account.ledger.note_not_asked(f'judgements of {self._source}', unsent, len(verdicts))
         if unsent:
             raise UnjudgedError(
-                f'{unsent} of {len(verdicts)} judgements are missing ({UNPAID}): a budget is used up. The others are '
-                'kept. Raise budget in the config, and run again with -r'
+                f'{unsent} of {len(verdicts)} judgements are missing ({OVER_BUDGET}): a budget is used up. The '
+                'others are kept. Raise budget in the config, and run again with -r'
             )
 
     def _find_cached(self) -> None:

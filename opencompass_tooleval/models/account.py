@@ -27,7 +27,7 @@ _TIMEOUT, _CONNECTION = 'infra:timeout', 'infra:connection'
 
 @dataclass(frozen=True)
 class Account:
-    """Who pays for the requests to a model.
+    """Pays for the requests to a model.
 
     Attributes:
         ledger: The ledger of the budget.
@@ -60,9 +60,9 @@ def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
         ValueError: There is no run whose spending could be counted, or the judge lacks the prices for it.
     """
     context, name, budget = run_context(), model_name(cfg), budget_of(cfg)
-    if budget and context.place is None:
-        raise ValueError(f'{name}: its budget is that of a run of opencompass; leave budget out of the config here')
-    if budget and context.place:
+    if budget:
+        if context.place is None:
+            raise ValueError(f'{name}: its budget is that of a run of opencompass; leave budget out of the config here')
         return Account(Ledger(context.place, name, budget, is_auxiliary=True), budget)
     if context.ledger is None:
         return None
@@ -88,7 +88,7 @@ class Reservation:
     """The reservation for one request; each try reserves again.
 
     Args:
-        account: Who pays.
+        account: Pays for it.
         prompt: The prompt.
         max_out_len: Maximum number of tokens of the answer.
     """
@@ -119,7 +119,7 @@ class Reservation:
         return False
 
     def hold_here(self) -> bool:
-        """Does the same in a thread of its own."""
+        """Does the same as :meth:`hold` in the thread that calls it."""
         while (fits := self.try_to_hold()) is None:
             time.sleep(_PAUSE)
         return fits

@@ -27,7 +27,7 @@ class AuxiliaryModel:
         prices: Prices of its config.
         max_out_len: Maximum number of tokens per answer; by default 4,096.
         batch_size: Requests per batch, for a model that takes batches; by default 64.
-        account: Who pays for its requests; None if there is no budget.
+        account: Pays for its requests; None if there is no budget.
 
     Raises:
         ValueError: The prices or the budget are invalid.

@@ -22,7 +22,7 @@ from opencompass.registry import MODELS
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.scoring.prices import read_prices
-from opencompass_tooleval.core.scoring.result import UNPAID
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, with_failed
 from opencompass_tooleval.core.text.redaction import redact, remember_config, remember_keys
 from opencompass_tooleval.models.account import Reservation
@@ -299,11 +299,11 @@ class ToolEvalOpenAI(OpenAI):
                 if self._end:
                     raise Failure('infra:bad_request', self._end, ends=True)
                 await self.outage.wait(stop)
-                is_paid = reservation is None or await reservation.hold(stop)
+                may_send = reservation is None or await reservation.hold(stop)
                 if stop.is_set():
                     break
-                if not is_paid:
-                    return Answer('', UNPAID, usage=with_failed(None, failed))
+                if not may_send:
+                    return Answer('', OVER_BUDGET, usage=with_failed(None, failed))
                 answer, seconds = await self._try(body, offers_tools)
                 self.outage.reached()
                 return _timed(answer, seconds, failed)

@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar, cast
 from opencompass.models import VLLM, VLLMwithChatTemplate
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.scoring.result import UNPAID
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.models.account import Account, Reservation
 from opencompass_tooleval.models.api.event_loop import event_loop, start
 from opencompass_tooleval.models.conversation import Conversation
@@ -242,7 +242,7 @@ class BatchQueue(RequestQueue[Key]):
         max_out_len: Maximum number of tokens per answer.
         size: Size of a batch.
         options: Further arguments of the model's ``generate``.
-        account: Who pays; a batch is as large as its budget allows.
+        account: Pays for the requests; a batch is as large as its budget allows.
     """
 
     def __init__(
@@ -281,14 +281,14 @@ class BatchQueue(RequestQueue[Key]):
             first, *later = (
                 stack.enter_context(self._account.request(prompt, self._max_out_len)) for _, prompt in batch
             )
-            is_paid = first.hold_here()
-            paid = [first, *takewhile(Reservation.try_to_hold, later if is_paid else ())]
-            self._round = batch[len(paid) :] + self._round
-            if not is_paid:
-                return [(batch[0][0], Answer('', UNPAID))]
-            answered = self._asked(batch[: len(paid)])
+            may_send = first.hold_here()
+            held = [first, *takewhile(Reservation.try_to_hold, later if may_send else ())]
+            self._round = batch[len(held) :] + self._round
+            if not may_send:
+                return [(batch[0][0], Answer('', OVER_BUDGET))]
+            answered = self._asked(batch[: len(held)])
             usages = {id(key): answer.usage for key, answer in answered}
-            for (key, _), reservation in zip(batch, paid, strict=False):
+            for (key, _), reservation in zip(batch, held, strict=False):
                 reservation.answer(usages.get(id(key)))
             return answered
 
@@ -323,8 +323,8 @@ def open_queue(
         batch_size: Size of a batch, for a model that takes batches; a vLLM gets at least :data:`AT_ONCE` prompts.
         options: Further arguments of the model's ``generate``.
         arrivals: Collects the answers of a model with concurrent requests together with those of other models.
-        account: Who pays; a request over its budget is not sent, and its answer has the reason ``infra:budget``. None
-            if there is no budget.
+        account: Pays for the requests; one over its budget is not sent, and its answer has the reason
+            ``infra:budget``. None if there is no budget.
     """
     keep_conversations(model)
     if not asyncio.iscoroutinefunction(getattr(model, 'answer', None)):
@@ -335,8 +335,8 @@ def open_queue(
         check_tools(model, [prompt])
         given = model.parse_template(prompt, mode='gen')
         with account.request(prompt, max_out_len) if account else nullcontext() as reservation:
-            paid = {'reservation': reservation} if reservation else {}
-            answered = await model.answer(given, max_out_len, stop=stop, **paid, **(options or {}))
+            reserved = {'reservation': reservation} if reservation else {}
+            answered = await model.answer(given, max_out_len, stop=stop, **reserved, **(options or {}))
             answered = answered and answer_of(model, prompt, answered, max_out_len)
             if reservation and answered:
                 reservation.answer(answered.usage)

@@ -124,8 +124,9 @@ def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
     if any(isinstance(model, Mapping) and model.get(BUDGET) for model in config.get('models') or ()):
         for stage, ours in _COUNTING_TASKS.items():
             kind = ((parts[f'{stage}.runner'] or {}).get('task') or {}).get(_TYPE)
-            if kind and not str(getattr(kind, '__name__', kind)).endswith(ours):
-                yield f"{stage}.runner.task: it counts no budget: set type='opencompass_tooleval.tasks.{ours}'"
+            if str(getattr(kind, '__name__', kind)).rpartition('.')[2].startswith('OpenICL'):
+                fix = f"set type='opencompass_tooleval.tasks.{ours}'"
+                yield f"{stage}.runner.task: OpenCompass's own task counts no budget: {fix}"
     for where, part_cfg in parts.items():
         if isinstance(part_cfg, Mapping):
             part = where.rpartition('.')[2]

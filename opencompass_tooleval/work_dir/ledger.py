@@ -56,7 +56,8 @@ class LedgerState:
         spent: Amount of the requests that have ended.
         in_flight: Lock file of a task -> its requests in flight: their number, the most that they may take, and what
             their prompts take.
-        not_asked: Data set -> number of its requests that were not sent, and number of its samples.
+        not_asked: Data set -> number of its requests that were not sent, and number of its samples. In the ledger of an
+            auxiliary model the data set has the name of the model under test before it.
     """
 
     spent: float = 0.0
@@ -156,8 +157,9 @@ class Ledger:
             elif not self._has_told:
                 self._has_told = True
                 logger.warning(
-                    '%s: the budget of %s is used up: %s are spent, and the next request may take %s. Nothing more is '
-                    'sent. Raise budget in the config, and run again with -r',
+                    '%s: the budget of %s is used up: %s are spent, and the next request may take %s. Requests '
+                    'that may take more than what is left are not sent. Raise budget in the config, and run again with '
+                    '-r',
                     *(self.name, *map(self.budget.shown, (limit, state.spent, most))),
                 )
             return fits
@@ -172,8 +174,9 @@ class Ledger:
 
     def note_not_asked(self, dataset: str, count: int, samples: int) -> None:
         """Notes how many requests of a data set were not sent, in place of an earlier note."""
+        name = f'{Path(self._lock).parent.name} x {dataset}' if self._is_auxiliary else dataset
         with self._changing() as state:
-            state.not_asked[dataset] = [count, samples]
+            state.not_asked[name] = [count, samples]
 
 
 def ledger_file(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = False) -> Path:

@@ -218,7 +218,8 @@ def test_what_a_budget_could_not_count_is_refused() -> None:
     assert not list(component_faults(cfg))
     cfg['eval']['runner']['task'] = {'type': 'OpenICLEvalTask'}
     (line,) = component_faults(cfg)
-    assert line == "eval.runner.task: it counts no budget: set type='opencompass_tooleval.tasks.ToolEvalEvalTask'"
+    fix = "set type='opencompass_tooleval.tasks.ToolEvalEvalTask'"
+    assert line == f"eval.runner.task: OpenCompass's own task counts no budget: {fix}"
 
 
 def test_a_fault_of_many_is_one_line() -> None:

@@ -29,7 +29,7 @@ OK = 'ok'
 INFRA = 'infra:'
 TRUNCATED = 'infra:truncated'
 """Reason for a prompt that is longer than the model's limit."""
-UNPAID = 'infra:budget'
+OVER_BUDGET = 'infra:budget'
 """Reason for a request that is not sent: it could exceed the budget of the model."""
 
 RENAMED_REASONS: dict[str, str] = {
