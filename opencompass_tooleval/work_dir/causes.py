@@ -26,6 +26,8 @@ _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exce
 _OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
+_CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
+"""Classes of this package's errors, which the reader of a screen does not need."""
 _RUNS_ALL = ('opencompass ', 'tooleval retry')
 
 T = TypeVar('T')
@@ -114,6 +116,7 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
         fix = fix_of(error, run)
         named = _NAMED_FIX.search(error)
         why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()
+        why = _CLASS.sub('', why, count=1)
         cause = causes.setdefault((*fix, '' if named else why), Cause(fix))
         cause.results.append(result)
         cause.whys.append(why)

@@ -166,6 +166,12 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         ),
         ('<function=f>\n</function>', '', [('f', {})]),
         (
+            '<function=weather>\n<parameter=any>\ntrue\n</parameter>\n</function>'
+            '<function=weather>\n<parameter=any>\n5\n</parameter>\n</function>',
+            '',
+            [('weather', {'any': 'true'}), ('weather', {'any': 5})],
+        ),
+        (
             '<function=weather>\n<parameter=city>\na\n\n b\n</parameter>\n</function>',
             '',
             [('weather', {'city': 'a\n\n b'})],

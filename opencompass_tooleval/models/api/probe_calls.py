@@ -93,7 +93,7 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
 
 def check_auto(probed: Probed) -> Iterator[Finding]:
     """Checks that the model may call by itself, as in data sets, and sees the tools."""
-    what = 'call of its own'
+    what = 'tool calls'
     try:
         reply = _with_tool(probed, _QUESTION, tool_choice='auto')
     except Failure as failure:
@@ -111,7 +111,7 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
     if finding:
         yield finding
     elif probed.is_dropped(reply, _QUESTION):
-        says = 'the chat template leaves tools out: take the data sets with tools in the prompt'
+        says = 'the chat template leaves the tools out, so the model never sees them: use tools in the prompt'
         yield Finding(Level.FAULT, what, says)
     elif probed.calls_if_forced:
         yield Finding(Level.UNKNOWN, what, 'the model chose not to call, though a forced call comes back')
