@@ -130,6 +130,7 @@ REASONS: dict[str, Words] = {
     'gold:erratum': Words('gold answer faulty', 'the answer is correct if a known fault of the gold answer is fixed'),
     'infra:bad_request': Words('refused request', 'no answer: the server refused the request'),
     'infra:bad_response': Words('unreadable reply', 'no answer: the reply of the server cannot be read'),
+    'infra:budget': Words('budget used up', 'no answer: the request was not sent, since it could exceed the budget'),
     'infra:connection': Words('no connection', 'no answer: the server could not be reached'),
     'infra:empty': Words('empty reply', 'no answer: the reply of the server has no content'),
     'infra:environment': Words('state unknown', 'the live server failed, and its state at the end is not known'),

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
+from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
-from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, prices_of
+from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, model_abbr, prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -63,6 +67,14 @@ def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
             yield f'tokens   {model}: {reduce(Spending.__add__, parts, replace(NOTHING, unknown=unknown))}'
         for name, spent in add_spendings(*(cell.others for cell in model_cells)).items():
             yield f'tokens   {model}, {name}: {spent}'
+
+
+def _budgets(work: WorkDir, content: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a line per model with a budget that left out requests."""
+    for cfg in content['models']:
+        with suppress(ValueError):  # the run may come from anybody
+            if (budget := budget_of(cfg)) and (line := not_asked_line(work.path, model_abbr(cfg), budget)):
+                yield f'budget   {line}'
 
 
 def _running(cells: Sequence[Cell], console: Screen) -> None:
@@ -120,7 +132,7 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     console = Screen(soft_wrap=True)
     console.print(str(work.path))
     console.print(_summary(models, cells))
-    for line in _spent(models, cells):
+    for line in (*_spent(models, cells), *_budgets(work, content)):
         console.print(line)
     _running(cells, console)
     lines = (*_kept(cells, work.path), *cut_lines(cut_datasets(content)), *failure_lines(failed, work.path))

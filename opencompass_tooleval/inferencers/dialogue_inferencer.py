@@ -15,10 +15,12 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.scoring.answer_limit import is_cut
+from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
+from opencompass_tooleval.models.account import Account
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal, Row
@@ -117,6 +119,12 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
                 answer = replace(answer, reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
+
+    def _accounts(self) -> dict[str, Account | None]:
+        others = {
+            f'{INFRA}{name}:{OVER_BUDGET.removeprefix(INFRA)}': other.account for name, other in self.others.items()
+        }
+        return {**super()._accounts(), **others}
 
     def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
         """Forgets the usage of cut dialogues whose rounds are in the journal, with their usage."""

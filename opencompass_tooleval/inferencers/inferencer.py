@@ -27,9 +27,10 @@ from opencompass_tooleval.core.scoring.answer_limit import (
     answer_limit,
     is_cut_below,
 )
-from opencompass_tooleval.core.scoring.result import TRUNCATED
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
+from opencompass_tooleval.models.account import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue
@@ -126,7 +127,8 @@ class ToolEvalGenInferencer(GenInferencer):
             :func:`~opencompass_tooleval.core.scoring.answer_limit.answer_limit`).
         decided_limit: What counts of these and the model's value, from this package's task: OpenCompass's puts the
             model's into the place of the data set's.
-        max_infra_share: Maximum share of samples without an answer before the task fails, 0-1.
+        max_infra_share: Maximum share of samples without an answer before the task fails, 0-1. Samples that a budget
+            leaves out always fail it.
         temperature: Sampling temperature, 0 for greedy; None for that of the model's config.
         kwargs: Further arguments of :class:`GenInferencer`.
 
@@ -215,7 +217,10 @@ class ToolEvalGenInferencer(GenInferencer):
         kept, failed = len(rows), dict[int, str]()
         left = iter([index for index in questions.in_prefix_order() if index not in rows])
         bar = tqdm(total=len(questions), initial=len(rows), disable=not self.is_main_process, unit='sample')
-        with bar, open_queue(self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs()) as queue:
+        queued = open_queue(
+            self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs(), account=account_of_model()
+        )
+        with bar, queued as queue:
             while True:
                 for index in islice(left, queue.room):
                     question = questions[index]
@@ -287,12 +292,24 @@ class ToolEvalGenInferencer(GenInferencer):
         offered = {'stopping_criteria': self.stopping_criteria, 'min_out_len': self.min_out_len}
         return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
 
+    def _accounts(self) -> dict[str, Account | None]:
+        """Returns reason for a request that a budget left out -> the account that it would have been paid from."""
+        return {OVER_BUDGET: account_of_model()}
+
     def _check_infra(self, reasons: Mapping[int, str], questions: Questions, file: Path) -> None:
-        failed = Counter(reasons.values())
+        failed, accounts = Counter(reasons.values()), self._accounts()
+        for ledger in {account.ledger for account in accounts.values() if account}:
+            unsent = sum(failed[reason] for reason, account in accounts.items() if account and account.ledger is ledger)
+            ledger.note_not_asked(file.stem, unsent, len(questions))
         if not failed:
             return
         count = sum(failed.values())
         summary = f'{file.stem}: {count} of {len(questions)} samples have no answer ({dict(failed)})'
+        if any(failed[reason] for reason in accounts):
+            raise InfraFailureError(
+                f'{summary}: a budget is used up. The other answers are kept. Raise budget in the config, and '
+                'run again with -r'
+            )
         if count <= self.max_infra_share * len(questions):
             get_logger().warning(f'{summary}; they count as wrong, under their name')
             return

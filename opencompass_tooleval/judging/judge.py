@@ -18,11 +18,12 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.calls.answer import USAGE, Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.scoring.result import INFRA
+from opencompass_tooleval.core.scoring.prices import BUDGET
+from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
-from opencompass_tooleval.judging.judgement import Unread
+from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
@@ -45,7 +46,7 @@ _SPEED = {
     'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'run_cfg', 'verbose',
     'rpm_verbose',
 }  # fmt: skip
-_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', PRICES}
+_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', PRICES, BUDGET}
 _NOT_SETTINGS = KEYS | _ADDRESSES | _SPEED | _UNUSED
 
 _NAME_LENGTH = 80
@@ -167,6 +168,9 @@ class Judge:
 
         Returns:
             Name -> result of its dialogue.
+
+        Raises:
+            UnjudgedError: A budget leaves some of them without a judgement.
         """
         self._find_cached()
         names = {str(place): name for place, name in enumerate(dialogues)}
@@ -180,8 +184,25 @@ class Judge:
         finally:
             self._save()
         self.usages += runner.other_usages.get(JUDGE, [])
+        self._check_budget()
         get_logger().info(f'{self.name}: {len(self.cached_usages)} judgements kept from earlier, {self.calls} requests')
         return {names[place]: cast(T, outcome.value) for place, outcome in found.items()}
+
+    def _check_budget(self) -> None:
+        """Notes the judgements that a budget leaves out.
+
+        Raises:
+            UnjudgedError: There are some.
+        """
+        verdicts = self._verdicts.values()
+        unsent = sum(isinstance(verdict, Unread) and verdict.why == OVER_BUDGET for verdict in verdicts)
+        if self._model.account:
+            self._model.account.ledger.note_not_asked(f'judgements of {self._source}', unsent, len(verdicts))
+        if unsent:
+            raise UnjudgedError(
+                f'{unsent} of {len(verdicts)} judgements are missing ({OVER_BUDGET}): a budget is used up. The '
+                'others are kept. Raise budget in the config, and run again with -r'
+            )
 
     def _find_cached(self) -> None:
         """Reads the positions of the replies that were kept before."""

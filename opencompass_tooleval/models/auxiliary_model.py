@@ -8,6 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.models.account import account_of_auxiliary
 from opencompass_tooleval.models.model_config import PRICES, build_model
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, open_queue
 
@@ -26,9 +27,10 @@ class AuxiliaryModel:
         prices: Prices of its config.
         max_out_len: Maximum number of tokens per answer; by default 4,096.
         batch_size: Requests per batch, for a model that takes batches; by default 64.
+        account: Pays for its requests; None if there is no budget.
 
     Raises:
-        ValueError: The prices are invalid.
+        ValueError: The prices or the budget are invalid.
     """
 
     def __init__(self, cfg: Mapping[str, Any]) -> None:
@@ -36,6 +38,7 @@ class AuxiliaryModel:
         self.prices = read_prices(cfg.get(PRICES))
         self.max_out_len = int(cfg.get('max_out_len') or _DEFAULT_OUT_LEN)
         self.batch_size = int(cfg.get('batch_size') or _DEFAULT_BATCH)
+        self.account = account_of_auxiliary(cfg)
         self._cfg = dict(cfg)
 
     @cached_property
@@ -45,4 +48,4 @@ class AuxiliaryModel:
 
     def open_queue(self, arrivals: Arrivals[Any] | None = None) -> RequestQueue[Any]:
         """Opens its queue with :func:`~opencompass_tooleval.models.request_queue.open_queue`."""
-        return open_queue(self.model, self.max_out_len, self.batch_size, arrivals=arrivals)
+        return open_queue(self.model, self.max_out_len, self.batch_size, arrivals=arrivals, account=self.account)

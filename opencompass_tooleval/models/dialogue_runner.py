@@ -19,6 +19,7 @@ from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usa
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_usage
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.models.account import account_of_model
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
@@ -279,7 +280,7 @@ class DialogueRunner:
 
     def _openers(self) -> dict[str, Callable[[Arrivals[Any]], RequestQueue[Any]]]:
         def open_under_test(arrivals: Arrivals[Any]) -> RequestQueue[Any]:
-            return open_queue(self.model, self.max_out_len, self.batch_size, self.options, arrivals)
+            return open_queue(self.model, self.max_out_len, self.batch_size, self.options, arrivals, account_of_model())
 
         return {'': open_under_test, **{name: other.open_queue for name, other in self.others.items()}}
 

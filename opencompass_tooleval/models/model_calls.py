@@ -108,7 +108,8 @@ STOP = 'stop'
 
 _PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
 
-_TOKENS_PER_MESSAGE = 32
+TOKENS_PER_MESSAGE = 32
+"""Maximum number of tokens that a chat template adds to a turn."""
 
 
 class AskingEndedError(RuntimeError):
@@ -157,7 +158,7 @@ def exceeds_context(model: Any, prompt: Conversation) -> bool:
     if model.is_api or not limit:
         return False
     # No tokenizer makes more tokens than bytes, so that most prompts need no slow count.
-    most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
+    most = len(str(prompt).encode('utf-8', 'replace')) + TOKENS_PER_MESSAGE * len(prompt)
     return bool((prompt.tools is not None or most > limit) and token_length(model, prompt) > limit)
 
 

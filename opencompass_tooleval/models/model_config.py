@@ -7,7 +7,7 @@ from typing import Any
 
 from opencompass.utils import build_model_from_cfg
 
-from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 
 PRICES = 'prices'
 """Prices of tokens: a setting of this package, and no argument of the model's class."""
@@ -17,7 +17,8 @@ def build_model(cfg: Mapping[str, Any]) -> Any:
     """Builds any model of OpenCompass from its config, without the settings of this package.
 
     Raises:
-        ValueError: The prices are invalid.
+        ValueError: The prices or the budget are invalid.
     """
     read_prices(cfg.get(PRICES))
-    return build_model_from_cfg({name: value for name, value in cfg.items() if name != PRICES})
+    budget_of(cfg)
+    return build_model_from_cfg({name: value for name, value in cfg.items() if name not in (PRICES, BUDGET)})

@@ -22,8 +22,10 @@ from opencompass.registry import MODELS
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, with_failed
 from opencompass_tooleval.core.text.redaction import redact, remember_config, remember_keys
+from opencompass_tooleval.models.account import Reservation
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
@@ -46,9 +48,9 @@ class ToolEvalOpenAI(OpenAI):
 
     A sample without an answer after all tries becomes an empty ``Answer`` with
     a reason (``infra:timeout``, ``infra:rate_limit``, ``infra:server``, ``infra:connection``, ``infra:bad_response``,
-    ``infra:filter``, ``infra:empty``, ``infra:truncated``, ``infra:bad_request``), and the run continues. A wrong key,
-    model name or address, or an account without credit, ends it at once; an unreachable server ends it after
-    ``patience``. Nothing is downloaded: without a local tokenizer, token counts are estimates.
+    ``infra:filter``, ``infra:empty``, ``infra:truncated``, ``infra:bad_request``, ``infra:budget``), and
+    the run continues. A wrong key, model name or address, or an account without credit, ends it at once; an unreachable
+    server ends it after ``patience``. Nothing is downloaded: without a local tokenizer, token counts are estimates.
 
     Args:
         path: Name of the model on the server.
@@ -210,6 +212,7 @@ class ToolEvalOpenAI(OpenAI):
         max_out_len: int = 512,
         temperature: float = 0.0,
         stop: asyncio.Event | None = None,
+        reservation: Reservation | None = None,
         **kwargs: Any,
     ) -> Answer | None:
         """Answers one prompt; a :class:`~opencompass_tooleval.models.request_queue.ConcurrentQueue` runs many at once.
@@ -219,6 +222,7 @@ class ToolEvalOpenAI(OpenAI):
             max_out_len: Maximum number of tokens.
             temperature: Temperature, unless the model's config sets one.
             stop: Ends the tries; it is set when no more requests can be sent.
+            reservation: Reserves each try before it is sent; None without a budget.
             kwargs: Further arguments of :meth:`answers`, which are not used.
 
         Returns:
@@ -235,7 +239,8 @@ class ToolEvalOpenAI(OpenAI):
             self.logger.error(error)
             return Answer('', 'infra:truncated')
         tools = getattr(prompt, 'tools', None)
-        answer = await self._try_until_answered(body, bool(tools and tools.tools) or 'tools' in self._body, stop)
+        offers_tools = bool(tools and tools.tools) or 'tools' in self._body
+        answer = await self._try_until_answered(body, offers_tools, stop, reservation)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
         return answer
@@ -284,7 +289,9 @@ class ToolEvalOpenAI(OpenAI):
             offered['parallel_tool_calls'] = tools.parallel
         return offered
 
-    async def _try_until_answered(self, body: bytes, offers_tools: bool, stop: asyncio.Event) -> Answer | None:
+    async def _try_until_answered(
+        self, body: bytes, offers_tools: bool, stop: asyncio.Event, reservation: Reservation | None
+    ) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
         while not stop.is_set():
@@ -292,14 +299,19 @@ class ToolEvalOpenAI(OpenAI):
                 if self._end:
                     raise Failure('infra:bad_request', self._end, ends=True)
                 await self.outage.wait(stop)
+                may_send = reservation is None or await reservation.hold(stop)
                 if stop.is_set():
                     break
+                if not may_send:
+                    return Answer('', OVER_BUDGET, usage=with_failed(None, failed))
                 answer, seconds = await self._try(body, offers_tools)
                 self.outage.reached()
                 return _timed(answer, seconds, failed)
             except Failure as failure:
                 last = failure
                 failed.append(last.cost)
+                if reservation:
+                    reservation.fail(failure)
             if last.ends:
                 self._end = self._end or f'{self._server}: {last.words}'
                 stop.set()

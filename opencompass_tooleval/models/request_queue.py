@@ -18,7 +18,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from itertools import takewhile
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
@@ -26,6 +27,8 @@ from typing import Any, Generic, TypeVar, cast
 from opencompass.models import VLLM, VLLMwithChatTemplate
 
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET
+from opencompass_tooleval.models.account import Account, Reservation
 from opencompass_tooleval.models.api.event_loop import event_loop, start
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError, answer_of, ask, check_tools, keep_conversations
@@ -239,13 +242,22 @@ class BatchQueue(RequestQueue[Key]):
         max_out_len: Maximum number of tokens per answer.
         size: Size of a batch.
         options: Further arguments of the model's ``generate``.
+        account: Pays for the requests; a batch is as large as its budget allows.
     """
 
-    def __init__(self, model: Any, max_out_len: int, size: int, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        max_out_len: int,
+        size: int,
+        options: Mapping[str, Any] | None = None,
+        account: Account | None = None,
+    ) -> None:
         self._model = model
         self._max_out_len = max_out_len
         self._size = size
         self._options = options
+        self._account = account
         self._round: list[tuple[Key, Conversation]] = []
         self._next_round: list[tuple[Key, Conversation]] = []
         self._ended: AskingEndedError | None = None
@@ -263,6 +275,24 @@ class BatchQueue(RequestQueue[Key]):
         batch, self._round = self._round[: self._size], self._round[self._size :]
         if not batch:
             return []
+        if self._account is None:
+            return self._asked(batch)
+        with ExitStack() as stack:
+            first, *later = (
+                stack.enter_context(self._account.request(prompt, self._max_out_len)) for _, prompt in batch
+            )
+            may_send = first.hold_here()
+            held = [first, *takewhile(Reservation.try_to_hold, later if may_send else ())]
+            self._round = batch[len(held) :] + self._round
+            if not may_send:
+                return [(batch[0][0], Answer('', OVER_BUDGET))]
+            answered = self._asked(batch[: len(held)])
+            usages = {id(key): answer.usage for key, answer in answered}
+            for (key, _), reservation in zip(batch, held, strict=False):
+                reservation.answer(usages.get(id(key)))
+            return answered
+
+    def _asked(self, batch: list[tuple[Key, Conversation]]) -> list[tuple[Key, Answer]]:
         answers: Sequence[Answer | None]
         try:
             answers = ask(self._model, [prompt for _, prompt in batch], self._max_out_len, self._options)
@@ -283,6 +313,7 @@ def open_queue(
     batch_size: int = 1,
     options: Mapping[str, Any] | None = None,
     arrivals: Arrivals[Any] | None = None,
+    account: Account | None = None,
 ) -> RequestQueue[Any]:
     """Opens the queue for a model.
 
@@ -292,17 +323,24 @@ def open_queue(
         batch_size: Size of a batch, for a model that takes batches; a vLLM gets at least :data:`AT_ONCE` prompts.
         options: Further arguments of the model's ``generate``.
         arrivals: Collects the answers of a model with concurrent requests together with those of other models.
+        account: Pays for the requests; one over its budget is not sent, and its answer has the reason
+            ``infra:budget``. None if there is no budget.
     """
     keep_conversations(model)
     if not asyncio.iscoroutinefunction(getattr(model, 'answer', None)):
         size = max(AT_ONCE, batch_size) if isinstance(model, (VLLM, VLLMwithChatTemplate)) else batch_size
-        return BatchQueue(model, max_out_len, size, options)
+        return BatchQueue(model, max_out_len, size, options, account)
 
     async def answer(prompt: Conversation, stop: asyncio.Event) -> Answer | None:
         check_tools(model, [prompt])
         given = model.parse_template(prompt, mode='gen')
-        answered = await model.answer(given, max_out_len, stop=stop, **(options or {}))
-        return None if answered is None else answer_of(model, prompt, answered, max_out_len)
+        with account.request(prompt, max_out_len) if account else nullcontext() as reservation:
+            reserved = {'reservation': reservation} if reservation else {}
+            answered = await model.answer(given, max_out_len, stop=stop, **reserved, **(options or {}))
+            answered = answered and answer_of(model, prompt, answered, max_out_len)
+            if reservation and answered:
+                reservation.answer(answered.usage)
+        return answered
 
     return ConcurrentQueue(answer, model.max_workers, arrivals)
 

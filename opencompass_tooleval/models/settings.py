@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,8 +22,9 @@ from opencompass.openicl import DatasetReader
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
-from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.models.accelerator import accelerator_faults
+from opencompass_tooleval.models.account import priced
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.sampling import contradiction
@@ -39,6 +41,7 @@ _OF_MODEL = {
     'run_cfg': Keyword(Mapping),
     'summarizer_abbr': Keyword(str),
     PRICES: Keyword(Mapping | None),
+    BUDGET: Keyword(Mapping | None),
 }
 """Keywords of a model's config that OpenCompass and this package read, and that do not reach the model's class."""
 
@@ -65,6 +68,7 @@ _REGISTRIES = {
 
 _ROOTS = (_PACKAGE, 'opencompass')
 _CONCURRENT = 'OpenICLInferConcurrentTask'
+_COUNTING_TASKS = {'infer': 'ToolEvalInferTask', 'eval': 'ToolEvalEvalTask'}
 _MOST_NAMED = 5
 
 
@@ -102,7 +106,7 @@ def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[Setti
         for index, row in enumerate(rows):
             if isinstance(row, Mapping):
                 faults += [SettingFault(role, index, names[index], text) for text in check(row)]
-    return [*faults, *_contradictions(models, datasets)]
+    return [*faults, *_contradictions(models, datasets), *_budget_faults(models, datasets)]
 
 
 def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
@@ -117,6 +121,12 @@ def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
             f"infer.runner.task: OpenCompass's {_CONCURRENT} refuses the inferencers of this package: set "
             "type='opencompass_tooleval.tasks.ToolEvalInferTask', which sends max_workers requests at a time"
         )
+    if any(isinstance(model, Mapping) and model.get(BUDGET) for model in config.get('models') or ()):
+        for stage, ours in _COUNTING_TASKS.items():
+            kind = ((parts[f'{stage}.runner'] or {}).get('task') or {}).get(_TYPE)
+            if str(getattr(kind, '__name__', kind)).rpartition('.')[2].startswith('OpenICL'):
+                fix = f"set type='opencompass_tooleval.tasks.{ours}'"
+                yield f"{stage}.runner.task: OpenCompass's own task counts no budget: {fix}"
     for where, part_cfg in parts.items():
         if isinstance(part_cfg, Mapping):
             part = where.rpartition('.')[2]
@@ -187,6 +197,29 @@ def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[
                 yield SettingFault('model', index, _name(model, model_abbr_from_cfg), fault)
 
 
+def _budget_faults(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[SettingFault]:
+    """Yields the faults of data sets whose requests the budget of a model could not count."""
+    asking = [model for model in models if isinstance(model, Mapping) and model.get(BUDGET)]
+    for index, dataset in enumerate(datasets if asking else ()):
+        name = _name(dataset, dataset_abbr_from_cfg)
+        if not _is_asked_by_us(dataset):
+            text = "the budget of a model does not count the requests of OpenCompass's own inferencer"
+            yield SettingFault('data set', index, name, f'{text}: leave out this data set, or budget')
+        for (role, other), model in product(other_models(dataset), asking):
+            if isinstance(other, Mapping) and (fault := budget_fault(model, other)):
+                yield SettingFault('data set', index, name, f'{role} {fault}')
+
+
+def budget_fault(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Returns the fault of a judge or simulator that the budget of a model could not pay for; '' for none."""
+    try:
+        if (budget := budget_of(model)) and not other.get(BUDGET):
+            priced(budget, other)
+    except ValueError as error:
+        return str(error)
+    return ''
+
+
 def _name(row: Any, name_of: Any) -> str:
     try:
         return str(name_of(row))
@@ -240,6 +273,8 @@ def _model_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
         yield from keyword_faults(run_cfg, _OF_RUN, 'run_cfg')
     try:
         read_prices(cfg.get(PRICES))
+        if budget_of(cfg) and isinstance(run_cfg, Mapping) and run_cfg.get('num_procs', 1) > 1:
+            yield 'budget: one process has to count the tokens of the model: set num_procs=1 in its run_cfg'
     except ValueError as error:
         yield str(error)
 

@@ -29,11 +29,14 @@ from opencompass_tooleval.catalogue.tables import (
     without_samples,
 )
 from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
+from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.report.caveats import many_failed
 from opencompass_tooleval.summarizers.last_screen import (
     NONE,
@@ -47,6 +50,7 @@ from opencompass_tooleval.summarizers.last_screen import (
 )
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
+from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_result
@@ -459,6 +463,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
             trials = trials_of_result(result)
             if trials and trials.all_the_same:
                 same.setdefault((model, trials.trials), []).append(dataset)
+        for line in self._over_budget():
+            yield f'WARNING {line}'
         yield from _cut_answers(results)
         yield from self._unused_limits()
         yield from _environments(results)
@@ -468,6 +474,15 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '
                 f'so that they say no more than one: {first_of(names)}'
             )
+
+    def _over_budget(self) -> Iterator[str]:
+        """Yields a line per budget that left out requests: of a model, or of a judge or simulator."""
+        others = {model_name(cfg): cfg for _, cfg in other_models(self.dataset_cfgs) if isinstance(cfg, Mapping)}
+        cfgs = [(model_abbr_from_cfg(cfg), cfg, False) for cfg in self.model_cfgs]
+        for name, cfg, is_auxiliary in [*cfgs, *((name, cfg, True) for name, cfg in others.items())]:
+            budget = budget_of(cfg)
+            if budget and (line := not_asked_line(Path(self.work_dir), name, budget, is_auxiliary)):
+                yield line
 
     def _unused_limits(self) -> Iterator[str]:
         """Yields a line per model whose limit of tokens is below those of benchmarks, which count instead."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,19 @@ from typing import Any
 from mmengine.fileio.handlers.json_handler import set_default
 from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
-from opencompass.utils import get_infer_output_path
+from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from opencompass_tooleval.core.calls.answer import CUT, USAGE
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
-from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.usage import read_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace
+from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.work_dir.stored import select_rows
@@ -63,7 +67,16 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         return Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, str(Path(self.work_dir, folder))))
 
     def _score(self) -> None:
-        self._failures.attempt(super()._score, self.dataset_cfg)
+        self._failures.attempt(self._score_within_budget, self.dataset_cfg)
+
+    def _score_within_budget(self) -> None:
+        """Scores with a judge that the budget of the model pays for, or its own one."""
+        file, budget = self._file('predictions'), budget_of(self.model_cfg)
+        place = TaskPlace(Path(self.work_dir), lock_path(file.with_stem(f'{file.stem}.eval')))
+        ledger = Ledger(place, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
+        has_own = any(isinstance(cfg, Mapping) and cfg.get(BUDGET) for _, cfg in other_models(self.dataset_cfg))
+        with exclusive(place.lock) if budget or has_own else nullcontext(), in_context(place=place, ledger=ledger):
+            super()._score()
 
     def _load_and_preprocess_test_data(self) -> Any:
         """Loads the data set, and notes its records."""

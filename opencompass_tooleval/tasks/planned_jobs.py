@@ -22,7 +22,7 @@ from opencompass.utils import (
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
-from opencompass_tooleval.core.scoring.prices import read_prices
+from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
@@ -32,6 +32,7 @@ from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
+from opencompass_tooleval.work_dir.ledger import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.progress import cut_datasets
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
 from opencompass_tooleval.work_dir.shards import whole_name
@@ -67,6 +68,7 @@ class ModelPlan:
             counted.
         not_counted: Further requests, which none of the numbers include.
         answer_limits: Maximum number of tokens of an answer and who set it, as text -> the data sets that have it.
+        over_budget: Text if the tokens or cost are more than what is left of the model's budget; ``''`` if not.
     """
 
     model: str
@@ -86,6 +88,7 @@ class ModelPlan:
     prompts_by: str = ''
     not_counted: tuple[str, ...] = ()
     answer_limits: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    over_budget: str = ''
 
 
 @dataclass(frozen=True)
@@ -370,7 +373,19 @@ def _model_plan(
         prompts_by=str(prompts),
         not_counted=tuple(prompts.not_counted),
         answer_limits={limit: list(names) for limit, names in limits.items()},
+        over_budget=_over_budget(cfg, model, round(prompts.total), round(answers.total)),
     )
+
+
+def _over_budget(cfg: Config, model: Any, prompt: int, completion: int) -> str:
+    """Compares tokens with what is left of a model's budget; returns ``''`` if they are not more."""
+    budget = budget_of(model)
+    if budget is None:
+        return ''
+    left = budget.limit - read_ledger(ledger_file(Path(cfg['work_dir']), model_abbr_from_cfg(model), budget)).spent
+    needed = budget.amount(prompt, completion)
+    shown = map(budget.shown, (needed, max(0.0, left), budget.limit))
+    return '{} are more than the {} that are left of the budget of {}'.format(*shown) if needed > left else ''
 
 
 class _PromptTokens:

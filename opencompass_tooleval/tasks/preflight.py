@@ -14,6 +14,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.models.settings import budget_fault
 from opencompass_tooleval.work_dir.causes import SET_KEY
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -31,7 +32,10 @@ def scoring_faults(pairs: Iterable[Pair]) -> Iterator[tuple[str, str]]:
         if 'opencompass_tooleval.' not in str(evaluator.get('type')):
             continue  # evaluators of other packages may load a model when they are built
         try:
-            ICL_EVALUATORS.build(evaluator).check_model(model_abbr_from_cfg(model_cfg))
+            built = ICL_EVALUATORS.build(evaluator)
+            built.check_model(model_abbr_from_cfg(model_cfg))
+            if built.judge_name() and (fault := budget_fault(model_cfg, built.judge_cfg)):
+                raise ValueError(fault)
         except Exception as error:  # scoring will report the same error
             yield dataset_abbr_from_cfg(dataset_cfg), str(error)
 

@@ -25,6 +25,7 @@ _OF_STATUS = {
 _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exceeded', errno.EFBIG: 'File too large'}
 _OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
+_OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
 _CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
 """Classes of this package's errors, which the reader of a screen does not need."""
 _RUNS_ALL = ('opencompass ', 'tooleval retry')
@@ -91,6 +92,8 @@ def _first_step(error: str, run: Path) -> str:
         return named['fix'].strip()
     if _OF_DISK.search(error):
         return free_space(run)
+    if _OVER_BUDGET.search(error):
+        return 'raise `budget` in CONFIG'
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message

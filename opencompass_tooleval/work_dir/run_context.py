@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 
 
@@ -17,10 +19,14 @@ class RunContext:
     Attributes:
         engine_log: Log file of engines that the process starts, for a model or a judge; None for a temporary file.
         report: Receives the progress on the data set.
+        place: The task, while it sends requests; None outside of a task.
+        ledger: The ledger of the model under test; None if it has no budget.
     """
 
     engine_log: Path | None = None
     report: Report = report_nothing
+    place: TaskPlace | None = None
+    ledger: Ledger | None = None
 
 
 _current = RunContext()
@@ -32,11 +38,11 @@ def run_context() -> RunContext:
 
 
 @contextmanager
-def in_context(engine_log: Path | None = None, report: Report | None = None) -> Iterator[None]:
-    """Sets parts of the context until the end of the block; the others stay."""
+def in_context(**parts: Any) -> Iterator[None]:
+    """Sets parts of the context until the end of the block; the others stay, also for a part that is None."""
     global _current
     before = _current
-    _current = replace(before, engine_log=engine_log or before.engine_log, report=report or before.report)
+    _current = replace(before, **{name: part for name, part in parts.items() if part is not None})
     try:
         yield
     finally:

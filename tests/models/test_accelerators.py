@@ -72,9 +72,9 @@ def accelerate(engine: str, file: Path, folder: Path) -> tuple[list[dict[str, An
 
 
 @pytest.mark.parametrize('engine', ['lmdeploy', 'vllm'])
-def test_a_data_sets_temperature_and_the_prices_count(engine: str, tiny_model: Path, tmp_path: Path) -> None:
+def test_a_data_sets_temperature_the_prices_and_the_budget_count(engine: str, tiny_model: Path, tmp_path: Path) -> None:
     """OpenCompass's default for ``-a lmdeploy`` is ``top_k=1, temperature=1e-6``; it is nobody's word."""
-    prices = "models[0]['prices'] = dict(input=1.0, output=2.0)\n"
+    prices = 'models[0].update(prices=dict(input=1.0, output=2.0), budget=dict(tokens=10**7))\n'
     file = config(tmp_path, tiny_model, prices, "{'temperature': 0.7}", 3)
     received, said = accelerate(engine, file, tmp_path)
     assert {row['temperature'] for row in received} == {0.7} and 'may all be the same' not in said
@@ -85,6 +85,9 @@ def test_a_data_sets_temperature_and_the_prices_count(engine: str, tiny_model: P
     content = json.loads(result.read_text())
     assert sum(row['prompts'] for row in received) == content['samples']['all']
     assert content['samples']['all'] % 3 == 0 and content['usage']['cost']
+    (ledger,) = (tmp_path / 'out').rglob('budgets/*.tokens.json')
+    used = sum(content['usage'][part]['total'] for part in ('prompt', 'completion'))
+    assert json.loads(ledger.read_bytes())['spent'] == used
 
 
 def test_lmdeploy_is_greedy_by_default(tiny_model: Path, tmp_path: Path) -> None:

@@ -101,6 +101,11 @@ def test_a_run_with_a_keyword_that_nobody_reads_ends_at_once(
     assert "tooleval: m: 'host:80' is no address of a server: write the scheme and the host" in said
 
 
+def test_a_run_with_a_cost_and_no_prices_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
+    said = run_refuses(tmp_path, "models = [dict(server, abbr='m', budget=dict(cost=5.0))]\n", canned_server)
+    assert 'tooleval: m: a budget of cost needs prices: add prices=dict(input=..., output=...)' in said
+
+
 def test_a_run_with_a_class_that_does_not_exist_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
     config = "models = [dict(type='opencompass_tooleval.models.OracelModel', abbr='m', batch_size=8)]\n"
     said = run_refuses(tmp_path, config, canned_server)
@@ -129,6 +134,11 @@ COMMAND = ['server', '{port}']
             {**API, 'run_cfg': {'num_gpu': 1}}, 'run_cfg does not read num_gpu; did you mean num_gpus?', id='gpu'
         ),
         pytest.param({**API, 'prices': {'input': 1}}, 'should be dict(input=..., output=...)', id='prices'),
+        pytest.param({**API, 'budget': {'cost': 5}}, 'a budget of cost needs prices: add prices=', id='no prices'),
+        pytest.param({**API, 'budget': {'token': 5}}, 'should be dict(cost=...) or dict(tokens=...)', id='budget'),
+        pytest.param(
+            {**HF, 'budget': {'tokens': 5}, 'run_cfg': {'num_procs': 2}}, 'set num_procs=1', id='budget of processes'
+        ),
         pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is no address", id='one of several'),
         pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'and not verfy', id='http client'),
         pytest.param({**HF, 'temprature': 1}, 'ToolEvalHFChat does not read temprature; it reads abbr,', id='local'),
@@ -184,6 +194,32 @@ def test_a_data_set(place: tuple[str, ...], settings: dict[str, Any], said: str)
     part.update(settings)
     lines = fault_lines(setting_faults([], [dataset]))
     assert any(said in line for line in lines), lines
+
+
+def test_what_a_budget_could_not_count_is_refused() -> None:
+    """Judges and simulators without prices, requests of OpenCompass's own inferencer, and its own tasks."""
+    dataset, api = (
+        row('tooleval-teval-agent-react'),
+        {**API, 'prices': {'input': 1, 'output': 1}, 'budget': {'cost': 5}},
+    )
+    dialogues, simulator = dataset['infer_cfg']['inferencer']['dialogues'], dict(API, abbr='sim')
+    dialogues['simulator'] = {'model': simulator}
+    (line,) = fault_lines(setting_faults([api], [dataset]))
+    assert 'simulator sim has no prices, and the budget of the model pays for it: add prices=' in line
+    assert not setting_faults([{**API, 'budget': {'tokens': 5}}], [dataset])
+    for fine in ({'prices': api['prices']}, {'budget': {'tokens': 5}}):
+        dialogues['simulator'] = {'model': {**simulator, **fine}}
+        assert not setting_faults([api], [dataset])
+    gsm8k = {'abbr': 'd', 'type': 'opencompass.datasets.GSM8KDataset', 'infer_cfg': {'inferencer': {'type': 'x'}}}
+    (line,) = fault_lines(setting_faults([api], [gsm8k]))
+    assert line.startswith("d: the budget of a model does not count the requests of OpenCompass's own inferencer")
+    cfg = Config.fromfile(CONFIGS / 'eval_demo.py', format_python_code=False)
+    cfg['models'] = [api]
+    assert not list(component_faults(cfg))
+    cfg['eval']['runner']['task'] = {'type': 'OpenICLEvalTask'}
+    (line,) = component_faults(cfg)
+    fix = "set type='opencompass_tooleval.tasks.ToolEvalEvalTask'"
+    assert line == f"eval.runner.task: OpenCompass's own task counts no budget: {fix}"
 
 
 def test_a_fault_of_many_is_one_line() -> None:

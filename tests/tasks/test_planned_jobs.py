@@ -11,11 +11,13 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.scoring.prices import Budget, Prices
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.tasks.first_prompts import first_prompts
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, make_plan
+from opencompass_tooleval.work_dir.ledger import ledger_file
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens
 from tests.conftest import ModelServer
 
@@ -65,6 +67,23 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
     assert (first.dialogues, later.dialogues) == (questions, 0)
     assert questions * 1000 < later.prompt_tokens < questions * 1000 + first.prompt_tokens
     assert later.cost == pytest.approx((2 * later.prompt_tokens + 8 * later.answer_tokens) / 1e6)
+
+
+def test_a_plan_says_that_its_estimate_is_over_the_budget(tmp_path: Path) -> None:
+    """Over what a resumed run has left of it."""
+    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
+    config.write_text(CONFIG.replace("path='x'", "path='x', prices=dict(input=2e3, output=8e3), budget=dict(cost=500)"))
+    cost, budget = plan_of(config, run).cost or 0, Budget('cost', 500, Prices(2e3, 8e3))
+    assert plan_of(config, run).over_budget == ''
+    file = ledger_file(run, 'm', budget)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({'spent': 500 - cost / 2, 'in_flight': {}, 'not_asked': {}}))
+    left = f'the {cost / 2:.2f} that are left of the budget of 500.00'
+    assert plan_of(config, run).over_budget == f'{cost:.2f} are more than {left}'
+    config.write_text(CONFIG.replace("path='x'", "path='x', budget=dict(tokens=9)"))
+    plan = plan_of(config, run)
+    tokens = plan.prompt_tokens + plan.answer_tokens
+    assert plan.over_budget == f'{tokens:,} tokens are more than the 9 tokens that are left of the budget of 9 tokens'
 
 
 AGENTS = """

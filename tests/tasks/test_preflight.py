@@ -62,6 +62,17 @@ def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, mon
     assert done.code == 0 and 'FAULT' not in done.out
 
 
+def test_a_judge_of_the_environment_has_no_prices_for_a_budget(
+    tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (('CUDA_VISIBLE_DEVICES', '0,1'), ('OPENAI_API_KEY', 'key'), ('OC_JUDGE_MODEL', 'judge')):
+        monkeypatch.setenv(name, value)
+    priced = 'models[1].update(prices=dict(input=1.0, output=1.0), budget=dict(cost=5))\n'
+    config.write_text(CONFIG + priced, encoding='utf-8')
+    (line,) = (line for line in tooleval('plan', config).out.splitlines() if line.startswith('FAULT '))
+    assert 'scoring will fail: judge has no prices, and the budget of the model pays for it: add prices=' in line
+
+
 def test_gpus_of_a_cluster_are_not_those_here(tooleval: Command, config: Path) -> None:
     config.write_text(CONFIG + "infer['runner']['type'] = 'SlurmArrayRunner'\n", encoding='utf-8')
     done = tooleval('plan', config)

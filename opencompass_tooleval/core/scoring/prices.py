@@ -1,4 +1,4 @@
-"""Prices of tokens: ``prices=dict(input=..., output=...)`` in a model's config."""
+"""Prices of tokens and budgets of models: ``prices=dict(input=..., output=...)`` and ``budget=dict(cost=...)``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from opencompass_tooleval.core.scoring.usage import Usage
 
 _PER = 1_000_000
 _NAMES = ('input', 'output', 'cached')
+
+BUDGET = 'budget'
+COST, TOKENS = 'cost', 'tokens'
+"""Units of a budget."""
 
 
 @dataclass(frozen=True)
@@ -61,5 +65,61 @@ def read_prices(value: Any) -> Prices | None:
     return Prices(**{name: float(price) for name, price in prices.items()})
 
 
-def _is_price(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 10**9
+def _is_price(value: Any, most: int = 10**9) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that a model may spend in a work directory.
+
+    Attributes:
+        unit: ``cost`` or ``tokens``.
+        limit: Amount, in the currency of the prices or in tokens of prompts and answers.
+        prices: Prices of the model's tokens; None for a budget of tokens.
+
+    Raises:
+        ValueError: It is a cost, and there are no prices.
+    """
+
+    unit: str
+    limit: float
+    prices: Prices | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit == COST and self.prices is None:
+            raise ValueError(
+                'a budget of cost needs prices: add prices=dict(input=..., output=...), or set budget=dict(tokens=...)'
+            )
+
+    def amount(self, prompt: int, completion: int, cached: int | None = None) -> float:
+        """Computes what tokens take of the budget; ``cached`` of the prompt's tokens came from the server's cache."""
+        if self.unit == COST and self.prices:
+            return self.prices.cost(prompt, completion, cached)
+        return prompt + completion
+
+    def shown(self, amount: float) -> str:
+        """Formats an amount: ``5.00``, or ``2,000,000 tokens``."""
+        if self.unit == TOKENS:
+            return f'{amount:,.0f} tokens'
+        return f'{amount:,.{2 if self.limit >= 1 else 6}f}'
+
+
+def budget_of(cfg: Mapping[str, Any]) -> Budget | None:
+    """Reads the budget of a model's config; None without one.
+
+    Raises:
+        ValueError: It is not ``dict(cost=...)`` or ``dict(tokens=...)`` with a number above 0, or lacks prices.
+    """
+    value = cfg.get(BUDGET)
+    if value is None:
+        return None
+    budget = dict(value) if isinstance(value, Mapping) else {}
+    if (
+        len(budget) != 1
+        or not set(budget) <= {COST, TOKENS}
+        or not all(_is_price(n, 10**15) and n for n in budget.values())
+    ):
+        raise ValueError(f'budget={str(value)[:100]} should be dict(cost=...) or dict(tokens=...), a number above 0')
+    ((unit, limit),) = budget.items()
+    return Budget(unit, limit, read_prices(cfg.get('prices')))

@@ -29,6 +29,8 @@ OK = 'ok'
 INFRA = 'infra:'
 TRUNCATED = 'infra:truncated'
 """Reason for a prompt that is longer than the model's limit."""
+OVER_BUDGET = 'infra:budget'
+"""Reason for a request that is not sent: it could exceed the budget of the model."""
 
 RENAMED_REASONS: dict[str, str] = {
     'answer:too_large': 'parse:huge_number',

@@ -1,0 +1,220 @@
+"""Ledgers of budgets: files of a work directory, shared by all tasks, with what models have spent.
+
+A request is reserved before it is sent, with the most that it may take, and settled by the usage of its answer. The
+requests of a task that was killed are recognised by its lock; of these, the prompts count as spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import logging
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.scoring.prices import COST, Budget
+from opencompass_tooleval.core.scoring.usage_summary import Spending
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.work_dir.data_files import open_plain, read_plain
+from opencompass_tooleval.work_dir.lock import probe
+from opencompass_tooleval.work_dir.progress import look
+from opencompass_tooleval.work_dir.shards import whole_of
+from opencompass_tooleval.work_dir.whole_file import naming
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 1 << 20
+_UNSAFE = re.compile(r'[^\w.-]+')
+
+
+@dataclass(frozen=True)
+class TaskPlace:
+    """A task that sends requests.
+
+    Attributes:
+        work_dir: Its run.
+        lock: The lock file that it holds meanwhile.
+    """
+
+    work_dir: Path
+    lock: Path
+
+
+@dataclass
+class LedgerState:
+    """Content of a ledger.
+
+    Attributes:
+        spent: Amount of the requests that have ended.
+        in_flight: Lock file of a task -> its requests in flight: their number, the most that they may take, and what
+            their prompts take.
+        not_asked: Data set -> number of its requests that were not sent, and number of its samples. In the ledger of an
+            auxiliary model the data set has the name of the model under test before it.
+    """
+
+    spent: float = 0.0
+    in_flight: dict[str, list[float]] = field(default_factory=dict)
+    not_asked: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def reserved(self) -> float:
+        """The most that all requests in flight may take."""
+        return math.fsum(most for _, most, _ in self.in_flight.values())
+
+    def end(self, lock: str) -> None:
+        """Counts the prompts of a task that has ended with requests in flight as spent, and nothing else of them."""
+        self.spent += self.in_flight.pop(lock, (0, 0, 0.0))[2]
+
+
+class Ledger:
+    """The ledger of one budget. Every change reads and writes the file under its lock.
+
+    Args:
+        place: The task.
+        name: The model.
+        budget: Its budget.
+        is_auxiliary: True for a judge or simulator with its own budget.
+
+    Attributes:
+        turn: Held by the request of this process that waits for others to end, so that they are sent in order.
+    """
+
+    def __init__(self, place: TaskPlace, name: str, budget: Budget, is_auxiliary: bool = False) -> None:
+        self.name = name
+        self.budget = budget
+        self.turn = asyncio.Lock()
+        self._place = place
+        self._is_auxiliary = is_auxiliary
+        self._file = ledger_file(place.work_dir, name, budget, is_auxiliary)
+        self._lock = os.path.relpath(place.lock, place.work_dir)
+        self._is_open = self._has_told = False
+
+    @contextmanager
+    def _changing(self) -> Iterator[LedgerState]:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.touch()
+        open_plain(self._file, _MOST_BYTES).close()
+        with naming(self._file), self._file.open('r+b') as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
+            content = stream.read()
+            state = _read(content) or LedgerState(self._spent_before())
+            if not self._is_open:  # this task holds the lock: an entry is of one that was killed
+                self._is_open = True
+                state.end(self._lock)
+            yield state
+            stream.seek(0)
+            # In one write, and padded: a kill leaves the content of before or after.
+            stream.write(json.dumps(asdict(state)).encode('ascii').ljust(len(content)))
+
+    def _spent_before(self) -> float:
+        """Sums what answers in the run took before there was a ledger, such as by a config without a budget."""
+        work = WorkDir(self._place.work_dir)
+        prices = None if self._is_auxiliary else self.budget.prices
+        spent: list[Spending | None] = []
+        for folder in (work.path / 'predictions').glob('*/'):
+            stems = {file.stem.removeprefix('tmp_') for file in folder.glob('[!.]*.json*')}
+            for dataset in (
+                {whole_of(stem) or stem for stem in stems} if self._is_auxiliary or folder.name == self.name else ()
+            ):
+                cell = look(work, folder.name, dataset, prices)
+                spent += [] if self._is_auxiliary else [cell.spent]
+                spent += [
+                    of for name, of in cell.others.items() if not self._is_auxiliary or name.endswith(f' {self.name}')
+                ]
+        return math.fsum(
+            (one.cost or 0.0) if self.budget.unit == COST else one.prompt + one.completion for one in spent if one
+        )
+
+    def reserve(self, most: float, prompt: float) -> bool | None:
+        """Reserves a request.
+
+        Args:
+            most: The most that it may take.
+            prompt: What its prompt takes.
+
+        Returns:
+            True if it may be sent; False if it would exceed the budget; None if that depends on requests in flight.
+        """
+        with self._changing() as state:
+            limit = self.budget.limit
+            if state.spent + state.reserved + most > limit:
+                for lock in [lock for lock in state.in_flight if probe(self._place.work_dir / lock) is False]:
+                    state.end(lock)
+            fits = state.spent + most <= limit
+            if fits and state.spent + state.reserved + most > limit:
+                return None
+            if fits:
+                entry = state.in_flight.get(self._lock, (0, 0.0, 0.0))
+                state.in_flight[self._lock] = [a + b for a, b in zip(entry, (1, most, prompt), strict=True)]
+            elif not self._has_told:
+                self._has_told = True
+                logger.warning(
+                    '%s: the budget of %s is used up: %s are spent, and the next request may take %s. Requests '
+                    'that may take more than what is left are not sent. Raise budget in the config, and run again with '
+                    '-r',
+                    *(self.name, *map(self.budget.shown, (limit, state.spent, most))),
+                )
+            return fits
+
+    def settle(self, most: float, prompt: float, spent: float) -> None:
+        """Replaces what a request reserved by what it took."""
+        with self._changing() as state:
+            state.spent += spent
+            count, *amounts = state.in_flight.pop(self._lock, (1, most, prompt))
+            if count > 1:  # without requests nothing is reserved, not even what is lost by rounding
+                state.in_flight[self._lock] = [count - 1, amounts[0] - most, amounts[1] - prompt]
+
+    def note_not_asked(self, dataset: str, count: int, samples: int) -> None:
+        """Notes how many requests of a data set were not sent, in place of an earlier note."""
+        name = f'{Path(self._lock).parent.name} x {dataset}' if self._is_auxiliary else dataset
+        with self._changing() as state:
+            state.not_asked[name] = [count, samples]
+
+
+def ledger_file(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = False) -> Path:
+    """Returns the file of a ledger, which need not exist."""
+    folder = Path(work_dir, 'budgets', *['auxiliary'] * is_auxiliary)
+    return folder / f'{_UNSAFE.sub("_", name)}.{budget.unit}.json'
+
+
+def read_ledger(file: Path) -> LedgerState:
+    """Reads a ledger without its lock; an empty one if it is missing or cannot be read."""
+    with suppress(OSError, DataError):
+        return _read(read_plain(file, _MOST_BYTES)) or LedgerState()
+    return LedgerState()
+
+
+def _read(content: bytes) -> LedgerState | None:
+    """Reads the content of a ledger; None if it is empty or damaged, as a power cut may leave it."""
+    try:
+        value = load_json(content, bounded=True)
+        state = LedgerState(
+            float(value['spent']),
+            {lock: [float(number) for number in entry] for lock, entry in value['in_flight'].items()},
+            {name: [int(count), int(samples)] for name, (count, samples) in value['not_asked'].items()},
+        )
+        return state if 0 <= state.spent + state.reserved < math.inf else None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        return None
+
+
+def not_asked_line(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = False) -> str:
+    """Formats what a model was not asked for lack of budget, and the fix; ``''`` if it was asked everything."""
+    state = read_ledger(ledger_file(work_dir, name, budget, is_auxiliary))
+    lacking = [dataset for dataset, (count, _) in state.not_asked.items() if count]
+    if not lacking:
+        return ''
+    count, samples = map(sum, zip(*state.not_asked.values(), strict=True))
+    return (
+        f'{name}: the budget of {budget.shown(budget.limit)} is used up ({budget.shown(state.spent)} spent): '
+        f'{count:,} of {samples:,} requests were not sent ({first_of(lacking, 2)}). Raise budget in '
+        'its config, and run again with -r: only these are asked'
+    )

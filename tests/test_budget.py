@@ -1,0 +1,188 @@
+"""Budgets through the real ``opencompass``: what servers receive is never beyond them, and a higher one continues.
+
+Two data sets are asked at the same time, by a process each with 64 requests in flight, and a judge grades one of them.
+Every request is as expensive as it may be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ModelServer, start_server
+from tests.forked import run_python
+from tests.test_kill import Sweep
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-planning_zh']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
+              max_workers=64, max_out_len=600, temperature=0.7)
+models = [dict(server, abbr='api', prices=dict(input=1.0, output=2.0), run_cfg=dict(num_gpus=0))]
+for row in datasets:
+    row['n'] = 4
+    if row['name'] == 'planning':
+        row['eval_cfg']['evaluator']['judge_cfg'] = dict(server, abbr='gpt', prices=dict(input=1.0, output=2.0))
+infer['partitioner']['n'] = 1
+infer['runner']['max_num_workers'] = 2
+"""
+TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
+SLACK = LONGEST = 2000
+"""Tokens that the last requests reserve and do not take, and of the longest prompt."""
+
+
+def received(server: ModelServer) -> Counter[str]:
+    """Requests, and tokens of their prompts and answers, since the last look."""
+    stats = server.stats()
+    server.reset()
+    return Counter(
+        {'requests': stats['requests'], **{name: stats['tokens'].get(name, 0) for name in ('prompt', 'completion')}}
+    )
+
+
+def tokens(counts: Counter[str]) -> int:
+    return counts['prompt'] + counts['completion']
+
+
+@dataclass
+class BudgetSweep(Sweep):
+    """A sweep whose config can get another budget."""
+
+    debug: bool = False
+    config: str = CONFIG
+
+    def run(self, budget: str, *more: str) -> tuple[int, str]:
+        """Runs with a budget; returns the exit status, and what it printed."""
+        (self.folder / 'mine.py').write_text(
+            f'{self.config.replace("URL", self.server.url)}\nmodels[0].update({budget})\n'
+        )
+        printed = self.folder / 'said.txt'
+        printed.unlink(missing_ok=True)
+        status = self.start(*more).wait(1500)
+        return status, printed.read_text(errors='replace')
+
+    @property
+    def ledgers(self) -> dict[str, Any]:
+        """Name -> content."""
+        return {file.name: json.loads(file.read_bytes()) for file in self.folder.glob('out/*/budgets/**/*.json')}
+
+    def table(self) -> bytes:
+        """The last table."""
+        tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)
+        return tables[-1].read_bytes()
+
+
+@pytest.fixture(scope='module')
+def server() -> Iterator[ModelServer]:
+    server = start_server('--script', f'{Path(__file__).with_name("budget_script.py")}:answer')
+    yield server
+    server.stop()
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """The sweep without a budget: its table, what its model received, and its judge."""
+
+    table: bytes
+    model: Counter[str]
+    judge: Counter[str]
+
+
+@pytest.fixture(scope='module')
+def undisturbed(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    sweep = BudgetSweep(tmp_path_factory.mktemp('undisturbed') / 'sweep', server)
+    server.reset()
+    status, printed = sweep.run('', '-m', 'infer')
+    assert status == 0, printed
+    model = received(server)
+    status, printed = sweep.run('', '-r')
+    assert status == 0, printed
+    assert not sweep.ledgers
+    return Undisturbed(sweep.table(), model, received(server))
+
+
+def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
+    server: ModelServer, undisturbed: Undisturbed, tmp_path: Path
+) -> None:
+    sweep, spent = BudgetSweep(tmp_path / 'sweep', server), Counter[str]()
+    needed = tokens(undisturbed.model), tokens(undisturbed.judge)
+
+    def run(limit: int, *more: str) -> tuple[int, str, Counter[str]]:
+        status, printed = sweep.run(f'budget=dict(tokens={limit})', *more)
+        now = received(server)
+        spent.update(now)
+        assert tokens(spent) <= limit
+        ledger = sweep.ledgers['api.tokens.json']
+        assert (ledger['spent'], ledger['in_flight']) == (tokens(spent), {})
+        return status, printed, now
+
+    limit = needed[0] // 2
+    status, printed, first = run(limit)
+    assert status == 1 and tokens(first) > limit - SLACK and not sweep.results()
+    assert f'WARNING api: the budget of {limit:,} tokens is used up ({tokens(first):,} tokens spent): ' in printed
+    notes = sweep.ledgers['api.tokens.json']['not_asked']
+    of_datasets = [counts for name, counts in notes.items() if name.startswith('tooleval-')]
+    unsent = undisturbed.model['requests'] - first['requests']
+    assert [sum(numbers) for numbers in zip(*of_datasets, strict=True)] == [unsent, undisturbed.model['requests']]
+    count, samples = (sum(numbers) for numbers in zip(*notes.values(), strict=True))  # a judge may have come too late
+    assert f'{count} of {samples} requests were not sent' in printed, printed
+    assert 'fix: raise `budget` in CONFIG' in printed
+    status_of = run_python('-c', TOOLEVAL, 'status', 'out', cwd=sweep.folder, env=sweep.environment)
+    assert f'budget   api: the budget of {limit:,} tokens is used up' in status_of.stdout
+
+    assert run(limit, '-r')[2]['requests'] == 0
+    again = run_python('-c', TOOLEVAL, 'retry', 'out', cwd=sweep.folder, env=sweep.environment)
+    assert again.returncode == 1 and 'is used up' in again.stdout and received(server)['requests'] == 0
+
+    limit = needed[0] + needed[1] // 2
+    status, printed, more = run(limit, '-r')
+    assert status == 1 and first['requests'] + more['requests'] > undisturbed.model['requests']
+    assert 'judgements of ' in printed and sweep.results() == 1, printed
+
+    status, printed, _ = run(sum(needed) + SLACK, '-r')
+    assert status == 0 and 'used up' not in printed, printed
+    assert sweep.table() == undisturbed.table
+    assert spent == undisturbed.model + undisturbed.judge  # nothing was asked twice
+
+
+def test_killed_requests_count_and_do_not_stay_reserved(
+    server: ModelServer, undisturbed: Undisturbed, tmp_path: Path
+) -> None:
+    """Beyond the budget are at most the requests that were in flight when the sweep was killed."""
+    sweep = BudgetSweep(tmp_path / 'sweep', server, config=CONFIG + "\nmodels[0]['max_workers'] = 4\n")
+    cost = {
+        name: (counts['prompt'] + 2 * counts['completion']) / 1e6
+        for name, counts in vars(undisturbed).items()
+        if name != 'table'
+    }
+    limit = 0.6 * cost['model']
+    server.reset(latency=0.2)
+    (sweep.folder / 'mine.py').write_text(
+        f"{sweep.config.replace('URL', server.url)}\nmodels[0]['budget'] = dict(cost={limit})\n"
+    )
+    assert sweep.kill_when(lambda: sweep.requests() >= 8)
+    ledger = sweep.ledgers['api.cost.json']
+    assert ledger['in_flight'], 'no request was in flight'
+    in_flight = sum(count for count, *_ in ledger['in_flight'].values())
+    status, printed = sweep.run(f'budget=dict(cost={limit})', '-r')
+    assert status == 1 and 'WARNING api: the budget of ' in printed, printed
+    spent = received(server)
+    cost_now = (spent['prompt'] + 2 * spent['completion']) / 1e6
+    assert limit - SLACK * 2e-6 < cost_now <= limit + in_flight * (LONGEST + 2 * 600) / 1e6
+    assert sweep.ledgers['api.cost.json']['in_flight'] == {}
+    server.reset()
+    status, printed = sweep.run(f'budget=dict(cost={2 * sum(cost.values())})', '-r')
+    assert status == 0, printed
+    assert sweep.table() == undisturbed.table

@@ -1,0 +1,156 @@
+"""The ledger of a budget: shared by processes, right after kills and damage."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.core.scoring.prices import Budget, Prices, budget_of
+from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
+from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace, ledger_file, not_asked_line, read_ledger
+from opencompass_tooleval.work_dir.lock import exclusive
+from tests.work_dir.test_lock import hold
+
+BUDGET = Budget('tokens', 1000)
+PRICES = Prices(1.0, 2.0)
+
+
+def ledger(run: Path, task: str = 'a', budget: Budget = BUDGET, name: str = 'm', is_auxiliary: bool = False) -> Ledger:
+    return Ledger(TaskPlace(run, run / 'predictions' / 'm' / f'.{task}.lock'), name, budget, is_auxiliary)
+
+
+def test_a_request_waits_for_others_and_is_refused_only_for_what_is_spent(tmp_path: Path) -> None:
+    one, other = ledger(tmp_path), ledger(tmp_path, 'b')
+    folder = tmp_path / 'predictions' / 'm'
+    with exclusive(folder / '.a.lock'), exclusive(folder / '.b.lock'):
+        assert one.reserve(600, 100) is True
+        assert other.reserve(600, 100) is None and other.reserve(400, 100) is True
+        one.settle(600, 100, 150)
+        assert one.reserve(600, 100) is None  # 150 are spent and 400 reserved
+        other.settle(400, 100, 400)
+        assert other.reserve(451, 100) is False and other.reserve(450, 100) is True
+    assert read_ledger(ledger_file(tmp_path, 'm', BUDGET)).spent == 550
+
+
+def test_of_a_killed_task_the_prompts_are_spent_and_nothing_stays_reserved(tmp_path: Path) -> None:
+    lock = tmp_path / 'predictions' / 'm' / '.a.lock'
+    process = hold(lock)
+    killed, other = ledger(tmp_path), ledger(tmp_path, 'b')
+    assert killed.reserve(400, 30) and killed.reserve(400, 30)
+    assert other.reserve(600, 0) is None
+    process.kill()
+    process.wait()
+    assert other.reserve(600, 0) is True
+    assert read_ledger(ledger_file(tmp_path, 'm', BUDGET)).spent == 60
+
+
+def test_a_task_that_runs_again_ends_its_own_old_requests(tmp_path: Path) -> None:
+    assert ledger(tmp_path).reserve(900, 30)
+    with exclusive(tmp_path / 'predictions' / 'm' / '.a.lock'):  # it holds the lock of the killed one
+        again = ledger(tmp_path)
+        assert again.reserve(970, 30) is True and again.reserve(1, 0) is None
+
+
+def test_processes_together_stay_within_the_budget(tmp_path: Path) -> None:
+    """Each sends what it may, and reports that it took all of it."""
+    children = []
+    for task in 'abcd':
+        if not (child := os.fork()):
+            mine, sent = ledger(tmp_path, task), 0
+            with exclusive(tmp_path / 'predictions' / 'm' / f'.{task}.lock'):
+                while (fits := mine.reserve(7, 3)) is not False:
+                    if fits:
+                        sent += 7
+                        mine.settle(7, 3, 7)
+                (tmp_path / task).write_text(str(sent))
+            os._exit(0)
+        children.append(child)
+    assert {os.waitpid(child, 0)[1] for child in children} == {0}
+    sent = [int((tmp_path / task).read_text()) for task in 'abcd']
+    assert sum(sent) == 994 == read_ledger(ledger_file(tmp_path, 'm', BUDGET)).spent
+
+
+def test_what_was_spent_before_there_was_a_ledger_counts(tmp_path: Path) -> None:
+    """Of predictions, of their journal, and of a result with its judge; the same after the ledger was damaged."""
+    folder, results = tmp_path / 'predictions' / 'm', tmp_path / 'results' / 'm'
+    for path in (folder, results, tmp_path / 'configs'):
+        path.mkdir(parents=True)
+    (tmp_path / 'configs' / 'c.py').write_text('')
+    row = {'prediction': 'x', 'usage': Usage(100, 10).to_payload()}
+    (folder / 'done.json').write_text(json.dumps({'0': row, '1': row}))
+    Journal(folder / 'tmp_begun.jsonl').append(
+        {0: {**row, 'auxiliary_models': [other_usage('simulator', 'sim', PRICES, [Usage(20, 5)])]}}
+    )
+    usage = {
+        **(summary_of([Usage(40, 4)]) or {}),
+        'auxiliary_models': other_row('judge', 'gpt', [Usage(50, 6)], PRICES),
+    }
+    (results / 'judged.json').write_text(json.dumps({'samples': {'all': 1}, 'usage': usage}))
+    (folder / 'judged.json').write_text(json.dumps({'0': row}))
+    cases = {
+        ('m', BUDGET, False): 3 * 110 + 25 + 44 + 56,
+        ('m', Budget('cost', 5.0, PRICES), False): (3 * 120 + 30 + 48 + 62) / 1e6,
+        ('gpt', BUDGET, True): 56,
+        ('sim', Budget('cost', 5.0, PRICES), True): 30 / 1e6,
+    }
+    for (name, budget, is_auxiliary), spent in cases.items():
+        file = ledger_file(tmp_path, name, budget, is_auxiliary)
+        for damage in (
+            None,
+            b'',
+            b'{"spent": 1',
+            b'\0' * 40,
+            b'{"spent": NaN, "in_flight": {}, "not_asked": {}}',
+            b'[]',
+        ):
+            if damage is not None:
+                file.write_bytes(damage)
+            mine = ledger(tmp_path, 'a', budget, name, is_auxiliary)
+            mine.note_not_asked('begun', 3, 10)
+            assert read_ledger(file).spent == pytest.approx(spent)
+
+
+def test_what_was_not_asked_is_said_until_it_is_asked(tmp_path: Path) -> None:
+    budget = Budget('cost', 5.0, PRICES)
+    mine = ledger(tmp_path, 'a', budget)
+    assert not_asked_line(tmp_path, 'm', budget) == ''
+    mine.note_not_asked('plan', 100, 500)
+    mine.note_not_asked('review', 20, 43)
+    mine.note_not_asked('retrieve', 0, 10)
+    assert not_asked_line(tmp_path, 'm', budget) == (
+        'm: the budget of 5.00 is used up (0.00 spent): 120 of 553 requests were not sent (plan, review). Raise budget '
+        'in its config, and run again with -r: only these are asked'
+    )
+    mine.note_not_asked('plan', 0, 500)
+    mine.note_not_asked('review', 0, 43)
+    assert not_asked_line(tmp_path, 'm', budget) == ''
+
+
+def test_a_ledger_is_no_link_to_something_else(tmp_path: Path) -> None:
+    file = ledger_file(tmp_path, '../../x', BUDGET)
+    assert file.parent == tmp_path / 'budgets'
+    file.parent.mkdir()
+    os.mkfifo(file)
+    with pytest.raises(ValueError, match='no plain file'):
+        ledger(tmp_path, name='../../x').reserve(1, 1)
+
+
+@pytest.mark.parametrize(
+    'value',
+    [5, {}, {'cost': 0}, {'cost': -1}, {'cost': 'a lot'}, {'token': 5}, {'cost': 5, 'tokens': 5}, {'tokens': True}],
+)
+def test_what_is_no_budget(value: object) -> None:
+    with pytest.raises(ValueError, match=r'should be dict\(cost=...\) or dict\(tokens=...\), a number above 0'):
+        budget_of({'budget': value, 'prices': {'input': 1, 'output': 1}})
+
+
+def test_a_cost_needs_prices() -> None:
+    with pytest.raises(ValueError, match='needs prices: add prices=dict'):
+        budget_of({'budget': {'cost': 5}})
+    assert budget_of({'budget': {'tokens': 5}}) == Budget('tokens', 5)
+    assert budget_of({'prices': {'input': 1, 'output': 1}}) is None
