@@ -19,7 +19,6 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
-from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
@@ -142,8 +141,8 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         if int(os.environ.get('RANK', 0)):
             super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
-        with exclusive(lock_path(file), len(self.dataset.test)) as reporter, in_context(report=reporter.has_answered):
-            outage = getattr(self.model, 'outage', None)
-            if isinstance(outage, Outage):
-                outage.tell = reporter.waits_for
+        with (
+            exclusive(lock_path(file), len(self.dataset.test)) as reporter,
+            in_context(report=reporter.has_answered, report_wait=reporter.waits_for),
+        ):
             super()._inference()

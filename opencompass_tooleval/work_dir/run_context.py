@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
@@ -17,10 +17,12 @@ class RunContext:
     Attributes:
         engine_log: Log file of engines that the process starts, for a model or a judge; None for a temporary file.
         report: Receives the progress on the data set.
+        report_wait: Receives a description of the server that is waited for; '' when the wait ends.
     """
 
     engine_log: Path | None = None
     report: Report = report_nothing
+    report_wait: Callable[[str], None] = lambda text: None
 
 
 _current = RunContext()
@@ -32,11 +34,13 @@ def run_context() -> RunContext:
 
 
 @contextmanager
-def in_context(engine_log: Path | None = None, report: Report | None = None) -> Iterator[None]:
+def in_context(
+    engine_log: Path | None = None, report: Report | None = None, report_wait: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Sets parts of the context until the end of the block; the others stay."""
     global _current
     before = _current
-    _current = replace(before, engine_log=engine_log or before.engine_log, report=report or before.report)
+    _current = RunContext(engine_log or before.engine_log, report or before.report, report_wait or before.report_wait)
     try:
         yield
     finally:
