@@ -251,8 +251,8 @@ def _calls(prediction: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 def _of_steps(trajectory: Trajectory) -> Iterator[Message]:
     """Yields the messages of the steps that lead to the end: each answer, and the observation of each call."""
     count = 0
-    for place in trajectory.path or range(len(trajectory.steps)):
-        step = trajectory.steps[place]
+    for index in trajectory.path or range(len(trajectory.steps)):
+        step = trajectory.steps[index]
         calls = [ToolCall(call.name, call.arguments, f'call{count + i:05d}') for i, call in enumerate(step.calls)]
         count += len(calls)
         yield Message('assistant', step.text, tuple(calls))
