@@ -32,9 +32,9 @@ REVIEWER = 'reviewer'
 REFUSED = 'reviewer:refused'
 
 _MAX_OBSERVATION = 1_500
-_MAX_FAILED_OBSERVATION = 300
+_MAX_FAILED_CALL = 300
 _MAX_FAILED_ATTEMPT = 1_200
-_MOST_FAILED_ATTEMPTS = 3
+_MOST_FAILED = 3
 """Different attempts that are shown to the model that writes."""
 
 
@@ -130,13 +130,9 @@ def tell_failure(reason: str, detail: str, attempts: Sequence[Attempt]) -> str:
         attempts: All attempts to solve it.
     """
     attempted = [
-        bounded_text(
-            f'{_shown_calls(solution, _MAX_FAILED_OBSERVATION)}\nAnswer: {solution.answer}', _MAX_FAILED_ATTEMPT
-        )
+        bounded_text(f'{_shown_calls(solution, _MAX_FAILED_CALL)}\nAnswer: {solution.answer}', _MAX_FAILED_ATTEMPT)
         for solution in (attempt.solution for attempt in attempts)
         if solution
     ]
-    shown = [f'Attempt, with its calls:\n{text}' for text in list(dict.fromkeys(attempted))[:_MOST_FAILED_ATTEMPTS]]
-    return '\n'.join(
-        [f'{prompts.FAILURES.get(reason, reason)} {bounded_text(detail, _MAX_FAILED_OBSERVATION)}', *shown]
-    )
+    shown = [f'Attempt, with its calls:\n{text}' for text in list(dict.fromkeys(attempted))[:_MOST_FAILED]]
+    return '\n'.join([f'{prompts.FAILURES.get(reason, reason)} {bounded_text(detail, _MAX_FAILED_CALL)}', *shown])
