@@ -54,18 +54,18 @@ def searched_folders() -> str:
     return f'{first.resolve()} ({what}{"" if first.is_dir() else ", which does not exist"}) and {second}'
 
 
-def found_nearby(places: Sequence[str]) -> Path | None:
+def found_nearby(paths: Sequence[str]) -> Path | None:
     """Returns the folder one level above or below the searched ones that has a file; None if no folder does.
 
     Args:
-        places: Paths of the files below a searched folder.
+        paths: Paths of the files below a searched folder.
     """
     for folder in _searched():
         near = [folder.resolve().parent]
         with suppress(OSError), os.scandir(folder) as entries:
             near += sorted(Path(entry.path).resolve() for entry in islice(entries, _MOST_FOLDERS) if entry.is_dir())
         for candidate in near:
-            if any((candidate / place).is_file() for place in places):
+            if any((candidate / path).is_file() for path in paths):
                 return candidate
     return None
 

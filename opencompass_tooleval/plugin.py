@@ -9,28 +9,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_ROOMS = {
+_FOLDERS = {
     **{name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')},
     'agents': 'agents',
 }
 
-BENCHMARKS = {name: f'.{room}.tables:BENCHMARK' for name, room in _ROOMS.items()}
+BENCHMARKS = {name: f'.{folder}.tables:BENCHMARK' for name, folder in _FOLDERS.items()}
 """Name on the command line and in results -> its description."""
 
 USERS: dict[str, str] = {}
 """The same of benchmarks that users make: results have them, commands do not list them."""
 
-FILES = {name: f'.{room}.files:FILES' for name, room in _ROOMS.items()}
+FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 """Benchmark -> its data files."""
 
-CONFIGURED = {name: f'.{room}.files:configured' for name, room in _ROOMS.items()}
+CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()}
 """Benchmark -> the function for ``tooleval prompts``.
 
 It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Of ``language``,
 ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
 """
 
-RECORDED = {name: f'.{room}.recorded:read' for name, room in _ROOMS.items()}
+RECORDED = {name: f'.{folder}.recorded:read' for name, folder in _FOLDERS.items()}
 """Benchmark -> the function that reads recorded answers, for ``tooleval score``.
 
 It is called with ``(subset, predictions, *, options)`` and returns

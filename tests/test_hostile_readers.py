@@ -666,7 +666,6 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'extras/making/made_set.py': 'a name that the user gives',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
-    'results/importing.py': 'one class of characters, in names',
     'models/literal_keys.py': 'names in a config of the user',
     'judging/judge.py': 'names and settings in a config of the user',
     'judging/judge_item.py': 'templates of benchmarks',

@@ -137,7 +137,7 @@ def datasets_of(benchmark: Benchmark) -> str:
             (
                 (
                     files.name,
-                    code(files.places),
+                    code(files.paths),
                     ', '.join(f'{count} {what}' for what, count in files.published.items()) or '-',
                 )
                 for files in benchmark.data.files

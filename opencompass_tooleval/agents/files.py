@@ -102,7 +102,7 @@ def _hints(cache: Path) -> Iterator[str]:
         here = any((cache / subset.folder / subset.file).is_file() for subset in tasks)
         if here and not (cache / bank).is_file():
             source = str(cache / source) if source.startswith('data/') else source
-            recordings = [Path(place).name for subset in tasks for place in _recordings(subset)]
+            recordings = [Path(recording).name for subset in tasks for recording in _recordings(subset)]
             if recordings and not _has_recordings(Path(source)):
                 yield f'no {cache / bank}, and nothing in {source} that it can be made of: {recordings[0]} is missing'
             else:

@@ -22,7 +22,7 @@ from opencompass_tooleval.agents.toolbench.win import COMPARISONS, RANDOM, STABL
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
-from opencompass_tooleval.work_dir.work_dir import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
 @ICL_EVALUATORS.register_module()
@@ -113,5 +113,5 @@ class ToolEvalAgentJudgedEvaluator(JudgedAgentScorer, ToolEvalAgentEvaluator, Ju
 
     def _references(self, tasks: Sequence[Task]) -> dict[str, JudgedAnswer]:
         assert self.reference is not None
-        place = ResultPlace.of(self)
-        return load_references(self.reference, tasks, place.dataset if place else None)
+        result_path = ResultPath.of(self)
+        return load_references(self.reference, tasks, result_path.dataset if result_path else None)

@@ -54,7 +54,7 @@ class DataFiles:
 
     Attributes:
         name: Name in lists, such as ``plan_json v2 EN``.
-        places: Their paths below the data cache, such as ``data/teval/EN/plan_json_v2.json``.
+        paths: Their paths below the data cache, such as ``data/teval/EN/plan_json_v2.json``.
         read: Reads the content of the files; raises :class:`~opencompass_tooleval.core.errors.DataError` if one is
             damaged. A missing optional file is None.
         published: Name -> published number, if known.
@@ -65,7 +65,7 @@ class DataFiles:
     """
 
     name: str
-    places: tuple[str, ...]
+    paths: tuple[str, ...]
     read: Callable[[Sequence[Any]], Content]
     published: Mapping[str, int] = field(default_factory=dict)
     optional: tuple[str, ...] = ()

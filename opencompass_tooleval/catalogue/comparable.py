@@ -45,7 +45,7 @@ def kind_of(key: str) -> str:
     return PROVENANCE.get(key) or _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
 
 
-def told(provenance: Any) -> dict[str, Any]:
+def result_provenance(provenance: Any) -> dict[str, Any]:
     """Returns the part of a provenance that says something about the result, not only about the run that it is from."""
     about = provenance if isinstance(provenance, Mapping) else {}
     return {key: value for key, value in about.items() if kind_of(key) != OF_ONE_RUN}
@@ -53,7 +53,7 @@ def told(provenance: Any) -> dict[str, Any]:
 
 def differing(first: Result, second: Result) -> Iterator[tuple[str, Any, Any]]:
     """Yields the keys in which the provenances of two results differ, and both values; None for a missing one."""
-    a, b = (told(result.get('provenance')) for result in (first, second))
+    a, b = (result_provenance(result.get('provenance')) for result in (first, second))
     yield from ((key, a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key))
 
 
@@ -93,7 +93,7 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
         if decides(key) and key not in may_differ and (not is_digest or (same_records and None not in (a, b))):
             name = key if key.isidentifier() else _shown(key)
             yield kind_of(key), f'{name} is {_shown(a)} of the baseline and {_shown(b)} of the run'
-    digests = [told(result.get('provenance')).get(_RECORDS) for result in (first, second)]
+    digests = [result_provenance(result.get('provenance')).get(_RECORDS) for result in (first, second)]
     digests_tell = same_records and None not in digests
     others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
               and golds[0][name] != golds[1][name]]  # fmt: skip

@@ -46,8 +46,8 @@ def _tasks(asked: Sequence[str] | None) -> list[str]:
 
 def _official_files(folder: Path) -> dict[str, list[Row]]:
     """Reads task -> rows of the authors' files in ``folder`` or its ``test_set``; files built here are skipped."""
-    place = folder / 'test_set' if (folder / 'test_set').is_dir() else folder
-    files = {task: place / f'{task}.json' for task in TASKS}
+    data_folder = folder / 'test_set' if (folder / 'test_set').is_dir() else folder
+    files = {task: data_folder / f'{task}.json' for task in TASKS}
     read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
     official = {task: rows for task, rows in read.items() if not any(row.get('rebuilt') for row in rows)}
     if not official:

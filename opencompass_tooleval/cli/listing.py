@@ -39,29 +39,29 @@ class FilesOnDisk:
         return self.content is None and not self.fault
 
 
-def find_file(place: str) -> Path | None:
-    """Returns the first path of a file among the places where OpenCompass looks; None if it is in none."""
-    return next(filter(Path.is_file, candidate_paths(place)), None)
+def find_file(path: str) -> Path | None:
+    """Returns the first existing file of a path in the folders where OpenCompass looks; None if there is none."""
+    return next(filter(Path.is_file, candidate_paths(path)), None)
 
 
 def read_files(files: DataFiles) -> FilesOnDisk:
     """Looks for files and reads them."""
-    paths = {place: find_file(place) for place in (*files.places, *files.optional)}
-    missing = [place for place in files.places if paths[place] is None]
-    if missing == list(files.places):
+    existing = {path: find_file(path) for path in (*files.paths, *files.optional)}
+    missing = [path for path in files.paths if existing[path] is None]
+    if missing == list(files.paths):
         return FilesOnDisk(files)
     if missing:
-        return FilesOnDisk(files, fault=f'{missing[0]} is missing beside {files.places[0]}')
+        return FilesOnDisk(files, fault=f'{missing[0]} is missing beside {files.paths[0]}')
     try:
-        return FilesOnDisk(files, files.read(list(paths.values())))
+        return FilesOnDisk(files, files.read(list(existing.values())))
     except DataError as error:
         return FilesOnDisk(files, fault=str(error))
 
 
 def where_searched(benchmarks: Sequence[Benchmark]) -> str:
     """Returns the folders where files are searched, and, if none is there, a near folder that has some."""
-    places = [place for benchmark in benchmarks for files in benchmark.data.files for place in files.places]
-    near = None if any(map(find_file, places)) else found_nearby(places)
+    paths = [path for benchmark in benchmarks for files in benchmark.data.files for path in files.paths]
+    near = None if any(map(find_file, paths)) else found_nearby(paths)
     use = f'; there are files below {near}, used with: export {ENV}={shlex.quote(str(near))}' if near else ''
     return f'searched below {searched_folders()}{use}'
 
@@ -98,7 +98,7 @@ def variables_of(config: Path) -> list[str]:
 def _show_all(console: Screen) -> None:
     table = _table('', 'name', 'benchmark', 'paper', 'subsets', 'files on disk')
     for benchmark in all_benchmarks():
-        there = sum(find_file(files.places[0]) is not None for files in benchmark.data.files)
+        there = sum(find_file(files.paths[0]) is not None for files in benchmark.data.files)
         subsets, files = str(len(benchmark.subsets)), f'{there} of {len(benchmark.data.files)}'
         table.add_row(benchmark.name, benchmark.title, benchmark.paper, subsets, files)
     console.print(table)

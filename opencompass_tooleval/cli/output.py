@@ -56,9 +56,9 @@ def naming_model_faults(config: Path | str, kept: Path) -> Iterator[None]:
         raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
 
 
-def trust_first(trustee: Trustee, is_said: bool) -> None:
+def trust_first(trustee: Trustee, is_granted: bool) -> None:
     """Carries out ``--trust``: shows what is trusted, and notes it."""
-    if is_said and not trustee.is_trusted:
+    if is_granted and not trustee.is_trusted:
         say(f'trusted from now on: {trustee.path}, with:{trustee.lines}', err=True)
         trustee.trust()
 

@@ -25,35 +25,35 @@ SourceOption = Annotated[
 
 
 def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
-    """Returns a function that finds files below a folder: description -> place -> file."""
+    """Returns a function that finds files below a folder: description -> path below the data cache -> file."""
     by_name: dict[str, list[Path]] = {}
     for path in sorted(source.resolve().rglob('*')) if source else ():
         if path.is_file():
             by_name.setdefault(path.name, []).append(path)
 
     def find(files: DataFiles) -> dict[str, Path]:
-        by_place: dict[str, Path] = {}
-        for place in (*files.places, *files.optional):
-            tail = PurePath(place).parts[-files.parts :]
+        by_path: dict[str, Path] = {}
+        for data_path in (*files.paths, *files.optional):
+            tail = PurePath(data_path).parts[-files.parts :]
             for path in by_name.get(tail[-1], ()):
                 if path.parts[-files.parts :] == tail:
-                    by_place.setdefault(place, path)
-        return by_place
+                    by_path.setdefault(data_path, path)
+        return by_path
 
     return find
 
 
-def _verify(files: DataFiles, by_place: Mapping[str, Path], fix: str) -> Content:
-    content = files.read([by_place.get(place) for place in (*files.places, *files.optional)])
+def _verify(files: DataFiles, by_path: Mapping[str, Path], fix: str) -> Content:
+    content = files.read([by_path.get(path) for path in (*files.paths, *files.optional)])
     difference = content.differences(files.published)
     if files.exact and difference:
-        raise DataError(by_place[files.places[0]], difference, fix=fix)
+        raise DataError(by_path[files.paths[0]], difference, fix=fix)
     return content
 
 
-def _copy(path: Path, place: str) -> str:
+def _copy(path: Path, data_path: str) -> str:
     """Copies a file atomically; returns a line that says whether it was copied or kept."""
-    target = candidate_paths(place)[0].absolute()
+    target = candidate_paths(data_path)[0].absolute()
     if target.is_file() and filecmp.cmp(path, target, shallow=False):
         return f'kept {target}'
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,23 +62,23 @@ def _copy(path: Path, place: str) -> str:
     return f'copied {target}'
 
 
-def _bring(files: DataFiles, by_place: Mapping[str, Path], source: Path, fix: str) -> Iterator[str]:
+def _bring(files: DataFiles, by_path: Mapping[str, Path], source: Path, fix: str) -> Iterator[str]:
     """Verifies and copies files that belong together; yields a line for each."""
-    whose = f'{files.name}: ' if len(files.places) > 1 else ''
-    missing = [source / PurePath(place).name for place in files.places if place not in by_place]
+    whose = f'{files.name}: ' if len(files.paths) > 1 else ''
+    missing = [source / PurePath(path).name for path in files.paths if path not in by_path]
     for path in missing:
         yield f'DAMAGED {whose}{DataError(path, "the file is missing", fix=fix)}'
     if missing:
         return
     try:
-        content = _verify(files, by_place, fix)
+        content = _verify(files, by_path, fix)
     except DataError as error:
         yield f'DAMAGED {whose}{error}'
         return
     published = ', '.join(map(str, files.published.values()))
     words = f'{content}  (published: {published})' if content.differences(files.published) else str(content)
-    for place, path in by_place.items():
-        done = _copy(path, place)
+    for data_path, path in by_path.items():
+        done = _copy(path, data_path)
         yield done if whose else f'{done}: {words}'
     if whose:
         yield f'{whose}{words}'
@@ -101,10 +101,10 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
 
     if source is None and benchmark.name in plugin.DOWNLOAD:
         source = plugin.load(plugin.DOWNLOAD[benchmark.name])()
-    sources = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.data.files]
-    if source is None or not any(places for _, places in sources):
+    sources = [(files, find(files)) for find in (_in_source(source),) for files in benchmark.data.files]
+    if source is None or not any(by_path for _, by_path in sources):
         if source is not None:
-            example = PurePath(benchmark.data.files[0].places[0]).name
+            example = PurePath(benchmark.data.files[0].paths[0]).name
             say(f'no {benchmark.title} file, such as {example}, in {source.resolve()}')
         if benchmark.data.clone:
             folder = PurePath(benchmark.data.clone).name
@@ -113,10 +113,10 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
         elif benchmark.data.origin:
             say(benchmark.data.origin)
         return 1
-    prepared = [(files, places) for files, places in sources if files.needed or places]
+    prepared = [(files, by_path) for files, by_path in sources if files.needed or by_path]
     faults = 0
-    for files, places in track(prepared, benchmark.title, console=Screen(stderr=True), transient=True):
-        for line in _bring(files, places, source, benchmark.data.clone or benchmark.prepare):
+    for files, by_path in track(prepared, benchmark.title, console=Screen(stderr=True), transient=True):
+        for line in _bring(files, by_path, source, benchmark.data.clone or benchmark.prepare):
             faults += line.startswith('DAMAGED')
             say(line)
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():

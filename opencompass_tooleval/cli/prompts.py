@@ -28,7 +28,7 @@ from opencompass_tooleval.work_dir.whole_file import write_whole
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
 
-def _place(benchmark: Benchmark, subset: str, **options: str | None) -> ConfiguredDataset:
+def _configured_dataset(benchmark: Benchmark, subset: str, **options: str | None) -> ConfiguredDataset:
     """Returns the place of the data set in the package's configs; refuses options that the benchmark does not have."""
     configured = plugin.load(plugin.CONFIGURED[benchmark.name])
     takes = signature(configured).parameters
@@ -37,10 +37,10 @@ def _place(benchmark: Benchmark, subset: str, **options: str | None) -> Configur
             raise ValueError(f'{benchmark.name} has no {name}s: leave --{name} out')
     if (options['language'] or 'en').lower() not in ('en', 'zh'):
         raise ValueError(f'no language {options["language"]!r}; there are en and zh')
-    place: ConfiguredDataset = configured(
+    configured_dataset: ConfiguredDataset = configured(
         subset, **{name: value for name, value in options.items() if value and name in takes}
     )
-    return place
+    return configured_dataset
 
 
 def _path(data: str, file: Path | None) -> str:
@@ -59,18 +59,18 @@ def _dialogues(dataset: Mapping[str, Any]) -> Any:
     return dataset['infer_cfg']['inferencer'].get('dialogues') or {}
 
 
-def _find(benchmark: str, subset: str, place: ConfiguredDataset, **options: str | None) -> dict[str, Any]:
+def _find(benchmark: str, subset: str, configured_dataset: ConfiguredDataset, **options: str | None) -> dict[str, Any]:
     """Returns the config of a data set."""
-    names = [config.partition(':') for config in place.configs]
+    names = [config.partition(':') for config in configured_dataset.configs]
     files = [(_CONFIGS / f'{name}.py', variable) for name, _, variable in names]
     found = (row for file, variable in files if file.is_file() for row in read_datasets(file, variable))
-    rows = [row for row in found if row['name'] == place.name]
-    if place.method:
-        rows = [row for row in rows if _dialogues(row)['method'] == place.method]
+    rows = [row for row in found if row['name'] == configured_dataset.name]
+    if configured_dataset.method:
+        rows = [row for row in rows if _dialogues(row)['method'] == configured_dataset.method]
     if not rows:
         asked_for = ', '.join(f'{name} {value}' for name, value in options.items() if value)
         raise ValueError(f'{benchmark} has no {subset}' + (f' with {asked_for}' if asked_for else ''))
-    return {**rows[0], **place.settings}
+    return {**rows[0], **configured_dataset.settings}
 
 
 def _as_json(prompts: Iterable[tuple[str, Conversation | None]]) -> Iterator[str]:
@@ -126,15 +126,15 @@ def show_prompts(
     check_outputs(json_out, None)
     described = find_benchmark(benchmark)
     options = {'method': method, 'instructions': instructions, 'version': version}
-    place = _place(described, subset, language=language, data=data, **options)
-    dataset = _find(benchmark, subset, place, **options)
+    configured_dataset = _configured_dataset(described, subset, language=language, data=data, **options)
+    dataset = _find(benchmark, subset, configured_dataset, **options)
     if _dialogues(dataset).get('bank'):
         _dialogues(dataset)['bank'] = None  # the first message does not depend on the answers
     if data:
-        dataset['path'] = _path(data, place.file)
+        dataset['path'] = _path(data, configured_dataset.file)
     if instructions:
         file = Path(instructions)
-        holder = _dialogues(dataset) if place.method else dataset
+        holder = _dialogues(dataset) if configured_dataset.method else dataset
         holder['instructions'] = str(file.absolute()) if file.is_file() else instructions
     try:
         prompts = first_prompts(dataset, limit)

@@ -51,14 +51,14 @@ def config_values(config: Path) -> dict[str, Any]:
     return values
 
 
-def _places() -> dict[str, tuple[Path, list[str]]]:
+def _datasets_by_name() -> dict[str, tuple[Path, list[str]]]:
     """Returns name -> config and variables: of each config, and of each variable but those of shipped records."""
-    places = {_DEMO: (CONFIGS.parent / 'eval_demo.py', ['datasets'])}
+    by_name = {_DEMO: (CONFIGS.parent / 'eval_demo.py', ['datasets'])}
     for file in sorted(CONFIGS.glob('*/*_gen.py')):
         variables = variables_of(file)
         alone = {run_name(variable): (file, [variable]) for variable in variables if file.parent.name != _DEMO}
-        places |= alone | {run_name(file.stem): (file, variables)}
-    return places
+        by_name |= alone | {run_name(file.stem): (file, variables)}
+    return by_name
 
 
 def choose(names: Iterable[str]) -> list[Chosen]:
@@ -67,20 +67,22 @@ def choose(names: Iterable[str]) -> list[Chosen]:
     Raises:
         ValueError: There is no such data set, or two names have the same one.
     """
-    places = _places()
-    chosen = [_choose(name, places) for name in names]
-    counts = Counter(row['abbr'] for one in chosen for row in one.rows)
+    by_name = _datasets_by_name()
+    chosen = [_choose(name, by_name) for name in names]
+    counts = Counter(row['abbr'] for group in chosen for row in group.rows)
     if twice := [abbr for abbr, count in counts.items() if count > 1]:
         raise ValueError(f'{twice[0]} is chosen twice; name each data set once')
     return chosen
 
 
-def _choose(name: str, places: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
-    place, _, part = name.partition('/')
-    if run_name(place) not in places:
-        names = map(run_name, dataset_configs(find_benchmark(place))) if place in BENCHMARKS else places
-        raise ValueError(f'no data sets {place!r}; there are {nearest_first(place, names)}. See: tooleval list')
-    file, variables = places[run_name(place)]
+def _choose(name: str, by_name: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
+    dataset_name, _, part = name.partition('/')
+    if run_name(dataset_name) not in by_name:
+        names = map(run_name, dataset_configs(find_benchmark(dataset_name))) if dataset_name in BENCHMARKS else by_name
+        raise ValueError(
+            f'no data sets {dataset_name!r}; there are {nearest_first(dataset_name, names)}. See: tooleval list'
+        )
+    file, variables = by_name[run_name(dataset_name)]
     values = config_values(file)
     variables = variables or [variable for variable in values if variable.endswith('_datasets')]
     variables = [variable for variable in variables if part in (variable, run_name(variable))] or variables
@@ -88,7 +90,7 @@ def _choose(name: str, places: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
     is_part = bool(part) and part not in (variables[0], run_name(variables[0]))
     chosen = [row for row in rows if not is_part or part in (row['name'], _subset(row))]
     if not chosen:
-        raise ValueError(f'{place} has no subset {part!r}; it has {nearest_first(part, map(_subset, rows))}')
+        raise ValueError(f'{dataset_name} has no subset {part!r}; it has {nearest_first(part, map(_subset, rows))}')
     module = '.'.join(('opencompass_tooleval.configs', *file.relative_to(CONFIGS.parent).with_suffix('').parts))
     return Chosen(module, variables, chosen, is_part)
 
@@ -104,20 +106,24 @@ def _subset(row: Mapping[str, Any]) -> str:
 
 def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the files or folders that rows need and that are not on this machine -> the command that brings them."""
-    needed = dict.fromkeys(place for row in rows for place in _needed(row))
-    return {place: _command(place) for place in needed if not any(path.exists() for path in candidate_paths(place))}
+    needed = dict.fromkeys(dataset_name for row in rows for dataset_name in _needed(row))
+    return {
+        dataset_name: _command(dataset_name)
+        for dataset_name in needed
+        if not any(path.exists() for path in candidate_paths(dataset_name))
+    }
 
 
-def _command(place: str) -> str:
+def _command(dataset_name: str) -> str:
     """Returns the command that brings a file or folder: what no benchmark has are instructions."""
     return next(
         (
             benchmark.prepare
             for benchmark in all_benchmarks()
             for files in benchmark.data.files
-            if any(PurePath(listed).is_relative_to(place) for listed in (*files.places, *files.optional))
+            if any(PurePath(listed).is_relative_to(dataset_name) for listed in (*files.paths, *files.optional))
         ),
-        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {place}',
+        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {dataset_name}',
     )
 
 
@@ -151,15 +157,15 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
     name = f'{row["name"]} {language}' if language else row['name']
     for benchmark in all_benchmarks():
         for files in benchmark.data.files:
-            is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.places[0]).stem == name
-            if is_named and PurePath(files.places[0]).is_relative_to(row['path']):
+            is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
+            if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):
                 yield benchmark, files
 
 
 def _needed(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the paths that a row reads, below the data cache."""
     for _, files in _files_of(row):
-        yield from files.places
+        yield from files.paths
     dialogues = row['infer_cfg']['inferencer'].get('dialogues') or {}
     yield from filter(
         None, (row['path'], row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))

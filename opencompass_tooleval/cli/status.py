@@ -101,10 +101,10 @@ def _kept(cells: Sequence[Cell], run: Path) -> Iterator[str]:
 def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
     """Yields lines on the failures: the first few of each cause, the number of the others, and the fix."""
     for cause in causes_of(((cell, cell.dataset, cell.error) for cell in failed), run):
-        said = ''
+        before = ''
         for cell, why in zip(cause.results[:MOST_NAMED], cause.whys, strict=False):
-            yield f'FAILED   {cell.model} x {cell.dataset}: {"the same" if why == said else why}\n         {cell.log}'
-            said = why
+            yield f'FAILED   {cell.model} x {cell.dataset}: {"the same" if why == before else why}\n         {cell.log}'
+            before = why
         if len(cause.results) > MOST_NAMED:
             yield f'         and {len(cause.results) - MOST_NAMED} more for the same reason'
         yield from (f'         {word} {step}' for word, step in zip(('fix:', 'then:'), cause.fix, strict=False))

@@ -48,8 +48,8 @@ class DataError(ValueError):
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
         fault = f'{where}: {shorten(" ".join(what.splitlines()), _MOST_OF_FAULT)}'
         ending = f'. Fix it with: {shorten(fix, _MOST_OF_FIX)}' if fix else ''
-        room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command would be useless
-        super().__init__(printable(shorten(fault, room) + ending))
+        length = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command would be useless
+        super().__init__(printable(shorten(fault, length) + ending))
 
 
 class Fault(ValueError):

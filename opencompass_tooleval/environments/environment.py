@@ -236,11 +236,11 @@ class Session:
     def _exact(self, name: str, key: bytes, is_stateful: bool) -> RecordedCall | None:
         bank = self._environment.bank
         recorded = self._of_one_file(bank.recorded_for(self.task, name, key)) if bank else []
-        place = self._answered[name, key]
-        if not recorded or (is_stateful and place >= len(recorded)):
+        answered = self._answered[name, key]
+        if not recorded or (is_stateful and answered >= len(recorded)):
             return None
         self._answered[name, key] += 1
-        return recorded[min(place, len(recorded) - 1)]
+        return recorded[min(answered, len(recorded) - 1)]
 
     def _of_one_file(self, calls: list[RecordedCall]) -> list[RecordedCall]:
         """Returns the calls of the preferred file, or of the first file with any."""

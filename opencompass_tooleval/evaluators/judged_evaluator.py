@@ -17,7 +17,7 @@ from opencompass_tooleval.judging.judge import Judge, judge_cfg_from_env, judge_
 from opencompass_tooleval.judging.judgement import F
 from opencompass_tooleval.judging.judgement_files import JudgementFiles
 from opencompass_tooleval.work_dir.whole_file import write_whole
-from opencompass_tooleval.work_dir.work_dir import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
 class JudgedEvaluator(ToolEvalEvaluator):
@@ -71,8 +71,8 @@ class JudgedEvaluator(ToolEvalEvaluator):
 
     def judgement_file(self) -> Path | None:
         """The file of judgements for the scored model; None if a judge is used."""
-        place = ResultPlace.of(self)
-        return self.judgements.file_for(place.model if place else None) if self.judgements else None
+        result_path = ResultPath.of(self)
+        return self.judgements.file_for(result_path.model if result_path else None) if self.judgements else None
 
     def graded(self, grading: Grading[R, F, S], source: str) -> Sequence[S]:
         """Scores answers with the judgements of the file, or with those of the judge, which are kept beside the result.
@@ -86,11 +86,11 @@ class JudgedEvaluator(ToolEvalEvaluator):
             UnjudgedError: More than 1% of the judgements are missing.
             ValueError: The judgements do not identify the judged answers, and the file serves several models.
         """
-        file, place = self.judgement_file(), ResultPlace.of(self)
+        file, result_path = self.judgement_file(), ResultPath.of(self)
         if self.judgements and file:
             judgements = grading.load(file)
-            if place and any(judgement.is_silent for judgement in judgements):
-                self.judgements.check_owner(place)
+            if result_path and any(judgement.is_silent for judgement in judgements):
+                self.judgements.check_owner(result_path)
         else:
             self._judge = judge = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), source)
             judgements = grading.collected(judge.converse(grading.dialogues()))

@@ -178,8 +178,8 @@ def exemplify(
 
     def build(most: int | None) -> tuple[Message, ...]:
         shown = parameter_list(function, most)
-        told = purpose if most is None else purpose[: 10 * most]
-        return guideline_prompt(options.variant, doc.name, function.name, told, shown, is_usage(function.name))
+        part = purpose if most is None else purpose[: 10 * most]
+        return guideline_prompt(options.variant, doc.name, function.name, part, shown, is_usage(function.name))
 
     def read(reply: str) -> Example | list[Fault]:
         example = read_example(reply, function.name)

@@ -199,6 +199,6 @@ def again_prompt(
         form: The expected form of a reply.
         most: Maximum characters of the reply that the prompt shows.
     """
-    told = ' '.join(faults)[:_MOST_FAULTS]
+    listed = ' '.join(faults)[:_MOST_FAULTS]
     quoted = reply[:MAX_CHARS].strip()[:most] or '(no answer)'
-    return (*prompt, Message('assistant', quoted), Message('user', AGAIN.format(faults=told, form=form)))
+    return (*prompt, Message('assistant', quoted), Message('user', AGAIN.format(faults=listed, form=form)))

@@ -171,8 +171,8 @@ def read_example(reply: str, function: str) -> Example | list[Fault]:
     if not isinstance(value, dict):
         return [Fault(NOT_JSON, 'The answer holds no JSON object that can be read.')]
     if set(value) != {'Scenario', 'Parameters'} or not isinstance(value['Parameters'], dict):
-        said_keys = ', '.join(map(repr, list(value)[:5]))[:200]
+        keys = ', '.join(map(repr, list(value)[:5]))[:200]
         expected = 'exactly the keys "Scenario" and "Parameters", the latter an object'
-        return [Fault(NOT_AN_EXAMPLE, f'The object must have {expected}; it has {said_keys or "none"}.')]
+        return [Fault(NOT_AN_EXAMPLE, f'The object must have {expected}; it has {keys or "none"}.')]
     scenario = value['Scenario']
     return Example(clean_text(scenario).strip() if isinstance(scenario, str) else '', value['Parameters'])

@@ -92,7 +92,7 @@ def split(doc: ToolDoc, limit: Limit, variant: str) -> list[ToolDoc]:
     """Returns ``doc`` alone if its prompt fits, or else its parts, each with some of its functions, in order."""
     if limit.tokens is None or limit.fits(description_prompt(variant, render_doc(doc), len(doc.functions) > 1)):
         return [doc]
-    room = (
+    tokens_left = (
         limit.tokens
         - _PER_MESSAGE
         - limit.count(description_prompt(variant, render_doc(_part(doc, ())), True)[0].content)
@@ -103,7 +103,7 @@ def split(doc: ToolDoc, limit: Limit, variant: str) -> list[ToolDoc]:
         size = limit.count(render_doc(function)) + 2
         if not parts or size > left:
             parts.append([])
-            left = room
+            left = tokens_left
         parts[-1].append(function)
         left -= size
     return [_part(doc, functions) for functions in parts]

@@ -130,13 +130,13 @@ class ItemGrading(Grading[R, F, S]):
 
     def dialogues(self) -> dict[int, Judging[Any]]:
         """Begins the dialogues with the judge, a question each: index of the part -> dialogue."""
-        return {place: single(item) for place, (_, item) in enumerate(self.items) if item}
+        return {index: single(item) for index, (_, item) in enumerate(self.items) if item}
 
     def collected(self, found: Mapping[int, Any]) -> list[Judgement[F]]:
         """Adds the judge's verdicts."""
         return [
-            judgement.with_verdict(found[place]) if place in found else judgement
-            for place, (judgement, _) in enumerate(self.items)
+            judgement.with_verdict(found[index]) if index in found else judgement
+            for index, (judgement, _) in enumerate(self.items)
         ]
 
 

@@ -173,20 +173,20 @@ class Judge:
             UnjudgedError: A budget leaves some of them without a judgement.
         """
         self._find_cached()
-        names = {str(place): name for place, name in enumerate(dialogues)}
+        names = {str(index): name for index, name in enumerate(dialogues)}
         others = {JUDGE: self._model}
         description = f'judging by {self.name}' if dialogues else None
         runner = DialogueRunner(
             None, None, 0, source=self._source, description=description, others=others, report=lambda *_: self._save()
         )
         try:
-            found = runner.run({place: carry_out(dialogues[name], self._ask) for place, name in names.items()})
+            found = runner.run({index: carry_out(dialogues[name], self._ask) for index, name in names.items()})
         finally:
             self._save()
         self.usages += runner.other_usages.get(JUDGE, [])
         self._check_budget()
         get_logger().info(f'{self.name}: {len(self.cached_usages)} judgements kept from earlier, {self.calls} requests')
-        return {names[place]: cast(T, outcome.value) for place, outcome in found.items()}
+        return {names[index]: cast(T, outcome.value) for index, outcome in found.items()}
 
     def _check_budget(self) -> None:
         """Notes the judgements that a budget leaves out.

@@ -15,7 +15,7 @@ T = TypeVar('T')
 
 def fill(template: str, **values: str) -> str:
     """Replaces ``{name}`` in a template by values; braces within a value are not replaced."""
-    return re.sub(rf'\{{({"|".join(values)})\}}', lambda place: values[place[1]], template)
+    return re.sub(rf'\{{({"|".join(values)})\}}', lambda match: values[match[1]], template)
 
 
 def prompt_hash(text: str) -> str:

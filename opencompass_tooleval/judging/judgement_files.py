@@ -18,7 +18,7 @@ from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import F, Judgement
 from opencompass_tooleval.work_dir.recorded import load_recorded
-from opencompass_tooleval.work_dir.work_dir import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 logger = logging.getLogger(__name__)
 
@@ -72,21 +72,21 @@ class JudgementFiles:
             raise DataError(file, f'the file of judgements for model {model} is missing')
         return file
 
-    def check_owner(self, place: ResultPlace) -> None:
+    def check_owner(self, result: ResultPath) -> None:
         """Checks that a file that does not identify the judged answers serves one model only.
 
         Raises:
             ValueError: It would serve several models.
         """
-        file = self.file_for(place.model)
+        file = self.file_for(result.model)
         if self._path is None:
-            others = [model for model, other in self._by_model.items() if model != place.model and Path(other) == file]
+            others = [model for model, other in self._by_model.items() if model != result.model and Path(other) == file]
         else:
-            others = [] if MODEL in self._path else place.other_models()
+            others = [] if MODEL in self._path else result.other_models()
         if others:
             raise ValueError(
-                f'{file} does not say which answers it judged, so it cannot serve {place.model} and '
-                f'{", ".join(others)}: give each model its own, judgements={{"{place.model}": FILE}} or a path with '
+                f'{file} does not say which answers it judged, so it cannot serve {result.model} and '
+                f'{", ".join(others)}: give each model its own, judgements={{"{result.model}": FILE}} or a path with '
                 f'{MODEL}'
             )
 
@@ -99,8 +99,8 @@ def _predictions_beside(file: Path) -> list[Path]:
     """
     folder, stem = file.parent, file.stem
     if stem.endswith(_OWN_ENDING) and folder.parent.name == 'results':
-        place = ResultPlace.at(folder / stem.removesuffix(_OWN_ENDING))
-        return place.work.prediction_files(place.model, place.dataset) if place else []
+        result = ResultPath.at(folder / stem.removesuffix(_OWN_ENDING))
+        return result.work.prediction_files(result.model, result.dataset) if result else []
     if stem.endswith(_PUBLISHED_ENDING) and folder.name == 'eval':
         answers = folder.parent / f'{stem.removesuffix(_PUBLISHED_ENDING)}.json'
         return [answers] if answers.is_file() else []

@@ -61,9 +61,9 @@ def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
     """
     context, name, budget = run_context(), model_name(cfg), budget_of(cfg)
     if budget:
-        if context.place is None:
+        if context.locked_task is None:
             raise ValueError(f'{name}: its budget is that of a run of opencompass; leave budget out of the config here')
-        return Account(Ledger(context.place, name, budget, is_auxiliary=True), budget)
+        return Account(Ledger(context.locked_task, name, budget, is_auxiliary=True), budget)
     if context.ledger is None:
         return None
     return Account(context.ledger, priced(context.ledger.budget, cfg))

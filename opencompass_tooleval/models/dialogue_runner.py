@@ -407,18 +407,18 @@ class DialogueRunner:
         """Writes answers to the journal as they come, while the tools that other answers called still run."""
         with self._journaling:
             self._write([(dialogue, _bounded(answer)) for dialogue, answer in answered])
-            self._kept.update(self._place(dialogue) for dialogue, _ in answered)
+            self._kept.update(self._request_key(dialogue) for dialogue, _ in answered)
 
-    def _place(self, dialogue: _Running[Any]) -> tuple[str, int, str]:
+    def _request_key(self, dialogue: _Running[Any]) -> tuple[str, int, str]:
         assert dialogue.request is not None
         return dialogue.key, dialogue.round, self._asked(dialogue.request)
 
     def _keep(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
         """Writes answers to the journal, before their dialogues continue, each once; of failures only the usage."""
         with self._journaling:
-            places = [self._place(dialogue) for dialogue, _ in answered]
-            self._write([pair for pair, place in zip(answered, places, strict=True) if place not in self._kept])
-            self._kept.difference_update(places)
+            keys = [self._request_key(dialogue) for dialogue, _ in answered]
+            self._write([pair for pair, key in zip(answered, keys, strict=True) if key not in self._kept])
+            self._kept.difference_update(keys)
 
     def _write(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
         rows: dict[int, dict[str, Any]] = {}

@@ -36,7 +36,7 @@ from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
 
 _PATH = '/chat/completions'
-_ROOM = 100
+_RESERVED = 100
 """Tokens that OpenCompass reserves beside prompt and answer."""
 _LIMITS = ('max_tokens', 'max_completion_tokens')
 """Members of a request with the limit of tokens."""
@@ -270,7 +270,7 @@ class ToolEvalOpenAI(OpenAI):
         Counting takes longer than everything else here.
         """
         limit = self.max_seq_len
-        is_short = limit is None or (self.mode == 'none' and _most_tokens(prompt) + max_out_len + _ROOM <= limit)
+        is_short = limit is None or (self.mode == 'none' and _most_tokens(prompt) + max_out_len + _RESERVED <= limit)
         if not (is_short and isinstance(prompt, Conversation)):
             count: Callable[[str], int] = _nothing if is_short else cache(self.get_token_len)
             most = None if limit is None else max_out_len

@@ -229,14 +229,14 @@ def _name(row: Any, name_of: Any) -> str:
 
 def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Iterator[SettingFault]:
     """Yields a fault for each row but the first of a name; all have one text."""
-    places: dict[str, list[int]] = {}
+    indices: dict[str, list[int]] = {}
     for index, name in enumerate(names):
-        places.setdefault(name, []).append(index)
-    shared = {name: found for name, found in places.items() if name and len(found) > 1}
+        indices.setdefault(name, []).append(index)
+    shared = {name: found for name, found in indices.items() if name and len(found) > 1}
     if not shared:
         return
     variable = 'models' if role == 'model' else 'datasets'
-    shown = [f'{name!r}: {_places(variable, rows, found)}' for name, found in list(shared.items())[:_MOST_NAMED]]
+    shown = [f'{name!r}: {_locations(variable, rows, found)}' for name, found in list(shared.items())[:_MOST_NAMED]]
     more = f'; and {len(shared) - len(shown)} more names' if len(shared) > len(shown) else ''
     plural = 'the name' if len(shared) == 1 else f'{len(shared)} names'
     text = (
@@ -246,7 +246,7 @@ def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Itera
     yield from (SettingFault(role, index, '', text) for found in shared.values() for index in found[1:])
 
 
-def _places(variable: str, rows: Sequence[Any], found: Sequence[int]) -> str:
+def _locations(variable: str, rows: Sequence[Any], found: Sequence[int]) -> str:
     """Formats the places of rows with one name, and the first setting in which they differ."""
     first = rows[found[0]]
     other = next((rows[index] for index in found[1:] if rows[index] != first), None)
@@ -257,7 +257,7 @@ def _places(variable: str, rows: Sequence[Any], found: Sequence[int]) -> str:
     key = next(key for key in keys if first.get(key) != other.get(key))
     hide = is_secret(str(key))
     values = ('...' if hide else _short(rows[index].get(key)) for index in found)
-    return ' and '.join(f'{place} ({key}={value})' for place, value in zip(where, values, strict=True))
+    return ' and '.join(f'{location} ({key}={value})' for location, value in zip(where, values, strict=True))
 
 
 def _short(value: Any) -> str:

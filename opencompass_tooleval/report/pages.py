@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval.catalogue.benchmark import find_variant
-from opencompass_tooleval.catalogue.comparable import told
+from opencompass_tooleval.catalogue.comparable import result_provenance
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.core.statistics.trials import parse_name, trials_of_result
@@ -111,7 +111,7 @@ def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
 def _settings(entries: Iterable[Scored]) -> dict[str, str]:
     values_of: dict[str, dict[str, None]] = {}
     for entry in entries:
-        for key, value in told(entry.part('provenance')).items():
+        for key, value in result_provenance(entry.part('provenance')).items():
             if not isinstance(value, dict) and value not in (None, ''):
                 values_of.setdefault(str(key), {})[str(value)] = None
     return {

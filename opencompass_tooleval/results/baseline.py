@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import check_parts
-from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, told
+from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, result_provenance
 from opencompass_tooleval.catalogue.labels import with_current_reasons
-from opencompass_tooleval.catalogue.metrics import empty_metrics
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.statistics.paired import details_of, metrics_of
+from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.text.bounds import is_number
-from opencompass_tooleval.results.comparing import Results
-from opencompass_tooleval.results.importing import fault_of_names, json_lines
+from opencompass_tooleval.results.importing import json_lines
+from opencompass_tooleval.results.result_row import Results, Row, checked_row, result_of, result_row, valid_result
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
-_FORMAT = {'tooleval_baseline': 1}
+_FORMAT = {'tooleval_baseline': 2}
+_OF_ONE_OBJECT = {'tooleval_baseline': 1}
+"""The earlier format, whose rows have metrics, parts and details in one object, ``result``."""
+_PARTS = ('standard_errors', 'samples', 'trials', 'runs')
 _FIX = 'tooleval gate RUN --save FILE'
 
 
@@ -59,14 +60,18 @@ def find_results(path: Path) -> Results:
     if not path.is_file():
         return WorkDir.find(path)
     lines = json_lines(path)
-    if next(lines, ('', None))[1] != _FORMAT:
+    version = next(lines, ('', None))[1]
+    if version not in (_FORMAT, _OF_ONE_OBJECT):
         raise DataError(path, 'it is no baseline of this version', fix=_FIX)
     results = {}
-    for where, row in lines:
-        fault = _fault(row)
-        if fault:
-            raise DataError(path, f'{where}: {fault}', fix=_FIX)
-        results[row['model'], row['dataset']] = with_current_reasons(row['result'])
+    for where, line in lines:
+        try:
+            row = checked_row(_converted(line) if version == _OF_ONE_OBJECT else line)
+            if not isinstance(details := row.get('details'), list) or not all(map(_is_detail, details)):
+                raise Fault('its details are no samples')
+        except Fault as fault:
+            raise DataError(path, f'{where}: {fault}', fix=_FIX) from fault
+        results[row['model'], row['dataset']] = with_current_reasons(result_of(row))
     return Baseline(path, results)
 
 
@@ -80,29 +85,18 @@ def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
         DataError: A result is damaged, or there is none.
         OSError: The file cannot be written.
     """
-    rows: list[dict[str, Any]] = []
-    failed = []
-    for model, dataset in work.pairs():
-        result = work.result(model, dataset)
-        if result is None or 'error' in result:
-            failed.append(f'{model}: {dataset}')
-        else:
-            rows.append({'model': model, 'dataset': dataset, 'result': _reduced(result)})
+    rows = {pair: _row(*pair, result) for pair in work.pairs() if (result := valid_result(work, *pair)) is not None}
     if not rows:
         raise DataError(work.path, 'there is no result to save')
-    write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in (_FORMAT, *rows)))
-    return len(rows), failed
+    write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in (_FORMAT, *rows.values())))
+    return len(rows), [': '.join(pair) for pair in work.pairs() if pair not in rows]
 
 
-def _reduced(result: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: result[key] for key in ('standard_errors', 'samples', 'trials', 'runs') if key in result}
+def _row(model: str, dataset: str, result: Result) -> Row:
+    row = result_row(model, dataset, result, _PARTS)
     if isinstance(provenance := result.get('provenance'), Mapping):
-        kept['provenance'] = told(provenance)
-    return {
-        **{metric: result[metric] for metric in (*metrics_of(result), *empty_metrics(result))},
-        **kept,
-        'details': list(map(_reduced_detail, details_of(result))),
-    }
+        row['provenance'] = result_provenance(provenance)
+    return {**row, 'details': list(map(_reduced_detail, details_of(result)))}
 
 
 def _reduced_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,24 +107,12 @@ def _reduced_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     return kept if digest is None else {**kept, GOLD_DIGEST: digest}
 
 
-def _fault(row: Any) -> str:
-    """Returns the fault of a row; '' for none."""
-    if not isinstance(row, dict) or not isinstance(row.get('result'), dict):
-        return 'it is no object with a result'
-    if fault := fault_of_names(row):
-        return fault
-    result = row['result']
-    details = result.get('details')
-    if not isinstance(details, list) or not all(map(_is_detail, details)):
-        return 'its details are no samples'
-    numbers = [value for value in result.values() if isinstance(value, (int, float))]
-    if not all(isinstance(value, bool) or is_number(value) for value in numbers):
-        return 'a score is no finite number'
-    try:
-        check_parts(result)
-    except Fault as fault:
-        return str(fault)
-    return '' if isinstance(result.get('samples', {}), dict) else 'its samples are no counts'
+def _converted(line: Any) -> Any:
+    """Returns a line of the earlier format as a row."""
+    result = line.get('result') if isinstance(line, dict) else None
+    if not isinstance(result, dict):
+        return line
+    return result_row(line.get('model'), line.get('dataset'), result, (*_PARTS, 'provenance', 'details'))
 
 
 def _is_detail(detail: Any) -> bool:

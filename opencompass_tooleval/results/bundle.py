@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, check_parts, is_private
-from opencompass_tooleval.catalogue.comparable import told
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, is_private
+from opencompass_tooleval.catalogue.comparable import result_provenance
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, metrics_together, published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import bounded_text, map_texts, to_jsonable, without_folder
+from opencompass_tooleval.results.result_row import MAX_NAME, PARTS, checked_row, result_row, valid_result
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
@@ -34,8 +35,6 @@ MAX_BYTES = 1 << 26
 MAX_RESULTS, MAX_MODELS, MAX_DATASETS = 20_000, 500, 300
 MAX_TEXT = 2_000
 """Maximum number of characters of a text; longer ones are cut when a bundle is written."""
-MAX_NAME = 200
-"""Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""
 MAX_METRICS = 60
 MAX_NUMBER = 1e15
 _MOST_SCORE = 100.01
@@ -43,8 +42,6 @@ _MOST_SCORE = 100.01
 
 _MARK = 'tooleval-bundle 1'
 _MOST_OF_HEAD = 100
-_PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs')
-"""Parts of a result that tables and notes need, beside the metrics and their correlations."""
 _SETTINGS = (
     'type', 'path', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
     'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
@@ -113,15 +110,12 @@ def write_bundle(
     Raises:
         DataError: There are no results, one is damaged, or the file has another content: bundles are never changed.
     """
-    if file.suffix != SUFFIX:
-        raise DataError(file, f'the name of a bundle ends with {SUFFIX}')
     together = metrics_together(published_columns().values())
     results = []
     for model, dataset in pairs:
-        result = work.result(model, dataset)
-        if result is not None and 'error' not in result:
-            bare = without_samples(result, together.get(dataset, ()))
-            row = {'model': model, 'dataset': dataset, **_bundled(dataset, bare, redact)}
+        result = valid_result(work, model, dataset)
+        if result is not None:
+            row = _bundled(model, dataset, without_samples(result, together.get(dataset, ())), redact)
             try:
                 _result(row)  # it may come from another package
             except ValueError as error:
@@ -137,7 +131,7 @@ def write_bundle(
     digest = hashlib.sha256(text.encode('ascii')).hexdigest()
     whole = f'{_MARK} {digest}\n{text}'.encode('ascii')
     _checked(file, whole)
-    _place(file, whole)
+    _write_new(file, whole)
     return digest, len(results)
 
 
@@ -150,14 +144,12 @@ def add_bundle(file: Path, folder: Path) -> bool:
     Raises:
         DataError: It fails a check, or the folder has another one of its name.
     """
-    if file.suffix != SUFFIX:
-        raise DataError(file, f'the name of a bundle ends with {SUFFIX}')
     content = _content(file)
     _checked(file, content)
-    return _place(folder / file.name, content)
+    return _write_new(folder / file.name, content)
 
 
-def _place(file: Path, content: bytes) -> bool:
+def _write_new(file: Path, content: bytes) -> bool:
     if file.exists():
         if _content(file) == content:
             return False
@@ -168,19 +160,14 @@ def _place(file: Path, content: bytes) -> bool:
     return True
 
 
-def _bundled(dataset: str, result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
-    about = told(result.get('provenance'))
-    parts = {name: result[name] for name in _PARTS if result.get(name) is not None} | {'provenance': about}
-    correlations = result.get(CORRELATIONS) or {}
+def _bundled(model: str, dataset: str, result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
+    about = result_provenance(result.get('provenance'))
+    row = result_row(model, dataset, {**result, 'provenance': about})
     return {
-        'metrics': {
-            key: value if is_number(value) else None
-            for key, value in result.items()
-            if value is None or _is_number(value)
-        },
-        CORRELATIONS: [[*names, value] for names, value in sorted(correlations.items())],
+        **row,
+        CORRELATIONS: [[*names, value] for names, value in sorted((result.get(CORRELATIONS) or {}).items())],
         'private': is_private(dataset, about),
-        **{name: _published(part, redact) for name, part in parts.items()},
+        **{part: _published(row[part], redact) for part in PARTS if part in row},
     }
 
 
@@ -254,6 +241,8 @@ def _content(file: Path) -> bytes:
 
 def _checked(file: Path, content: bytes) -> Bundle:
     try:
+        if file.suffix != SUFFIX:
+            raise Fault(f'the name of a bundle ends with {SUFFIX}')
         if len(content) > MAX_BYTES:
             raise Fault(f'it is longer than {MAX_BYTES} bytes')
         head, _, body = content.partition(b'\n')
@@ -271,13 +260,13 @@ def _checked(file: Path, content: bytes) -> Bundle:
             digest,
             _checked_date(_text(value.get('date'), 'date')),
             _text(value.get('package'), 'package'),
-            {_name(model): _object(settings, 'settings of a model') for model, settings in models.items()},
+            {model: _object(settings, 'settings of a model') for model, settings in models.items()},
             tuple(sorted(map(_result, results), key=lambda result: (result.model, result.dataset))),
         )
         if len(models) > MAX_MODELS or len({result.dataset for result in bundle.results}) > MAX_DATASETS:
             raise Fault(f'it has more than {MAX_MODELS} models or {MAX_DATASETS} data sets')
-        if {result.model for result in bundle.results} - set(bundle.models):
-            raise Fault('its models do not list the model of a result')
+        if {result.model for result in bundle.results} != set(bundle.models):
+            raise Fault('its models are not those of its results')
         if len({(result.model, result.dataset) for result in bundle.results}) < len(bundle.results):
             raise Fault('a model has a data set twice')
         return bundle
@@ -294,26 +283,25 @@ def _checked_date(text: str) -> str:
 
 
 def _result(row: Any) -> BundleResult:
-    row = _object(row, 'a result')
-    parts = {name: row.get(name) or {} for name in _PARTS}
+    row = checked_row(row)
+    parts = {part: row.get(part) or {} for part in PARTS}
     _numbers(parts['standard_errors'], 'standard_errors', least=0)
     _numbers(parts['samples'], 'samples', optional=False, least=0)
     provenance = _object(parts['provenance'], 'provenance')
-    check_parts(parts)
     runs = _list(parts['runs'] or [], 'runs', MAX_METRICS)
     correlations = {}
     for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
         first, second, value = _list(entry, 'a correlation', 3, least=3)
         _numbers({'correlation': value}, CORRELATIONS, optional=False, least=-1, most=1)
         correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
-    dataset = _name(row.get('dataset'))
+    dataset = row['dataset']
     bounds = (
         (0, _MOST_SCORE) if provenance.get('benchmark') or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)
     )
-    metrics = _numbers(row.get('metrics'), 'metrics', True, *bounds)
+    metrics = _numbers(row['metrics'], 'metrics', True, *bounds)
     result = {**metrics, **parts, 'runs': runs, CORRELATIONS: correlations}
     is_own = bool(row.get('private')) or is_private(dataset, provenance)
-    return BundleResult(_name(row.get('model')), dataset, result, is_own)
+    return BundleResult(row['model'], dataset, result, is_own)
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:
@@ -334,24 +322,11 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-def _name(value: Any) -> str:
-    """Checks a name that becomes a part of a file name."""
-    name = _text(value, 'a name')
-    is_file_name = name.isprintable() and not set(name) & {'/', '\\'} and not name.startswith('.')
-    if not name or not is_file_name or len(name.encode('utf-8', 'surrogatepass')) > MAX_NAME:
-        raise Fault(f'{name[:40]!r} is no name of a model or a data set')
-    return name
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _numbers(
     value: Any, what: str, optional: bool = True, least: float = -MAX_NUMBER, most: float = MAX_NUMBER
 ) -> dict[str, Any]:
     numbers = _object(value, what)
-    if len(numbers) > MAX_METRICS or not all(_is_number(n) or (optional and n is None) for n in numbers.values()):
+    if len(numbers) > MAX_METRICS or not all(is_number(n) or (optional and n is None) for n in numbers.values()):
         raise Fault(f'{what} holds something that is no number, or more than {MAX_METRICS}')
     if any(n is not None and not least <= n <= most for n in numbers.values()):
         raise Fault(f'{what} holds a number below {least:g} or above {most:g}')
@@ -362,7 +337,7 @@ def _check_values(value: Any) -> None:
     """Raises for a long text, or a number that arithmetic could not handle; the depth is bounded by then."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         raise Fault(f'it holds a text of more than {MAX_TEXT} characters')
-    if _is_number(value) and not -MAX_NUMBER <= value <= MAX_NUMBER:  # false for NaN, too
+    if type(value) in (int, float) and not -MAX_NUMBER <= value <= MAX_NUMBER:  # false for NaN, too
         raise Fault(f'it holds a number beyond {MAX_NUMBER:.0e}')
     items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in items:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import part_of
 from opencompass_tooleval.catalogue.comparable import decides, differing
@@ -35,22 +34,9 @@ from opencompass_tooleval.core.statistics.paired import (
 )
 from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
 from opencompass_tooleval.core.statistics.trials import trials_of_result
+from opencompass_tooleval.results.result_row import Results, valid_result
 
 _some = partial(first_of, most=8)
-
-
-class Results(Protocol):
-    """Results of models on data sets: a run, or a baseline's file."""
-
-    @property
-    def path(self) -> Path:
-        """Where they are."""
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yields model and data set of every result, sorted."""
-
-    def result(self, model: str, dataset: str) -> Result | None:
-        """Returns a result with its details; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +78,7 @@ class Side:
 
     def result(self, dataset: str) -> Result | None:
         """Returns the result; None if it is an error."""
-        result = self.work.result(self.model, dataset)
-        return None if result is None or 'error' in result else result
+        return valid_result(self.work, self.model, dataset)
 
 
 @dataclass(frozen=True)

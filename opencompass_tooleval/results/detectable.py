@@ -16,7 +16,7 @@ from opencompass_tooleval.core.statistics.power import (
     noise_of,
     trials_of,
 )
-from opencompass_tooleval.results.comparing import Results
+from opencompass_tooleval.results.result_row import Results
 
 Size = tuple[int | None, int]
 """Number of records of a data set, None if it is that of the earlier run; and number of trials."""

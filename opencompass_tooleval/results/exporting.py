@@ -15,14 +15,14 @@ from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
+from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.jsonable import map_texts, without_folder
 from opencompass_tooleval.core.text.redaction import redact
+from opencompass_tooleval.results.result_row import PARTS, Row, result_row, valid_result
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import whole_of
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-
-Row = dict[str, Any]
 
 TEXT_COLUMNS = (
     'model',
@@ -38,8 +38,7 @@ TEXT_COLUMNS = (
 """Columns that are text or null; the others hold any JSON, which parquet stores as text."""
 COLUMNS = {
     'results': (
-        'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
-        'trials', 'usage',
+        'model', 'dataset', 'metrics', *PARTS, 'trials', 'usage',
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
@@ -125,13 +124,8 @@ def _answered(work: WorkDir) -> Iterator[tuple[str, str]]:
         yield from ((folder.name, dataset) for dataset in sorted(wholes))
 
 
-def _number_or_none(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
-
-
-def _result_row(model: str, dataset: str, result: Row) -> Row:
-    row: Row = {'model': model, 'dataset': dataset, 'metrics': {k: v for k, v in result.items() if _number_or_none(v)}}
-    row = {column: row.get(column, result.get(column)) for column in COLUMNS['results']}
+def _result_row(model: str, dataset: str, result: Result) -> Row:
+    row = dict.fromkeys(COLUMNS['results']) | result_row(model, dataset, result, COLUMNS['results'][3:])
     return {**row, 'provenance': map_texts(row['provenance'], without_folder, str)}
 
 
@@ -153,7 +147,7 @@ def _numbered(rows: Iterable[Any], key: str) -> Iterator[tuple[Row, Any]]:
         yield {'record_id': _text_of(row, key), 'run': run if record else None}, row
 
 
-def _detail_rows(model: str, dataset: str, result: Row) -> Iterator[Row]:
+def _detail_rows(model: str, dataset: str, result: Result) -> Iterator[Row]:
     details = result.get('details') or ()
     for columns, row in _numbered(details.values() if isinstance(details, dict) else details, 'id'):
         yield {'model': model, 'dataset': dataset, **columns, 'reason': _text_of(row, 'reason'), 'details': row}
@@ -249,8 +243,8 @@ def export_rows(
 
 
 def _rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> Iterator[tuple[str, Row]]:
-    result = work.result(model, dataset)
-    if result is not None and 'error' not in result:
+    result = valid_result(work, model, dataset)
+    if result is not None:
         yield 'results', _without_keys(_result_row(model, dataset, result))
         yield from (('details', _without_keys(row)) for row in _detail_rows(model, dataset, result))
     del result

@@ -22,7 +22,8 @@ from opencompass_tooleval.core.statistics.paired import (
     unanswered_records,
 )
 from opencompass_tooleval.core.statistics.paired_trials import estimate_names
-from opencompass_tooleval.results.comparing import Comparer, Results, Row, Side, compare
+from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
+from opencompass_tooleval.results.result_row import Results
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
 MISSING, FAILED, UNANSWERED = 'missing', 'failed', 'unanswered'

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -16,13 +15,14 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CALLS, USAGE
 from opencompass_tooleval.core.calls.tool_calls import read_calls
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.text.json_object import load_object
 from opencompass_tooleval.results.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
+from opencompass_tooleval.results.result_row import check_names
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.journal import write_json
 from opencompass_tooleval.work_dir.lock import exclusive
@@ -32,13 +32,17 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 MAX_LINE = 1 << 26
 """Maximum bytes of one line; no answer is as long."""
-_MAX_NAME = 200
 _BATCH = 256
 _EXTRAS = (MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
-_UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
+_KINDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', RECORDED_SHAPE), (str, 'text')),
+    USAGE: (dict, 'an object'),
+    OTHERS: (list, 'a list'),
+}
+"""Columns that are of one kind, or null."""
 
 
 @dataclass(frozen=True)
@@ -106,60 +110,39 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
         yield where, values
 
 
-def fault_of_names(row: Mapping[str, Any]) -> str:
-    """Returns the fault of the names of a row's model and data set; '' for none."""
-    for column in ('model', 'dataset'):
-        name = row.get(column)
-        # In bytes, as file systems count: 100 Chinese characters are 300.
-        if not isinstance(name, str) or not name or len(name.encode('utf-8', 'replace')) > _MAX_NAME:
-            return f'its {column} is no name'
-        # '..' and '.lock' hold no unsafe character, and name another folder or file.
-        if _UNSAFE.search(name) or name.startswith('.'):
-            return f'its {column} {name!r} cannot be the name of a file'
-    return ''
-
-
-def _fault(row: Any) -> str:
-    """Returns the fault of a row; '' for none."""
+def _check(row: Any) -> None:
+    """Raises a :class:`Fault` if a row is no prediction."""
     if not isinstance(row, dict):
-        return 'it is no object'
+        raise Fault('it is no object')
     missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
     if missing:
-        return f'it has no {", ".join(missing)}'
-    fault = fault_of_names(row)
-    if fault:
-        return fault
+        raise Fault(f'it has no {", ".join(missing)}')
+    check_names(row)
     prediction = row['prediction']
     texts = prediction if isinstance(prediction, list) else [prediction]
     if not all(isinstance(text, str) for text in texts):
-        return 'its prediction is neither text nor a list of texts'
-    if not isinstance(row['record_id'], (str, type(None))):
-        return 'its record_id is neither text nor null'
-    for column in ('finish_reason', 'source', 'prompt_digest', RECORDED_SHAPE):
-        if not isinstance(row.get(column), (str, type(None))):
-            return f'its {column} is neither text nor null'
+        raise Fault('its prediction is neither text nor a list of texts')
+    for column, (kind, words) in _KINDS.items():
+        if not isinstance(row.get(column), (kind, type(None))):
+            raise Fault(f'its {column} is neither {words} nor null')
     if (limit := row.get(MAX_OUT_LEN)) is not None and not whole_number(limit):
-        return f'its {MAX_OUT_LEN} is neither a number of tokens nor null'
-    if not isinstance(row.get(USAGE), (dict, type(None))):
-        return 'its usage is neither an object nor null'
-    if not isinstance(row.get(OTHERS), (list, type(None))):
-        return 'its auxiliary_models are neither a list nor null'
+        raise Fault(f'its {MAX_OUT_LEN} is neither a number of tokens nor null')
     try:
         read_calls(row.get(CALLS))
     except ValueError as error:
-        return f'its calls cannot be read ({error})'
+        raise Fault(f'its calls cannot be read ({error})') from error
     infra = row['infra']
     if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
-        return f'its infra is neither null nor a reason that begins with {INFRA!r}'
-    return ''
+        raise Fault(f'its infra is neither null nor a reason that begins with {INFRA!r}')
 
 
 def _predictions(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the place, such as ``line 3``, and the content of each row."""
     for where, row in (_parquet_rows if file.suffix == '.parquet' else json_lines)(file):
-        fault = _fault(row)
-        if fault:
-            raise DataError(file, f'{where}: {fault}')
+        try:
+            _check(row)
+        except Fault as fault:
+            raise DataError(file, f'{where}: {fault}') from fault
         yield where, row
 
 

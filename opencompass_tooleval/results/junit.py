@@ -101,8 +101,8 @@ def _add(suite: ElementTree.Element, case: Case) -> None:
     if case.tag:
         outcome = ElementTree.SubElement(element, case.tag, message=_attribute(case.message))
     if case.text:
-        place = outcome if case.tag in ('failure', 'error') else ElementTree.SubElement(element, 'system-out')
-        place.text = _cut(case.text, _MOST_OF_TEXT)
+        output = outcome if case.tag in ('failure', 'error') else ElementTree.SubElement(element, 'system-out')
+        output.text = _cut(case.text, _MOST_OF_TEXT)
 
 
 def _attribute(text: str) -> str:

@@ -195,13 +195,13 @@ def without_conflicts(models: Sequence[str], rows: Sequence[Headline]) -> list[s
         for row in rows
         if any(conflict.sign in score for score in row.scores)
     ]
-    columns = [place for place in range(len(models)) if any(row.scores[place] != NONE for row in kept)]
+    columns = [index for index in range(len(models)) if any(row.scores[index] != NONE for row in kept)]
     if not kept:
         return []
     if not columns:
         return ['', f'There are only {conflict.others}.']
-    others = [replace(row, scores=[row.scores[place] for place in columns]) for row in kept]
-    return ['', f'Without {conflict.others}:', *leaderboard([models[place] for place in columns], others)]
+    others = [replace(row, scores=[row.scores[index] for index in columns]) for row in kept]
+    return ['', f'Without {conflict.others}:', *leaderboard([models[index] for index in columns], others)]
 
 
 def beside_scripted(

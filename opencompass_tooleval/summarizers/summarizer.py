@@ -369,14 +369,14 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for row in rows
             if row[0] in {name for _, name in conflicts}
         ]
-        kept = [place for place in range(len(header)) if place < 4 or any(row[place] != NONE for row in shown)]
+        kept = [index for index in range(len(header)) if index < 4 or any(row[index] != NONE for row in shown)]
         conflict = known_conflict()
         if not shown or conflict is None:
             return
         file = path.with_name(f'{path.stem}_{conflict.files}.csv')
         with file.open('w', encoding='utf-8', newline='') as stream:
             csv.writer(stream, lineterminator='\n').writerows(
-                [row[place] for place in kept] for row in (header, *shown)
+                [row[index] for index in kept] for row in (header, *shown)
             )
         yield file
 

@@ -23,7 +23,7 @@ from opencompass_tooleval.models.conversation import ToolEvalConversationTemplat
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
-from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace
+from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
@@ -72,10 +72,13 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _score_within_budget(self) -> None:
         """Scores with a judge that the budget of the model pays for, or its own one."""
         file, budget = self._file('predictions'), budget_of(self.model_cfg)
-        place = TaskPlace(Path(self.work_dir), lock_path(file.with_stem(f'{file.stem}.eval')))
-        ledger = Ledger(place, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
+        locked_task = LockedTask(Path(self.work_dir), lock_path(file.with_stem(f'{file.stem}.eval')))
+        ledger = Ledger(locked_task, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
         has_own = any(isinstance(cfg, Mapping) and cfg.get(BUDGET) for _, cfg in other_models(self.dataset_cfg))
-        with exclusive(place.lock) if budget or has_own else nullcontext(), in_context(place=place, ledger=ledger):
+        with (
+            exclusive(locked_task.lock) if budget or has_own else nullcontext(),
+            in_context(locked_task=locked_task, ledger=ledger),
+        ):
             super()._score()
 
     def _load_and_preprocess_test_data(self) -> Any:

@@ -20,13 +20,12 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
-from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.preflight import scoring_faults
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
-from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace
+from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_runs
@@ -144,12 +143,13 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         if int(os.environ.get('RANK', 0)):
             super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
-        place = TaskPlace(Path(self.work_dir), lock_path(file))
+        locked_task = LockedTask(Path(self.work_dir), lock_path(file))
         budget = budget_of(self.model_cfg)
-        ledger = Ledger(place, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
-        locked = exclusive(place.lock, len(self.dataset.test))
-        with locked as reporter, in_context(report=reporter.has_answered, place=place, ledger=ledger):
-            outage = getattr(self.model, 'outage', None)
-            if isinstance(outage, Outage):
-                outage.tell = reporter.waits_for
+        ledger = Ledger(locked_task, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
+        with (
+            exclusive(locked_task.lock, len(self.dataset.test)) as reporter,
+            in_context(
+                report=reporter.has_answered, report_wait=reporter.waits_for, locked_task=locked_task, ledger=ledger
+            ),
+        ):
             super()._inference()

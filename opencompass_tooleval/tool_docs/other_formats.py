@@ -32,7 +32,7 @@ def teval_tool(tool: ToolSchema, document: Any) -> dict[str, Any]:
         'description': _description(tool, document),
         'required_parameters': [_teval_parameter(parameter) for parameter in required],
         'optional_parameters': [_teval_parameter(parameter) for parameter in optional],
-        'return_data': [{'name': name, 'description': _said(schema)} for name, schema in returned.items()],
+        'return_data': [{'name': name, 'description': _words_of(schema)} for name, schema in returned.items()],
     }
 
 
@@ -111,5 +111,5 @@ def _returned(document: Any) -> dict[str, Any]:
     return dict(properties) if isinstance(properties, Mapping) else {}
 
 
-def _said(schema: Any) -> str:
+def _words_of(schema: Any) -> str:
     return str(schema.get('description') or schema.get('title') or '') if isinstance(schema, Mapping) else ''

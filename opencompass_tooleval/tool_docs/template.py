@@ -24,7 +24,7 @@ OPTIONAL = 3
 MAX_DEPTH = 5
 """Maximum nesting of a made-up list or object."""
 
-MAX_TOLD = 40
+MAX_VALUE = 40
 """Maximum characters of a value in a scenario."""
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]')
@@ -127,7 +127,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _place(parameter: Parameter, usage: str) -> str:
+def _location(parameter: Parameter, usage: str) -> str:
     """Returns ``path``, ``query``, ``body`` or ``header``; a parameter in the usage's path is always ``path``."""
     return 'path' if f'{{{parameter.name}}}' in usage else str(parameter.extra.get('in', 'query'))
 
@@ -137,31 +137,31 @@ def _call(function: FunctionDoc) -> dict[str, Any]:
     usage, query, body = function.name, {}, {}
     for parameter in function.required:
         value = sample_value(parameter)
-        place = _place(parameter, function.name)
-        if place == 'path':
+        location = _location(parameter, function.name)
+        if location == 'path':
             # safe='': the slash of 'a/b' would make two parts of the path out of one.
             usage = usage.replace(f'{{{parameter.name}}}', quote(_text(value), safe=''))
-        elif place == 'query':
+        elif location == 'query':
             query[parameter.name] = _text(value)
-        elif place == 'body':
+        elif location == 'body':
             body[parameter.name] = value
     # quote_via: by default a blank becomes '+', here '%20' as in a path.
     return {'input': usage + ('?' + urlencode(query, quote_via=quote) if query else ''), **body}
 
 
-def _told(parameters: Iterable[Parameter], usage: str) -> dict[str, str]:
+def _scenario_values(parameters: Iterable[Parameter], usage: str) -> dict[str, str]:
     """Selects the values for a scenario: ids of a path and short documented values, not made-up ones."""
-    filled = (p for p in parameters if _place(p, usage) == 'path' or documented_value(p) is not ABSENT)
-    told = {parameter.name: _text(sample_value(parameter)) for parameter in filled}
-    return {name: value for name, value in told.items() if len(value) <= MAX_TOLD}
+    filled = (p for p in parameters if _location(p, usage) == 'path' or documented_value(p) is not ABSENT)
+    values = {parameter.name: _text(sample_value(parameter)) for parameter in filled}
+    return {name: value for name, value in values.items() if len(value) <= MAX_VALUE}
 
 
-def _scenario(name: str, sentence: str, told: Mapping[str, str]) -> str:
+def _scenario(name: str, sentence: str, values: Mapping[str, str]) -> str:
     line = sentence.rstrip('.。!！ ')
     if _CHINESE.search(line):
-        given = '，'.join(f'{key} 为 {value}' for key, value in told.items())
+        given = '，'.join(f'{key} 为 {value}' for key, value in values.items())
         return f'如果你想使用“{name}”' + (f'，{given}。' if given else '。')
-    given = ', '.join(f'{key} {value}' for key, value in told.items())
+    given = ', '.join(f'{key} {value}' for key, value in values.items())
     wish = line[0].lower() + line[1:] if _VERB.match(line) else f"use '{name}'"
     return f'if you want to {wish}' + (f', with {given}.' if given else '.')
 
@@ -177,7 +177,7 @@ def _short(parameters: Iterable[Parameter], usage: str) -> tuple[Parameter, ...]
             {key: value for key, value in parameter.extra.items() if key == 'enum' or (key, value) == ('in', 'body')},
         )
         for parameter in parameters
-        if _place(parameter, usage) != 'path'
+        if _location(parameter, usage) != 'path'
     )
 
 
@@ -191,7 +191,7 @@ def _function(function: FunctionDoc, *, described: bool) -> FunctionInstruction:
         sentence if described else '',
         _short(function.required, function.name),
         _short(function.optional, function.name),
-        Example(_scenario(function.name, sentence, _told(chosen, function.name)), parameters),
+        Example(_scenario(function.name, sentence, _scenario_values(chosen, function.name)), parameters),
     )
 
 

@@ -36,7 +36,7 @@ _UNSAFE = re.compile(r'[^\w.-]+')
 
 
 @dataclass(frozen=True)
-class TaskPlace:
+class LockedTask:
     """A task that sends requests.
 
     Attributes:
@@ -78,7 +78,7 @@ class Ledger:
     """The ledger of one budget. Every change reads and writes the file under its lock.
 
     Args:
-        place: The task.
+        locked_task: The task.
         name: The model.
         budget: Its budget.
         is_auxiliary: True for a judge or simulator with its own budget.
@@ -87,14 +87,14 @@ class Ledger:
         turn: Held by the request of this process that waits for others to end, so that they are sent in order.
     """
 
-    def __init__(self, place: TaskPlace, name: str, budget: Budget, is_auxiliary: bool = False) -> None:
+    def __init__(self, locked_task: LockedTask, name: str, budget: Budget, is_auxiliary: bool = False) -> None:
         self.name = name
         self.budget = budget
         self.turn = asyncio.Lock()
-        self._place = place
+        self._task = locked_task
         self._is_auxiliary = is_auxiliary
-        self._file = ledger_file(place.work_dir, name, budget, is_auxiliary)
-        self._lock = os.path.relpath(place.lock, place.work_dir)
+        self._file = ledger_file(locked_task.work_dir, name, budget, is_auxiliary)
+        self._lock = os.path.relpath(locked_task.lock, locked_task.work_dir)
         self._is_open = self._has_told = False
 
     @contextmanager
@@ -116,7 +116,7 @@ class Ledger:
 
     def _spent_before(self) -> float:
         """Sums what answers in the run took before there was a ledger, such as by a config without a budget."""
-        work = WorkDir(self._place.work_dir)
+        work = WorkDir(self._task.work_dir)
         prices = None if self._is_auxiliary else self.budget.prices
         spent: list[Spending | None] = []
         for folder in (work.path / 'predictions').glob('*/'):
@@ -146,7 +146,7 @@ class Ledger:
         with self._changing() as state:
             limit = self.budget.limit
             if state.spent + state.reserved + most > limit:
-                for lock in [lock for lock in state.in_flight if probe(self._place.work_dir / lock) is False]:
+                for lock in [lock for lock in state.in_flight if probe(self._task.work_dir / lock) is False]:
                     state.end(lock)
             fits = state.spent + most <= limit
             if fits and state.spent + state.reserved + most > limit:
@@ -173,7 +173,7 @@ class Ledger:
                 state.in_flight[self._lock] = [count - 1, amounts[0] - most, amounts[1] - prompt]
 
     def note_not_asked(self, dataset: str, count: int, samples: int) -> None:
-        """Notes how many requests of a data set were not sent, in place of an earlier note."""
+        """Notes how many requests of a data set were not sent, in locked_task of an earlier note."""
         name = f'{Path(self._lock).parent.name} x {dataset}' if self._is_auxiliary else dataset
         with self._changing() as state:
             state.not_asked[name] = [count, samples]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace
+from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 
 
@@ -19,14 +19,16 @@ class RunContext:
     Attributes:
         engine_log: Log file of engines that the process starts, for a model or a judge; None for a temporary file.
         report: Receives the progress on the data set.
-        place: The task, while it sends requests; None outside of a task.
+        locked_task: The task, while it sends requests; None outside of a task.
         ledger: The ledger of the model under test; None if it has no budget.
+        report_wait: Receives a description of the server that is waited for; '' when the wait ends.
     """
 
     engine_log: Path | None = None
     report: Report = report_nothing
-    place: TaskPlace | None = None
+    locked_task: LockedTask | None = None
     ledger: Ledger | None = None
+    report_wait: Callable[[str], None] = lambda text: None
 
 
 _current = RunContext()

@@ -142,11 +142,11 @@ def reopen_file(file: Path, result: Path, records: Records | None = None) -> Non
     journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
     kept = _kept(journal)
     rows = [*read_predictions(file), *kept.restore().values()]
-    places = {key: place for place, (key, _) in enumerate(with_runs(records.ids, str))} if records else {}
-    behind = iter(range(len(places), len(places) + len(rows)))
+    indices = {key: index for index, (key, _) in enumerate(with_runs(records.ids, str))} if records else {}
+    behind = iter(range(len(indices), len(indices) + len(rows)))
     placed: dict[int, Row] = {}
     for number, (key, row) in enumerate(with_runs(rows, _record_id)):
-        placed[places[key] if key in places else next(behind) if records else number] = row
+        placed[indices[key] if key in indices else next(behind) if records else number] = row
     journal.remove()
     journal.append(placed)  # failures too: their cost is part of the run
     result.unlink(missing_ok=True)

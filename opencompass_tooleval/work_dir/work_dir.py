@@ -205,8 +205,8 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
 
 
 @dataclass(frozen=True)
-class ResultPlace:
-    """Place of one result: ``WORK_DIR/results/MODEL/DATASET.json``.
+class ResultPath:
+    """Path of one result: ``WORK_DIR/results/MODEL/DATASET.json``.
 
     Attributes:
         work: The run.
@@ -219,13 +219,13 @@ class ResultPlace:
     dataset: str
 
     @classmethod
-    def at(cls, path: Path) -> ResultPlace | None:
-        """Returns the place of a result from its path without extension; None if that is no path of a run."""
+    def at(cls, path: Path) -> ResultPath | None:
+        """Returns that of a result from its path without extension; None if that is no path of a run."""
         return cls(WorkDir(path.parents[2]), path.parent.name, path.name) if len(path.parents) > 2 else None
 
     @classmethod
-    def of(cls, evaluator: object) -> ResultPlace | None:
-        """Returns the place of an evaluator's result; None outside OpenCompass's task, which sets that place."""
+    def of(cls, evaluator: object) -> ResultPath | None:
+        """Returns that of an evaluator's result; None outside OpenCompass's task, which sets it."""
         path = getattr(evaluator, '_out_dir', None)
         return cls.at(Path(path)) if path else None
 

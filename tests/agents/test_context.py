@@ -40,7 +40,7 @@ def run(asked: ModelRequest, most: int, omitted_observations: int = 0) -> tuple[
 
 def test_what_fits_is_asked_as_it_is():
     reply, requests = run(request(3), most=3)
-    assert (reply.answer.text, reply.omitted_observations, reply.has_no_room) == ('there', 0, False)
+    assert (reply.answer.text, reply.omitted_observations, reply.is_over_context) == ('there', 0, False)
     (asked,) = requests
     assert (asked.messages, asked.gold, asked.may_be_too_long) == (request(3).messages, 'gold', True)
 
@@ -79,7 +79,7 @@ def test_what_was_left_out_stays_left_out():
 @pytest.mark.parametrize('observations', [0, 1, 5])
 def test_with_nothing_left_to_leave_out_there_is_no_room(observations):
     reply, requests = run(request(observations), most=-1)
-    assert (reply.has_no_room, reply.omitted_observations) == (True, observations)
+    assert (reply.is_over_context, reply.omitted_observations) == (True, observations)
     assert whole(requests[-1]) == []
 
 

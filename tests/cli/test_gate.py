@@ -389,6 +389,18 @@ def test_files_for_people_and_for_ci(tooleval: Command, place: Place, tmp_path: 
     assert str(skipped.get('message')).startswith('bank: bank is')
 
 
+def of_the_first_format(file: Path) -> Path:
+    """A baseline as the first format has it: metrics, parts and details of a row are one object."""
+    _, *rows = map(json.loads, file.read_text().splitlines())
+    lines = [{'tooleval_baseline': 1}]
+    for row in rows:
+        names = {name: row.pop(name) for name in ('model', 'dataset')}
+        lines.append({**names, 'result': {**row.pop('metrics'), **row}})
+    first = file.with_name('first.jsonl')
+    first.write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
+    return first
+
+
 def test_a_baseline_has_no_text_of_the_data_and_stands_for_its_run(
     tooleval: Command, place: Place, tmp_path: Path
 ) -> None:
@@ -400,6 +412,7 @@ def test_a_baseline_has_no_text_of_the_data_and_stands_for_its_run(
     again = tmp_path / 'again.jsonl'
     assert tooleval('gate', old, '--save', again).code == 0 and again.read_bytes() == file.read_bytes()
     by_run, by_file = (tooleval('gate', worse, '--baseline', one).out for one in (old, file))
+    assert tooleval('gate', worse, '--baseline', of_the_first_format(file)).out == by_run
     shutil.rmtree(old)
     assert by_run == by_file and tooleval('gate', worse, '--baseline', file).out == by_file
 
@@ -414,23 +427,23 @@ HOSTILE: dict[str, tuple[tuple[str, ...], Any]] = {
     'no model': (('model',), None),
     'a path for a model': (('model',), '../../etc'),
     'an escape sequence for a data set': (('dataset',), 'a\x1b[2J'),
-    'no result': (('result',), []),
-    'a score beyond floats': (('result', 'accuracy'), float('inf')),
-    'a score that is none': (('result', 'accuracy'), 'NaN'),
-    'no details': (('result', 'details'), None),
-    'details that are none': (('result', 'details'), [1, 'a', None]),
-    'a value of text': (('result', 'details', '0', 'values', 'accuracy'), 'x'),
-    'a value beyond floats': (('result', 'details', '0', 'values', 'accuracy'), float('nan')),
-    'a huge value': (('result', 'details', '0', 'values', 'accuracy'), 10**400),
-    'values of another kind': (('result', 'details', '0', 'values'), [1]),
-    'steps of another kind': (('result', 'details', '0', 'steps'), ['a']),
-    'an id of another kind': (('result', 'details', '0', 'id'), {}),
-    'counts of another kind': (('result', 'samples', 'infra'), '\x1b[2J'),
-    'trials of another kind': (('result', 'trials'), {'n': 10**9, 'metrics': {'accuracy': _deep(1)}, 'success': 7}),
-    'runs of another kind': (('result', 'runs'), [None, 'a', {'accuracy': 'x'}]),
-    'errors of another kind': (('result', 'standard_errors'), {'accuracy': 'x'}),
-    'a deep provenance': (('result', 'provenance'), {'\x1b[2J': _deep('a'), 'version': _deep(1)}),
-    'a provenance of another kind': (('result', 'provenance'), 'x'),
+    'no scores': (('metrics',), []),
+    'a score beyond floats': (('metrics', 'accuracy'), float('inf')),
+    'a score that is none': (('metrics', 'accuracy'), 'NaN'),
+    'no details': (('details',), None),
+    'details that are none': (('details',), [1, 'a', None]),
+    'a value of text': (('details', '0', 'values', 'accuracy'), 'x'),
+    'a value beyond floats': (('details', '0', 'values', 'accuracy'), float('nan')),
+    'a huge value': (('details', '0', 'values', 'accuracy'), 10**400),
+    'values of another kind': (('details', '0', 'values'), [1]),
+    'steps of another kind': (('details', '0', 'steps'), ['a']),
+    'an id of another kind': (('details', '0', 'id'), {}),
+    'counts of another kind': (('samples', 'infra'), '\x1b[2J'),
+    'trials of another kind': (('trials',), {'n': 10**9, 'metrics': {'accuracy': _deep(1)}, 'success': 7}),
+    'runs of another kind': (('runs',), [None, 'a', {'accuracy': 'x'}]),
+    'errors of another kind': (('standard_errors',), {'accuracy': 'x'}),
+    'a deep provenance': (('provenance',), {'\x1b[2J': _deep('a'), 'version': _deep(1)}),
+    'a provenance of another kind': (('provenance',), 'x'),
 }
 
 
@@ -455,7 +468,10 @@ def test_a_hostile_baseline_ends_in_a_line_or_a_decision(
         assert len(detectable([find_results(file)], {DATASET: (None, 1)}, 1, 5.0)) <= 1
 
 
-@pytest.mark.parametrize('content', ['', '{}', '{"tooleval_baseline": 2}', '[' * 100_000, '{"a": 1, "a": 2}', 'x'])
+@pytest.mark.parametrize(
+    'content',
+    ['', '{}', '{"tooleval_baseline": 3}', '{"tooleval_baseline": 1}\n[]', '[' * 100_000, '{"a": 1, "a": 2}', 'x'],
+)
 def test_a_file_that_is_no_baseline_is_named(tooleval: Command, place: Place, tmp_path: Path, content: str) -> None:
     file = tmp_path / 'baseline.jsonl'
     file.write_text(content)

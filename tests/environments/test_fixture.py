@@ -39,7 +39,7 @@ def fixture(tmp_path: Path) -> Path:
 
 
 def test_links_stay_links_of_the_copy(fixture: Path, tmp_path: Path) -> None:
-    copied = copy_fixture(fixture, tmp_path / 'copies').place
+    copied = copy_fixture(fixture, tmp_path / 'copies').path
     for name in ('below/relative', 'below/absolute', 'again'):
         assert (copied / name).is_symlink() and (copied / name).resolve() == (copied / 'notes.txt').resolve()
         (copied / name).write_text(f'by {name}')

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import Judgement, read_judgement
 from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed, judged_answers, read_judgements
-from opencompass_tooleval.work_dir.work_dir import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
 class Placed:
@@ -24,10 +24,10 @@ class Placed:
             self._out_dir = str(path)
 
 
-def place_of(run: Path, model: str) -> ResultPlace:
-    place = ResultPlace.of(Placed(run / 'results' / model / 'plans_zh'))
-    assert place is not None
-    return place
+def result_path_of(run: Path, model: str) -> ResultPath:
+    path = ResultPath.of(Placed(run / 'results' / model / 'plans_zh'))
+    assert path is not None
+    return path
 
 
 def answered(run: Path, model: str, name: str = 'plans_zh.json', rows: Any = None) -> None:
@@ -57,29 +57,29 @@ def test_a_file_that_does_not_say_what_it_judged_serves_one_model(tmp_path: Path
         answered(tmp_path, model)
     one = JudgementFiles('judged.jsonl')
     with pytest.raises(ValueError, match=r'judged\.jsonl does not say .* cannot serve a and b: .*\{model\}'):
-        one.check_owner(place_of(tmp_path, 'a'))
-    JudgementFiles('{model}.jsonl').check_owner(place_of(tmp_path, 'a'))
-    JudgementFiles({'a': 'a.jsonl', 'b': 'b.jsonl'}).check_owner(place_of(tmp_path, 'a'))
+        one.check_owner(result_path_of(tmp_path, 'a'))
+    JudgementFiles('{model}.jsonl').check_owner(result_path_of(tmp_path, 'a'))
+    JudgementFiles({'a': 'a.jsonl', 'b': 'b.jsonl'}).check_owner(result_path_of(tmp_path, 'a'))
     with pytest.raises(ValueError, match='cannot serve b and a'):
-        JudgementFiles({'a': 'x.jsonl', 'b': 'x.jsonl'}).check_owner(place_of(tmp_path, 'b'))
+        JudgementFiles({'a': 'x.jsonl', 'b': 'x.jsonl'}).check_owner(result_path_of(tmp_path, 'b'))
 
 
 @pytest.mark.parametrize('name', ['plans_zh.json', 'plans_zh_0.json', 'plans_zh_1.json', 'tmp_plans_zh.jsonl'])
 def test_models_that_answer_in_part_count(tmp_path: Path, name: str) -> None:
     answered(tmp_path, 'a')
     answered(tmp_path, 'b', name)
-    assert place_of(tmp_path, 'a').other_models() == ['b']
+    assert result_path_of(tmp_path, 'a').other_models() == ['b']
 
 
 def test_other_data_sets_do_not_count(tmp_path: Path) -> None:
     answered(tmp_path, 'b', 'plans_zh_long.json')
     answered(tmp_path, 'b', 'xplans_zh.json')
-    assert place_of(tmp_path, 'a').other_models() == []
-    assert place_of(tmp_path / 'none', 'a').other_models() == []
+    assert result_path_of(tmp_path, 'a').other_models() == []
+    assert result_path_of(tmp_path / 'none', 'a').other_models() == []
 
 
 def test_outside_a_task_there_is_no_place() -> None:
-    assert ResultPlace.of(Placed(None)) is ResultPlace.of(Placed(Path('x'))) is None
+    assert ResultPath.of(Placed(None)) is ResultPath.of(Placed(Path('x'))) is None
 
 
 def test_the_predictions_beside_say_what_was_judged(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_damaged_predictions_beside_say_nothing(tmp_path: Path, caplog: pytest.L
 def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path) -> None:
     rows = {'0': {'prediction': 'x', 'recorded_shape': 'gpt'}, '1': {'prediction': 'y'}}
     answered(tmp_path, 'm', rows=rows)
-    assert place_of(tmp_path, 'm').recorded_shapes() == ['gpt', None]
-    assert place_of(tmp_path, 'none').recorded_shapes() == []
+    assert result_path_of(tmp_path, 'm').recorded_shapes() == ['gpt', None]
+    assert result_path_of(tmp_path, 'none').recorded_shapes() == []
 
 
 def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

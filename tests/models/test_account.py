@@ -24,7 +24,7 @@ from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.request_queue import open_queue
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.tasks.task import TaskFailedError
-from opencompass_tooleval.work_dir.ledger import Ledger, LedgerState, TaskPlace, ledger_file, read_ledger
+from opencompass_tooleval.work_dir.ledger import Ledger, LedgerState, LockedTask, ledger_file, read_ledger
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
@@ -52,8 +52,11 @@ def server(server_process: ModelServer) -> ModelServer:
 @contextmanager
 def task(run: Path, cfg: Mapping[str, Any]) -> Iterator[None]:
     """A task that works on a model with this config."""
-    place, budget = TaskPlace(run, run / '.task.lock'), budget_of(cfg)
-    with exclusive(place.lock), in_context(place=place, ledger=Ledger(place, 'm', budget) if budget else None):
+    locked_task, budget = LockedTask(run, run / '.task.lock'), budget_of(cfg)
+    with (
+        exclusive(locked_task.lock),
+        in_context(locked_task=locked_task, ledger=Ledger(locked_task, 'm', budget) if budget else None),
+    ):
         yield
 
 

@@ -21,6 +21,7 @@ from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
 
 ANSWER = 'Answer: A'
@@ -266,8 +267,7 @@ def test_a_server_that_is_gone_is_waited_for(
 ) -> None:
     """It is back after the third look; no sample has lost a try of its own since it was taken for gone."""
     model = make_model(canned_server, max_workers=2, retry=3, backoff=0.01)
-    told: list[str] = []
-    model.outage.tell = told.append
+    waits: list[str] = []
     looks: list[Any] = []
     model.set_address(f'http://127.0.0.1:{_free_port()}/v1')
 
@@ -278,9 +278,10 @@ def test_a_server_that_is_gone_is_waited_for(
         return 0.01
 
     monkeypatch.setattr(type(model.outage), '_next_pause', look)
-    assert model.generate(prompts(6), 16) == [ANSWER] * 6
+    with in_context(report_wait=waits.append):
+        assert model.generate(prompts(6), 16) == [ANSWER] * 6
     assert len(looks) == 3
-    assert told == ['']
+    assert waits == ['']
     refused = sum('ConnectionRefusedError' in line for line in logged)
     assert 4 + 2 <= refused <= 4 + 2 + 1  # twice what is in flight, two looks, and what was in flight beside the fourth
 
@@ -290,13 +291,15 @@ def test_a_server_that_stays_away_ends_the_task(logged: list[str]) -> None:
     model = ToolEvalOpenAI(
         'tiny', key='right', openai_api_base=url, backoff=0.01, retry=4, max_workers=2, patience=0.5, max_seq_len=8192
     )
-    told: list[str] = []
-    model.outage.tell = told.append
-    with pytest.raises(
-        AskingEndedError, match=r'not reached for 0 s \(patience\): ConnectionRefusedError.* run again with -r'
+    waits: list[str] = []
+    with (
+        in_context(report_wait=waits.append),
+        pytest.raises(
+            AskingEndedError, match=r'not reached for 0 s \(patience\): ConnectionRefusedError.* run again with -r'
+        ),
     ):
         model.answers(prompts(50), 16)
-    assert told[0] == f'{url} has not been reached for 0 s, waiting up to 0 s'
+    assert waits[0] == f'{url} has not been reached for 0 s, waiting up to 0 s'
     assert len(logged) < 40
     with pytest.raises(AskingEndedError, match='not reached'):
         model.answers(prompts(1), 16)

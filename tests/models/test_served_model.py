@@ -113,10 +113,10 @@ def test_its_end_is_the_end_of_asking(served: Any, tmp_path: Path, workers: int)
 
 def test_it_is_told_that_it_is_waited_for(served: Any, tmp_path: Path) -> None:
     model = served()
-    told: list[str] = []
-    model.outage.tell = told.append
-    model.generate([ask('a')])
-    assert told == ['the engine of tiny is started, which may take 1800 s (startup)', '']
+    waits: list[str] = []
+    with in_context(report_wait=waits.append):
+        model.generate([ask('a')])
+    assert waits == ['the engine of tiny is started, which may take 1800 s (startup)', '']
 
 
 def test_ctrl_c_while_it_loads(served: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.scoring.prices import Budget, Prices, budget_of
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
 from opencompass_tooleval.work_dir.journal import Journal
-from opencompass_tooleval.work_dir.ledger import Ledger, TaskPlace, ledger_file, not_asked_line, read_ledger
+from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask, ledger_file, not_asked_line, read_ledger
 from opencompass_tooleval.work_dir.lock import exclusive
 from tests.work_dir.test_lock import hold
 
@@ -21,7 +21,7 @@ PRICES = Prices(1.0, 2.0)
 
 
 def ledger(run: Path, task: str = 'a', budget: Budget = BUDGET, name: str = 'm', is_auxiliary: bool = False) -> Ledger:
-    return Ledger(TaskPlace(run, run / 'predictions' / 'm' / f'.{task}.lock'), name, budget, is_auxiliary)
+    return Ledger(LockedTask(run, run / 'predictions' / 'm' / f'.{task}.lock'), name, budget, is_auxiliary)
 
 
 def test_a_request_waits_for_others_and_is_refused_only_for_what_is_spent(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class Reply(NamedTuple):
     omitted_observations: int
 
     @property
-    def has_no_room(self) -> bool:
+    def is_over_context(self) -> bool:
         """True if the prompt is too long without any observation."""
         return self.answer.reason == TRUNCATED
 
@@ -57,14 +57,14 @@ def ask(
         is_observation: Tests if a message is an observation.
         note: Replaces an observation that is left out.
     """
-    places = [place for place, message in enumerate(request.messages) if is_observation(message)]
-    omitted_observations = min(omitted_observations, len(places))
+    indices = [index for index, message in enumerate(request.messages) if is_observation(message)]
+    omitted_observations = min(omitted_observations, len(indices))
     while True:
         messages = list(request.messages)
-        for place in places[:omitted_observations]:
-            messages[place] = replace(messages[place], content=note)
+        for index in indices[:omitted_observations]:
+            messages[index] = replace(messages[index], content=note)
         answer = yield replace(request, messages=tuple(messages), may_be_too_long=True)
-        whole = len(places) - omitted_observations
+        whole = len(indices) - omitted_observations
         if answer.reason != TRUNCATED or not whole:
             return Reply(answer, omitted_observations)
         omitted_observations += max(1, whole // 2)

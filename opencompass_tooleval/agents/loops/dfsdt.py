@@ -33,7 +33,7 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import (
     GAVE_UP,
-    NO_ROOM,
+    OVER_CONTEXT,
     TOO_MANY_CALLS,
     TOO_MANY_STEPS,
     AnsweredCall,
@@ -60,7 +60,7 @@ class _Node:
     """A state of the task, after all answers and calls on the path to it.
 
     Attributes:
-        place: Index of its step; -1 for the root.
+        index: Index of its step; -1 for the root.
         depth: Number of thoughts, actions and inputs on the path.
         messages: The conversation so far.
         calls: Its calls with their observations; empty if the answer was only a thought.
@@ -69,7 +69,7 @@ class _Node:
         children: Nodes that follow.
     """
 
-    place: int
+    index: int
     depth: int
     messages: tuple[Message, ...]
     calls: tuple[AnsweredCall, ...] = ()
@@ -165,11 +165,11 @@ class DepthFirstSearch:
 
     def _end(self, search: _Search, node: _Node | None = None, final_answer: str = '', stopped: str = '') -> Trajectory:
         """Returns the trajectory; it ends in ``node``, by default in the last node."""
-        place = node.place if node else search.last_place
+        index = node.index if node else search.last_index
         path: list[int] = []
-        while place >= 0:
-            path.append(place)
-            place = search.steps[place].parent
+        while index >= 0:
+            path.append(index)
+            index = search.steps[index].parent
         return Trajectory(
             self.name,
             tuple(search.steps),
@@ -221,8 +221,8 @@ class _Search:
         steps: All steps, in order.
         omitted_observations: Largest number of observations left out of one conversation.
         last_give_up: Index of the last step with a give-up.
-        last_place: Index of the last step that counts; -1 for none.
-        had_no_room: True if a conversation was too long without any observation.
+        last_index: Index of the last step that counts; -1 for none.
+        was_over_context: True if a conversation was too long without any observation.
         is_over: True after the last answer that the model may give.
     """
 
@@ -232,8 +232,8 @@ class _Search:
         self.steps: list[Step] = []
         self.omitted_observations = 0
         self.last_give_up: _Node | None = None
-        self.last_place = -1
-        self.had_no_room = False
+        self.last_index = -1
+        self.was_over_context = False
         self.is_over = False
         self._session = session
         self._max_observation = max_observation
@@ -250,7 +250,7 @@ class _Search:
     @property
     def why_unanswered(self) -> str:
         """Returns the reason for the missing answer after all nodes were tried."""
-        return GAVE_UP if self.last_give_up else NO_ROOM if self.had_no_room else TOO_MANY_STEPS
+        return GAVE_UP if self.last_give_up else OVER_CONTEXT if self.was_over_context else TOO_MANY_STEPS
 
     def follow(self, node: _Node) -> Dialogue[tuple[_Node | None, Finish | None]]:
         """Sends the request of a node, and makes the calls of the answer.
@@ -266,13 +266,13 @@ class _Search:
         self.omitted_observations = max(self.omitted_observations, omitted_observations)
         self._asks_left -= 1
         self.is_over = not self._asks_left
-        if reply.has_no_room:
-            self.had_no_room = True
+        if reply.is_over_context:
+            self.was_over_context = True
             return None, None
         usage = answer.usage.to_payload() if answer.usage else None
         text = as_written(clean(answer).text)
         if self.is_over:
-            self.steps.append(Step(text, (), node.place, reason=TOO_MANY_CALLS, usage=usage))
+            self.steps.append(Step(text, (), node.index, reason=TOO_MANY_CALLS, usage=usage))
             return None, None
         child = _Node(len(self.steps), node.depth, node.messages, omitted_observations=omitted_observations)
         node.children.append(child)
@@ -287,8 +287,8 @@ class _Search:
         if is_give_up:
             self.last_give_up = child
         reason = finish.stopped if finish and finish.stopped else self._why_ignored(answer)
-        self.steps.append(Step(text or thought_of(answer), child.calls, node.place, reason=reason, usage=usage))
-        self.last_place = child.place
+        self.steps.append(Step(text or thought_of(answer), child.calls, node.index, reason=reason, usage=usage))
+        self.last_index = child.index
         return child, finish
 
     def _carry_out(self, answer: Answer, text: str, child: _Node) -> Dialogue[Finish | None]:
@@ -323,13 +323,13 @@ class _Search:
         """Returns the call under what follows the last dot of its name, such as ``functions.Finish``."""
         return call if call.name in self._names else replace(call, name=call.name.rpartition('.')[2])
 
-    def _as_repeated(self, place: int, call: ToolCall, answered: AnsweredCall) -> ToolCall:
+    def _as_repeated(self, number: int, call: ToolCall, answered: AnsweredCall) -> ToolCall:
         """Returns a call as it is repeated in the conversation.
 
         StableToolBench's search renames an unknown function only if it is the first of its answer: the others it
         renames in a message that it has already copied.
         """
-        is_renamed = answered.fault == UNKNOWN_TOOL and (place == 0 or self._renames_all)
+        is_renamed = answered.fault == UNKNOWN_TOOL and (number == 0 or self._renames_all)
         name = prompts.INVALID_NAME if is_renamed else call.name
         return ToolCall(name, repeated_arguments(call.arguments), call.id)
 

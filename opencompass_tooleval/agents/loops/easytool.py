@@ -39,8 +39,8 @@ from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.observation import WRONG_ARGUMENTS, Observation
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, GoldCall
 from opencompass_tooleval.core.calls.trajectory import (
-    NO_ROOM,
     NOT_FINISHED,
+    OVER_CONTEXT,
     TOO_MANY_CALLS,
     TOO_MANY_STEPS,
     Trajectory,
@@ -285,8 +285,8 @@ class Query:
         golds, query = self.task.oracle_calls, self.task.query
         rows = yield from self._plan()
         answers: dict[Any, Any] = {row['id']: {'task': row['task'], 'answer': ''} for row in rows}
-        for place, row in enumerate(rows):
-            gold = golds[min(place, len(golds) - 1)] if golds else None
+        for number, row in enumerate(rows):
+            gold = golds[min(number, len(golds) - 1)] if golds else None
             answers[row['id']]['answer'] = yield from self._carry_out(row, answers, gold)
         accepted = [{'task': task['task'], 'answer': task['answer']} for task in self.tasks if task['done']]
         fields = {'question': query, 'answer_task': accepted}
@@ -307,7 +307,7 @@ class Query:
         messages = Message('system', system), Message('user', filled)
         answer = yield ModelRequest(messages, gold, may_be_too_long=True)
         if answer.reason == TRUNCATED:
-            raise MethodStopped(NO_ROOM)
+            raise MethodStopped(OVER_CONTEXT)
         self.chain.add(answer, purpose=_PURPOSES.get(template, ''))
         return strip_reasoning(answer.text).text
 
@@ -453,9 +453,9 @@ class Query:
                     self.chain.add_reason(UNREADABLE_PARAMETERS)
                 chosen.append((name, passed, len(self.chain.steps) - 1))
         results: list[str] = []
-        for name, passed, place in chosen:
+        for name, passed, step in chosen:
             for arguments in passed if isinstance(passed, list) else [passed] if isinstance(passed, dict) else []:
-                result = yield from self._call(name, arguments, place)
+                result = yield from self._call(name, arguments, step)
                 if result is not None:
                     results.append(result)
         return results
@@ -470,7 +470,7 @@ class Query:
             template, read = self.prompts.CHOOSE_PARAMETER_DEPEND, replies.read_parameters_depend
         return (yield from self._read(template, gold_reply, read, fields))
 
-    def _call(self, name: str, arguments: Any, place: int) -> Dialogue[str | None]:
+    def _call(self, name: str, arguments: Any, step: int) -> Dialogue[str | None]:
         """Calls an API; the call belongs to the step that chose its parameters.
 
         Returns:
@@ -484,7 +484,7 @@ class Query:
         passed, observation = yield from self._answered(name, arguments or {})
         is_refused = observation.fault == WRONG_ARGUMENTS
         shown = replace(observation, text='') if is_refused else observation
-        self.chain.add_call(answered_call(name, passed, shown, MAX_RESULT), place)
+        self.chain.add_call(answered_call(name, passed, shown, MAX_RESULT), step)
         return None if is_refused else observation.text[: MAX_RESULT + 1]
 
     def _answered(self, name: str, arguments: dict[Any, Any]) -> Dialogue[tuple[dict[Any, Any], Observation]]:

@@ -71,5 +71,5 @@ def nearest(question: str, tools: Mapping[str, ShownTool], similarity: Similarit
     """Returns the tools whose descriptions are most similar to a question, best first; ties in their order."""
     numbers = list(tools)
     scores = similarity.matrix([question], [tool.description for tool in tools.values()])[0].tolist()
-    order = sorted(range(len(numbers)), key=lambda place: -scores[place])
-    return {numbers[place]: tools[numbers[place]] for place in order[:most]}
+    order = sorted(range(len(numbers)), key=lambda index: -scores[index])
+    return {numbers[index]: tools[numbers[index]] for index in order[:most]}

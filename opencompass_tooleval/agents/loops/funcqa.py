@@ -129,7 +129,7 @@ class FuncQAFunctionCalling(FunctionCalling):
     reminds = False
     splits_answers = False
 
-    def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+    def _continuation(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
         return tool_messages(answer, [call.observation for call in carried_out], earlier)
 
 
@@ -226,11 +226,11 @@ class FuncQADialogues:
             'reading': reading,
         }
         taken = {**options, 'instructions': tools}
-        said = {**options, 'instructions': source, 'rounded': rounded}
+        recorded = {**options, 'instructions': source, 'rounded': rounded}
         self._name = method
         self._loop = row.loop(**{name: taken[name] for name in row.options})
         self._final_answer = row.final_answer
-        self._settings = {name: said[name] for name in row.settings}
+        self._settings = {name: recorded[name] for name in row.settings}
         self._rounded = rounded
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
@@ -259,8 +259,8 @@ def _recorded(dialogue: Dialogue[Trajectory], session: FuncQASession, steps: lis
     request = next(dialogue)
     while True:
         answer = yield replace(request, may_be_too_long=False)
-        said = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
-        step, earlier = Step(said, parent=len(steps) - 1, asked=_asked(request.messages)), len(session.calls)
+        text = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
+        step, earlier = Step(text, parent=len(steps) - 1, asked=_asked(request.messages)), len(session.calls)
         try:
             request = dialogue.send(answer)
         except StopIteration as end:

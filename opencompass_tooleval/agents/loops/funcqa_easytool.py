@@ -48,8 +48,8 @@ class FuncQAEasyTool(EasyTool):
         super().__init__(max_steps=sys.maxsize, **options)
         self.entries: list[dict[str, Any]] = []
         self._tools = {}
-        for place, tool in enumerate(instructions.values()):
-            number = place if tool.id is None else tool.id
+        for index, tool in enumerate(instructions.values()):
+            number = index if tool.id is None else tool.id
             self.entries.append({'ID': number, 'description': tool.description})
             usage = to_entry(tool, 'funcqa')['Usage']
             self._tools[str(number)] = ShownTool(tool.name, tool.description, {tool.name: usage})

@@ -26,8 +26,8 @@ from opencompass_tooleval.core.calls.messages import Message, tool_messages
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import (
-    NO_ROOM,
     NOT_FINISHED,
+    OVER_CONTEXT,
     TOO_MANY_CALLS,
     TOO_MANY_STEPS,
     AnsweredCall,
@@ -114,27 +114,27 @@ class FunctionCalling:
         conversation, golds = self._beginning(task), self._golds(task)
         chain = Chain(METHOD, self.settings)
         was_reminded = False
-        made, room = 0, self._max_calls
+        made, calls_left = 0, self._max_calls
         for number in range(self._max_steps):
             request = ModelRequest(conversation, golds[min(number, len(golds) - 1)], tools)
             reply = yield from context.ask(request, chain.omitted_observations)
             answer, chain.omitted_observations = reply
-            if reply.has_no_room:
-                return chain.end(stopped=NO_ROOM)
+            if reply.is_over_context:
+                return chain.end(stopped=OVER_CONTEXT)
             if answer.calls:
                 counted = answer.calls[:1] if self._parallel is False else answer.calls
-                if len(counted) > room and not self.splits_answers:
-                    room = 0
-                carried_out, finish = yield from self._carry_out(counted, session, room)
+                if len(counted) > calls_left and not self.splits_answers:
+                    calls_left = 0
+                carried_out, finish = yield from self._carry_out(counted, session, calls_left)
                 ignored = SEVERAL_CALLS if len(counted) < len(answer.calls) else ''
                 chain.add(answer, carried_out, ignored if carried_out else TOO_MANY_CALLS)
                 if finish:
                     return chain.end(finish.final_answer, finish.stopped)
                 if len(carried_out) < len(counted):
                     return chain.end(stopped=TOO_MANY_CALLS)
-                conversation += self._told(answer, carried_out, made)
+                conversation += self._continuation(answer, carried_out, made)
                 made += len(carried_out)
-                room -= sum(bool(call.source) for call in carried_out)
+                calls_left -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
             visible = visible_text(answer)
@@ -149,9 +149,9 @@ class FunctionCalling:
         return chain.end(stopped=TOO_MANY_STEPS)
 
     def _carry_out(
-        self, calls: Sequence[ToolCall], session: Session, room: int
+        self, calls: Sequence[ToolCall], session: Session, calls_left: int
     ) -> Dialogue[tuple[list[AnsweredCall], Finish | None]]:
-        """Makes at most ``room`` calls of tools, up to the one that ends the task; returns both."""
+        """Makes at most ``calls_left`` calls of tools, up to the one that ends the task; returns both."""
         carried_out: list[AnsweredCall] = []
         for call in calls:
             if self._stop_on == BY_TOOL and call.name.strip() == FINISH.name:
@@ -160,9 +160,9 @@ class FunctionCalling:
                 if finish.is_end:
                     return carried_out, finish
                 continue
-            if not room:
+            if not calls_left:
                 break
-            room -= 1
+            calls_left -= 1
             observation = yield from session.ask(call.name, call.arguments)
             carried_out.append(
                 answered_call(call.name, call.arguments, observation, self._max_observation, call.written)
@@ -173,7 +173,7 @@ class FunctionCalling:
         systems = prompts.FUNCTION_CALLING_FINISH if self._stop_on == BY_TOOL else self.systems
         return Message('system', task.system or systems[task.language]), Message('user', task.query)
 
-    def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+    def _continuation(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
         """Returns the answer with the calls that were made, and their observations, for the conversation."""
         pairs = zip(answer.calls, carried_out, strict=False)
         calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)

@@ -22,7 +22,13 @@ from opencompass_tooleval.agents.toolbench.prompts import MAX_OBSERVATION, REACT
 from opencompass_tooleval.core.calls.answer import EMPTY, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.calls.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
+from opencompass_tooleval.core.calls.trajectory import (
+    NOT_FINISHED,
+    OVER_CONTEXT,
+    TOO_MANY_STEPS,
+    AnsweredCall,
+    Trajectory,
+)
 from opencompass_tooleval.environments.environment import Session
 
 if TYPE_CHECKING:
@@ -104,8 +110,8 @@ class ReAct:
                 request, chain.omitted_observations, is_observation, f'{responses}{context.LEFT_OUT}\n'
             )
             answer, chain.omitted_observations = reply
-            if reply.has_no_room:
-                return chain.end(stopped=NO_ROOM)
+            if reply.is_over_context:
+                return chain.end(stopped=OVER_CONTEXT)
             action = rounds.read(answer.text)
             if action.name is None:
                 chain.add(answer, reason=visible_text(answer).reason or NO_ACTION)

@@ -116,10 +116,10 @@ class Chain:
         usage = answer.usage.to_payload() if answer.usage else None
         self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, purpose, reason, usage))
 
-    def add_call(self, call: AnsweredCall, place: int = -1) -> None:
+    def add_call(self, call: AnsweredCall, index: int = -1) -> None:
         """Adds a call to a step, by default the last."""
-        step = self.steps[place]
-        self.steps[place] = replace(step, calls=(*step.calls, call))
+        step = self.steps[index]
+        self.steps[index] = replace(step, calls=(*step.calls, call))
 
     def add_reason(self, reason: str) -> None:
         """Adds the reason for which the last step had no effect."""

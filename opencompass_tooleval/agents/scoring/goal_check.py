@@ -148,10 +148,10 @@ def missing_calls(wanted: Sequence[Sequence[GoldCall]], calls: Sequence[Answered
     """Returns the places of wanted calls of which no alternative was made; each call stands for one of them."""
     left = [call_key(call.name, call.arguments) for call in calls if call.source != ERROR]
     missing = []
-    for place, alternatives in enumerate(wanted):
+    for index, alternatives in enumerate(wanted):
         key = next((key for key in map(_key, alternatives) if key in left), None)
         if key is None:
-            missing.append(place)
+            missing.append(index)
         else:
             left.remove(key)
     return tuple(missing)

@@ -72,9 +72,9 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
     spare = spare_calls(same, partner)
     allowed = [
         {
-            place
-            for place, name in enumerate(names)
-            if call.name == name and (place in same[number] or (number in spare and place in spare_gold))
+            index
+            for index, name in enumerate(names)
+            if call.name == name and (index in same[number] or (number in spare and index in spare_gold))
         }
         for number, call in enumerate(calls)
     ]
@@ -82,7 +82,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
         matched=(Counter(call.name for call in calls) & Counter(names)).total(),
         same=len(partner),
         in_order=_longest_run(allowed, len(gold)),
-        is_equal=len(calls) == len(gold) and all(place in matches for place, matches in enumerate(same)),
+        is_equal=len(calls) == len(gold) and all(index in matches for index, matches in enumerate(same)),
     )
 
 
@@ -93,28 +93,28 @@ def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list
     for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
         left.setdefault(calls[number].name, []).append(number)
     partners = []
-    for place, wanted in enumerate(gold):
+    for index, wanted in enumerate(gold):
         others = left.get(wanted.name)
-        other = others.pop() if place not in same and others else None
-        partners.append(Partner(same.get(place, other), place in same))
+        other = others.pop() if index not in same and others else None
+        partners.append(Partner(same.get(index, other), index in same))
     return partners
 
 
 def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
     """Returns for each call the indices of gold calls with equal name and arguments."""
-    places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
-    forms = [(place, call) for place, call in enumerate(gold)]
+    indices_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
+    forms = [(index, call) for index, call in enumerate(gold)]
     if repaired:
-        forms += [(place, call.repaired) for place, call in enumerate(gold) if call.repaired]
-    for place, call in forms:
+        forms += [(index, call.repaired) for index, call in enumerate(gold) if call.repaired]
+    for index, call in forms:
         key = _key_without(call.name, call.arguments, call.open_arguments)
-        places_of.setdefault(call.name, {}).setdefault(call.open_arguments, {}).setdefault(key, set()).add(place)
+        indices_of.setdefault(call.name, {}).setdefault(call.open_arguments, {}).setdefault(key, set()).add(index)
     same: list[set[int]] = []
     for made in calls:
-        places: set[int] = set()
-        for open_arguments, keys in places_of.get(made.name, {}).items():
-            places |= keys.get(_key_without(made.name, made.arguments, open_arguments), set())
-        same.append(places)
+        indices: set[int] = set()
+        for open_arguments, keys in indices_of.get(made.name, {}).items():
+            indices |= keys.get(_key_without(made.name, made.arguments, open_arguments), set())
+        same.append(indices)
     return same
 
 
@@ -137,28 +137,28 @@ def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
         Index of a gold call -> index of its call.
     """
     calls_of: list[list[int]] = [[] for _ in range(count)]
-    for number, places in enumerate(same):
-        for place in places:
-            calls_of[place].append(number)
+    for number, indices in enumerate(same):
+        for index in indices:
+            calls_of[index].append(number)
     partner: dict[int, int] = {}
     taken: dict[int, int] = {}
     for start in range(count):
         came_from: dict[int, int] = {}  # call -> the gold call from which it was reached
         waiting, free = [start], None
         while waiting and free is None:
-            place = waiting.pop()
-            for number in calls_of[place]:
+            index = waiting.pop()
+            for number in calls_of[index]:
                 if number not in came_from:
-                    came_from[number] = place
+                    came_from[number] = index
                     if number not in taken:
                         free = number
                         break
                     waiting.append(taken[number])
         while free is not None:
-            place = came_from[free]
-            before = partner.get(place)
-            partner[place], taken[free] = free, place
-            free = before if place != start else None
+            index = came_from[free]
+            before = partner.get(index)
+            partner[index], taken[free] = free, index
+            free = before if index != start else None
     return partner
 
 
@@ -167,22 +167,22 @@ def spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
     spare = set(range(len(same))) - set(partner.values())
     waiting, reached = list(spare), set[int]()
     while waiting:
-        for place in same[waiting.pop()] - reached:
-            reached.add(place)
+        for index in same[waiting.pop()] - reached:
+            reached.add(index)
             # In the same largest matching with two partners changed, that call is unmatched instead.
-            if partner[place] not in spare:
-                spare.add(partner[place])
-                waiting.append(partner[place])
+            if partner[index] not in spare:
+                spare.add(partner[index])
+                waiting.append(partner[index])
     return spare
 
 
 def _spare_gold(same: Sequence[set[int]], partner: dict[int, int], count: int) -> set[int]:
     """Returns the gold calls that are unmatched in some largest matching."""
-    taken = {number: place for place, number in partner.items()}
-    calls_of: dict[int, set[int]] = {place: set() for place in range(count)}
-    for number, places in enumerate(same):
-        for place in places:
-            calls_of[place].add(number)
+    taken = {number: index for index, number in partner.items()}
+    calls_of: dict[int, set[int]] = {index: set() for index in range(count)}
+    for number, indices in enumerate(same):
+        for index in indices:
+            calls_of[index].add(number)
     spare = set(range(count)) - set(partner)
     waiting, reached = list(spare), set[int]()
     while waiting:
@@ -197,12 +197,12 @@ def _spare_gold(same: Sequence[set[int]], partner: dict[int, int], count: int) -
 def _longest_run(allowed: Sequence[set[int]], count: int) -> int:
     """Computes the length of the longest common subsequence, from the gold calls that each call may match."""
     longest = [0] * (count + 1)
-    for places in allowed:
-        if not places:
+    for indices in allowed:
+        if not indices:
             continue
         before = 0  # longest[place] before this call
-        for place in range(count):
-            above = longest[place + 1]
-            longest[place + 1] = before + 1 if place in places else max(above, longest[place])
+        for index in range(count):
+            above = longest[index + 1]
+            longest[index + 1] = before + 1 if index in indices else max(above, longest[index])
             before = above
     return longest[-1]

@@ -67,7 +67,7 @@ def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
     children = Counter(step.parent for step in trajectory.steps)
     # Call -> the last equal one, for every step that has further children.
     earlier: dict[int, dict[CallKey, AnsweredCall]] = {-1: {}}
-    for place, step in enumerate(trajectory.steps):
+    for index, step in enumerate(trajectory.steps):
         children[step.parent] -= 1
         # The last child takes the dict itself: a chain of 10,000 steps copies nothing.
         last = dict(earlier[step.parent]) if children[step.parent] else earlier.pop(step.parent)
@@ -80,8 +80,8 @@ def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
                     same is not None and error_of(same) not in ('', EMPTY),
                 )
                 last[pair] = call
-        if children[place]:
-            earlier[place] = last
+        if children[index]:
+            earlier[index] = last
 
 
 def ends_in_loop(trajectory: Trajectory) -> bool:

@@ -63,7 +63,7 @@ class Goal:
 
     def oracle_calls(self, gold: Sequence[GoldCall]) -> tuple[GoldCall, ...]:
         """Returns the gold calls, with the call that fails first made twice."""
-        failing = next((place for place, call in enumerate(gold) if call.name == self.fails_first), None)
+        failing = next((index for index, call in enumerate(gold) if call.name == self.fails_first), None)
         return tuple(gold) if failing is None else (*gold[: failing + 1], *gold[failing:])
 
 

@@ -124,8 +124,8 @@ def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
     with another name for invented functions. For a run without an end it writes the model's answers, with all three.
     """
     has_end = _has_end(trajectory)
-    for place in trajectory.path:
-        yield from _messages(trajectory.steps[place], has_end, by_toolbench=_RUNNER in trajectory.settings)
+    for index in trajectory.path:
+        yield from _messages(trajectory.steps[index], has_end, by_toolbench=_RUNNER in trajectory.settings)
     if trajectory.final_answer and _last_finish(trajectory) is None:
         yield TOOL, _call_message(FINISH.name, finish_call(trajectory.final_answer).arguments_text, '')
 
@@ -178,10 +178,10 @@ def _trajectory(run: Run) -> Trajectory:
             steps.append(step)
         step_at.append(len(steps) - 1 if step else before)
     path: list[int] = []
-    place = len(steps) - 1
-    while place >= 0:
-        path.append(place)
-        place = steps[place].parent
+    index = len(steps) - 1
+    while index >= 0:
+        path.append(index)
+        index = steps[index].parent
     is_answer = run.ending == GIVE_ANSWER
     stopped = '' if is_answer else GAVE_UP if run.ending == GIVE_UP else NOT_FINISHED
     return Trajectory(

@@ -92,7 +92,7 @@ class JudgeSettings:
             raise ValueError(f'win_rule={self.win_rule!r}: it is one of {", ".join(win.RULES)}')
 
 
-Place = tuple[str, str, int]
+DialogueKey = tuple[str, str, int]
 """Query id, area, and index among several."""
 
 
@@ -159,10 +159,10 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
         except ValueError:
             return None
 
-    def dialogues(self) -> dict[Place, Judging[Any]]:
+    def dialogues(self) -> dict[DialogueKey, Judging[Any]]:
         """Begins all dialogues with the judge."""
         kinds, times = self.settings.kinds, self.settings.judgements_per_answer
-        dialogues: dict[Place, Judging[Any]] = {}
+        dialogues: dict[DialogueKey, Judging[Any]] = {}
         for answer in (answer for answer in self.answers if not answer.infra):
             if PASS in kinds or SOLVED_AREA in kinds:
                 judge = solved.judge_passed if PASS in kinds else solved.judge_solved
@@ -174,7 +174,7 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
             return {name: carry_out(one, lambda item: single(by_function(item))) for name, one in dialogues.items()}
         return dialogues
 
-    def _comparisons(self, answer: JudgedAnswer) -> Iterator[tuple[Place, Judging[Any]]]:
+    def _comparisons(self, answer: JudgedAnswer) -> Iterator[tuple[DialogueKey, Judging[Any]]]:
         reference, settings = self.references.get(answer.id), self.settings
         how = (settings.answer_order, settings.seed, settings.judgements_per_answer)
         rounds = settings.comparisons_per_answer
@@ -184,7 +184,7 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
             for number in range(rounds):
                 yield (answer.id, WIN_AREA, number), win.judge_round(answer, reference, number, *how)
 
-    def collected(self, found: Mapping[Place, Any]) -> list[Judgement[Opinions]]:
+    def collected(self, found: Mapping[DialogueKey, Any]) -> list[Judgement[Opinions]]:
         """Collects the results of the dialogues, a judgement per judged answer."""
         opinions: dict[str, dict[str, list[Opinion]]] = {answer.id: {} for answer in self.answers}
         for (answer_id, area, _), outcome in found.items():

@@ -125,7 +125,7 @@ def points(opinions: Sequence[Opinion]) -> float | None:
 def rates(answers: Sequence[Sequence[Opinion]]) -> list[float]:
     """Computes the solved rate by each judgement, 0-1: by the first of every answer, by the second, ..."""
     most = max(map(len, answers), default=0)
-    columns = ([answer[place] for answer in answers if place < len(answer)] for place in range(most))
+    columns = ([answer[index] for answer in answers if index < len(answer)] for index in range(most))
     return [rate for column in columns if (rate := points(column)) is not None]
 
 
@@ -147,10 +147,10 @@ def passes(solved: str, solvable: str) -> bool | None:
 def votes_of(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> list[tuple[bool, bool]]:
     """Returns for each pair of judgements if the answer passes, and if a coin decided; see :func:`passed`."""
     votes = []
-    for place, (answer, task) in enumerate(zip(solved, solvable, strict=False)):
+    for index, (answer, task) in enumerate(zip(solved, solvable, strict=False)):
         if not answer.fault and not task.fault:
             vote = passes(answer.value, task.value)
-            votes.append((coin('pass', answer_id, place), True) if vote is None else (vote, False))
+            votes.append((coin('pass', answer_id, index), True) if vote is None else (vote, False))
     return votes
 
 

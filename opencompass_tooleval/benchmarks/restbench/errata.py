@@ -58,17 +58,17 @@ def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -
         ValueError: A step names no tool, and the intended tool is unknown.
     """
     errata = []
-    for place, published in enumerate(solution):
+    for index, published in enumerate(solution):
         if published in inventory:
             continue
         repaired = _repaired(published, inventory)
         if repaired is None:
             raise ValueError(f'the gold step {published!r} is no tool of the OpenAPI document')
-        errata.append(Erratum(record_id, place, published, *repaired))
+        errata.append(Erratum(record_id, index, published, *repaired))
     return errata
 
 
 def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...]:
     """Fixes the errata of a path; adds, removes and moves no step."""
     repaired = {erratum.step: erratum.repaired for erratum in errata}
-    return tuple(repaired.get(place, published) for place, published in enumerate(solution))
+    return tuple(repaired.get(index, published) for index, published in enumerate(solution))

@@ -91,11 +91,11 @@ def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
     tools = list(load_instructions(file).values())
     bare = all(tool.id is None for tool in tools)
     entries: list[Mapping[str, Any]] = []
-    for place, tool in enumerate(tools, start=1):
+    for number, tool in enumerate(tools, start=1):
         if not bare and (not isinstance(tool.id, int) or tool.id < 0):
             raise DataError(file, "'ID' is no number from 0, and tools are chosen by it", tool.name)
         try:
-            entries.append({'ID': place if bare else tool.id, **to_entry(tool, 'restbench')})
+            entries.append({'ID': number if bare else tool.id, **to_entry(tool, 'restbench')})
         except ValueError as error:
             raise DataError(file, str(error), tool.name) from error
     if len({entry['ID'] for entry in entries}) < len(entries):

@@ -32,9 +32,9 @@ def _first_api(text: str, apis: Sequence[str], strict: bool) -> str | None:
     other (``Map.get`` in ``Map.get_route``); strict takes the longer.
     """
     occurrences = [
-        (place, -len(name) if strict else 0, order)
+        (position, -len(name) if strict else 0, order)
         for order, name in enumerate(apis)
-        if (place := text.find(name)) >= 0
+        if (position := text.find(name)) >= 0
     ]
     return apis[min(occurrences)[2]] if occurrences else None
 

@@ -27,7 +27,7 @@ _ENDS = rf'(?={_CLOSE}{{0,9}}(?:\Z|[.。,，;；:：!！?？)\-–—\n]|{_REASO
 
 _BOXED = re.compile(rf'\\boxed\{{{_CHOSEN}')
 _LINK = r'(?i:\s|[*_"：:]|is|was|would|should|must|be|the|option|choice|应该|应当|应|是|为|选项|选)'
-_SAID = re.compile(rf'(?i:answer|choice|答案|选项|选择){_LINK}{{1,12}}{_CHOSEN}')
+_STATED = re.compile(rf'(?i:answer|choice|答案|选项|选择){_LINK}{{1,12}}{_CHOSEN}')
 _BEGINS = re.compile(rf'(?:[^:：]*[:：])?(?:{_OPEN}{{0,9}}([B-E])(?![A-Za-z0-9_]){_NOT_EITHER}|{_CHOSEN}{_ENDS})')
 _IS = r'(?i:\s(?:is|would\sbe|should\sbe)[:：]?)'
 _OPTION = re.compile(rf'(?i:\b(?:option|choice|choose|pick|select)|选项|选择|选){_IS}?\s?{_CHOSEN}{_ENDS}')
@@ -44,7 +44,7 @@ def strict_choice(text: str) -> str:
     or after its first colon, the only option that is named.
     """
     text = text.strip().translate(_HALF_WIDTH)
-    for pattern in (_BOXED, _SAID):
+    for pattern in (_BOXED, _STATED):
         letters = pattern.findall(text)
         if letters:
             return str(letters[-1])

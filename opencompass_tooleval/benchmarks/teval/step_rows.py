@@ -77,8 +77,8 @@ def plan_row(request: Request, subset: str, calls: Sequence[tuple[str, Any]], pr
         prev: For each call, the places of those before it that it builds on; scoring does not use them.
     """
     steps = [
-        {'id': place, 'prev': list(before), 'name': name, 'args': args}
-        for place, ((name, args), before) in enumerate(zip(calls, prev, strict=True))
+        {'id': index, 'prev': list(before), 'name': name, 'args': args}
+        for index, ((name, args), before) in enumerate(zip(calls, prev, strict=True))
     ]
     finish = {'id': len(steps), 'prev': [len(steps) - 1] if steps else [], 'name': FINISH, 'args': {}}
     names = list(request.apis)

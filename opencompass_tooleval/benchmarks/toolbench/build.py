@@ -50,8 +50,8 @@ class Shown:
         if self.instructions is not None and all(tool.id is not None for tool in self.instructions.values()):
             ids: list[int | str | None] = [self.instructions[name].id for name in choice.candidates]
         else:
-            place = {name: number for number, name in enumerate(self.data.tools, start=1)}
-            ids = [place[name] for name in choice.candidates]
+            numbers = {name: number for number, name in enumerate(self.data.tools, start=1)}
+            ids = [numbers[name] for name in choice.candidates]
         return replace(choice, ids=tuple(number for number in ids if number is not None))
 
     def described_alone(self, name: str) -> str:

@@ -58,8 +58,8 @@ def ndcg(ranking_scores: ArrayLike, relevant: ArrayLike, k: int) -> float:
         raise ValueError(f'no ranking: scores {scores.shape}, {int(gains.sum())} of {gains.shape} relevant, k={k}')
     discounts = 1 / np.log2(np.arange(len(scores)) + 2)
     discounts[k:] = 0
-    _, place, count = np.unique(-scores, return_inverse=True, return_counts=True)
-    shares = np.bincount(place, weights=gains) / count
+    _, group, count = np.unique(-scores, return_inverse=True, return_counts=True)
+    shares = np.bincount(group, weights=gains) / count
     gain = discounts @ np.repeat(shares, count)
     return float(gain / discounts[: int(gains.sum())].sum())
 
@@ -169,18 +169,18 @@ def _relevant(record: Record, corpus: Corpus) -> list[bool]:
 def _score(record: Record, corpus: Corpus, scores: Sequence[float]) -> RetrievalScore:
     relevant = _relevant(record, corpus)
     values: dict[str, float | None] = {f'ndcg@{cut}': ndcg(scores, relevant, cut) for cut in CUTS}
-    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    order = sorted(range(len(scores)), key=lambda index: -scores[index])
     perfect = all(value == 1 for value in values.values())
     missed = not any(values.values())
     return RetrievalScore(
         id=record.id,
         values=values,
         reason=OK if perfect else MISSED if missed else NOT_PERFECT,
-        parsed=[list(corpus.keys[place]) for place in order[:_SHOWN]],
+        parsed=[list(corpus.keys[index]) for index in order[:_SHOWN]],
         parse_method='value',
         gold=[list(key) for key, is_gold in zip(corpus.keys, relevant, strict=True) if is_gold],
         searched=corpus.of,
-        similarities=tuple(scores[place] for place in order[:_SHOWN]),
+        similarities=tuple(scores[index] for index in order[:_SHOWN]),
     )
 
 

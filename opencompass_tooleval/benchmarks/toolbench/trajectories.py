@@ -89,8 +89,8 @@ class Run:
     @property
     def first_way(self) -> Iterator[Node]:
         """Yields the nodes to an end: of several children the first, as in ToolBench's evaluator."""
-        for place, node in enumerate(self.nodes):
-            if node.parent != place - 1:
+        for index, node in enumerate(self.nodes):
+            if node.parent != index - 1:
                 return
             yield node
 

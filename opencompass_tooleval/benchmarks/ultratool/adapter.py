@@ -27,7 +27,7 @@ from opencompass_tooleval.data_path import instructions_provenance, resolve_data
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.models.gpus import ToolEvalDataset
-from opencompass_tooleval.work_dir.work_dir import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
 def _gold_answer(record: Record) -> str:
@@ -139,9 +139,9 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
         """Scores all runs; the predictions beside the result name the files in which they were recorded."""
-        place = ResultPlace.of(self)
-        if self.by_shape and place:
-            shapes = place.recorded_shapes()
+        result_path = ResultPath.of(self)
+        if self.by_shape and result_path:
+            shapes = result_path.recorded_shapes()
             self.rules = self.rules.with_shapes(shapes)
             self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
         return super().evaluate(k, n, original_dataset, **columns)

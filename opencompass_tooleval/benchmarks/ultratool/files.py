@@ -49,15 +49,15 @@ def _files(language: str, folder: str) -> Iterator[DataFiles]:
     root = f'{DATA_PATH}/{folder}'
     for subset in TABLE:
         read, count = partial(_read_rows, subset.name, language), {'rows': subset.count}
-        place = f'{root}/test_set/{subset.file}'
-        yield DataFiles(f'{subset.name} {language}', (place,), read, count, needed=False, parts=3)
+        path = f'{root}/test_set/{subset.file}'
+        yield DataFiles(f'{subset.name} {language}', (path,), read, count, needed=False, parts=3)
     for task in TASKS:
-        read, place = partial(_read_example, language), f'{root}/example/{task}.json'
-        yield DataFiles(f'{task} {language} example', (place,), read, needed=False, parts=3)
+        read, path = partial(_read_example, language), f'{root}/example/{task}.json'
+        yield DataFiles(f'{task} {language} example', (path,), read, needed=False, parts=3)
     for name, number in ANNOTATED.items():
         exact = name != 'dev.json'  # the published one has unreadable rows
-        place, published = f'{root}/{name}', {'rows': number}
-        yield DataFiles(f'{name} {language}', (place,), _read_annotated, published, exact=exact, needed=False, parts=2)
+        path, published = f'{root}/{name}', {'rows': number}
+        yield DataFiles(f'{name} {language}', (path,), _read_annotated, published, exact=exact, needed=False, parts=2)
 
 
 def _hints(cache: Path) -> Iterator[str]:

@@ -193,13 +193,13 @@ def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
 def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
     """Finds reasons in a reply that is no JSON, before a score and after the last one."""
     reasons: dict[str, str] = {}
-    place = 0
+    position = 0
     for scored in scores:
-        reason = _REASON.search(text, place, scored.start)
+        reason = _REASON.search(text, position, scored.start)
         if reason:
             reason_text = text[reason.end() : scored.start].strip(_AROUND_REASON)
             reasons.setdefault(_plain(scored.label), bounded_text(reason_text))
-        place = scored.end
+        position = scored.end
     return reasons
 
 

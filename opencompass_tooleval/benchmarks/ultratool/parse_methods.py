@@ -42,8 +42,8 @@ def close_behind(mark: str) -> Repair:
     """
 
     def repair(text: str) -> str:
-        place = text.rfind(mark)
-        return '' if place < 0 else text[: place + len(mark) - 1] + ']'
+        position = text.rfind(mark)
+        return '' if position < 0 else text[: position + len(mark) - 1] + ']'
 
     return repair
 

@@ -27,8 +27,8 @@ def _cut_plan(text: str) -> str:
     """
     if text.strip().startswith(_FIRST_STEP):
         return text
-    place = text.find(_FIRST_STEP)
-    paragraphs = text[max(0, place) :].split('\n\n')
+    position = text.find(_FIRST_STEP)
+    paragraphs = text[max(0, position) :].split('\n\n')
     if len(paragraphs) > 1 and paragraphs[-1] and paragraphs[-1][0] not in _DIGITS:
         del paragraphs[-1]
     return '\n\n'.join(paragraphs)
@@ -36,11 +36,11 @@ def _cut_plan(text: str) -> str:
 
 def _cut_plan_strictly(text: str) -> str:
     """Cuts from the first ``1. `` on, without a closing remark; a text without one stays."""
-    place = text.find(_FIRST_STEP)
-    if place <= 0:
+    position = text.find(_FIRST_STEP)
+    if position <= 0:
         return text
-    plan, blank, last = text[place:].rpartition('\n\n')
-    return plan if blank and not last[:1].isdigit() else text[place:]
+    plan, blank, last = text[position:].rpartition('\n\n')
+    return plan if blank and not last[:1].isdigit() else text[position:]
 
 
 def read_plan(answer: Any, protocol: Protocol) -> Parsed:

@@ -28,8 +28,8 @@ def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
     """Removes ``drop`` characters and inserts ``insert`` at the first run of ``length`` closing braces."""
 
     def repair(text: str) -> str:
-        place = text.find('}' * length)
-        return '' if place < 0 else text[:place] + insert + text[place + drop :]
+        position = text.find('}' * length)
+        return '' if position < 0 else text[:position] + insert + text[position + drop :]
 
     return repair
 
@@ -42,9 +42,9 @@ def _drop_third_bracket(text: str) -> str:
 def _open_next_item(text: str) -> str:
     """Inserts a ``{`` after the first ``}}}}, `` if none follows; later places are ignored."""
     mark = '}}}}, '
-    place = text.find(mark)
-    rest = text[place + len(mark) :]
-    return '' if place < 0 or not rest or rest[0] == '{' else text[: place + len(mark)] + '{' + rest
+    position = text.find(mark)
+    rest = text[position + len(mark) :]
+    return '' if position < 0 or not rest or rest[0] == '{' else text[: position + len(mark)] + '{' + rest
 
 
 fix_tool_quotes = replace_all(

@@ -187,8 +187,8 @@ def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> t
     """
     calls = _with_ids(answer.calls, earlier)
     message = Message('assistant', strip_reasoning(answer.text).text, calls)
-    told = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
-    return (message, *told)
+    results = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
+    return (message, *results)
 
 
 def _with_ids(calls: Sequence[ToolCall], earlier: int) -> tuple[ToolCall, ...]:

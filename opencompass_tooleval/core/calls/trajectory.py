@@ -26,7 +26,7 @@ NOT_FINISHED = 'finish:missing'
 GAVE_UP = 'finish:gave_up'
 TOO_MANY_STEPS = 'limit:steps'
 TOO_MANY_CALLS = 'limit:calls'
-NO_ROOM = 'limit:context'
+OVER_CONTEXT = 'limit:context'
 """The prompt is too long for the model, even without any observation."""
 
 STATE_LOST = 'infra:environment'
@@ -141,7 +141,7 @@ class Trajectory:
     @property
     def path_calls(self) -> tuple[AnsweredCall, ...]:
         """The calls of tools on the path to the end."""
-        return tuple(call for place in self.path for call in self.steps[place].calls if call.source)
+        return tuple(call for index in self.path for call in self.steps[index].calls if call.source)
 
     @property
     def is_declined(self) -> bool:
@@ -206,8 +206,8 @@ def _of_rounds(
 ) -> dict[str, Any]:
     """Converts format 1 of FuncQA, which does not say which round made a call: the last has them all."""
     steps: list[dict[str, Any]] = [
-        {'text': turn['answer'], 'asked': turn['asked'], 'parent': place - 1, 'calls': ()}
-        for place, turn in enumerate(rounds)
+        {'text': turn['answer'], 'asked': turn['asked'], 'parent': index - 1, 'calls': ()}
+        for index, turn in enumerate(rounds)
     ]
     if calls:
         steps = steps or [{'text': ''}]
@@ -229,7 +229,7 @@ def _check(trajectory: Trajectory) -> None:
     texts: list[Any] = [trajectory.loop, trajectory.final_answer, trajectory.stopped, trajectory.check]
     optional: list[Any] = []
     numbers: list[Any] = [trajectory.omitted_observations, *trajectory.path]
-    for place, step in enumerate(trajectory.steps):
+    for index, step in enumerate(trajectory.steps):
         texts += [step.text, step.purpose, step.reason]
         optional.append(step.asked)
         numbers.append(step.parent)
@@ -238,14 +238,14 @@ def _check(trajectory: Trajectory) -> None:
             optional += [call.error, call.written]
             numbers.append(call.observation_chars)
             if call.source not in ('', *SOURCES) or call.fault not in ('', *FAULTS):
-                raise ValueError(f'step {place} has a call with no such source or fault')
+                raise ValueError(f'step {index} has a call with no such source or fault')
     if not all(isinstance(text, str) for text in [*texts, *(text for text in optional if text is not None)]):
         raise ValueError('what should be text is none')
     if not all(type(number) is int for number in numbers):
         raise ValueError('what should be a number is none')
-    if not all(-1 <= step.parent < place for place, step in enumerate(trajectory.steps)):
+    if not all(-1 <= step.parent < index for index, step in enumerate(trajectory.steps)):
         raise ValueError('a step follows none before it')
-    if not all(0 <= place < len(trajectory.steps) for place in trajectory.path):
+    if not all(0 <= index < len(trajectory.steps) for index in trajectory.path):
         raise ValueError("'path' names no step")
     if not isinstance(trajectory.settings, dict):
         raise ValueError("'settings' is no object")

@@ -11,16 +11,16 @@ _TRIES = 10
 
 def _damage_list(items: list[Any], rng: Random) -> list[Any]:
     items = list(items)
-    place = rng.randrange(len(items))
+    index = rng.randrange(len(items))
     match rng.randrange(4):
         case 0:
-            del items[place]
+            del items[index]
         case 1:
-            items.insert(place, rng.choice(items))
+            items.insert(index, rng.choice(items))
         case 2:
             rng.shuffle(items)
         case _:
-            items[place] = _damage_value(items[place], rng)
+            items[index] = _damage_value(items[index], rng)
     return items
 
 
@@ -36,14 +36,14 @@ def _damage_dict(fields: dict[str, Any], rng: Random) -> dict[str, Any]:
 
 def _damage_text(text: str, rng: Random) -> str:
     words = text.split(' ')
-    place = rng.randrange(len(words))
+    index = rng.randrange(len(words))
     match rng.randrange(4):
         case 0:
             return text[: rng.randrange(len(text) + 1)]
         case 1:
-            return ' '.join(words[:place] + words[place + 1 :])
+            return ' '.join(words[:index] + words[index + 1 :])
         case 2:
-            return ' '.join([*words[:place], 'something', 'else', *words[place:]])
+            return ' '.join([*words[:index], 'something', 'else', *words[index:]])
         case _:
             return ' '.join(rng.sample(words, len(words)))
 

@@ -249,8 +249,8 @@ class Spending:
             (self.cached_unknown, ' answers at the full price: nothing says what was cached'),
         ]
         cost = [] if self.cost is None else [f'cost {self.cost:,.2f}']
-        said = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]
-        return ', '.join([f'{self.prompt:,} of prompts', f'{self.completion:,} of answers', *cost, *said])
+        noted = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]
+        return ', '.join([f'{self.prompt:,} of prompts', f'{self.completion:,} of answers', *cost, *noted])
 
 
 NOTHING = Spending(0, 0, 0, None, 0, 0)

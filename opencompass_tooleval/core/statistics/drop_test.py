@@ -45,7 +45,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     adjusted, largest = [1.0] * len(p_values), 0.0
-    for place, position in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[position]))
+    for rank, position in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[position]))
         adjusted[position] = largest
     return adjusted

@@ -54,7 +54,7 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
     if sides[0].rule.success != sides[1].rule.success:
         return
     for name in sides[0].estimates:
-        estimates, other = (_told(side, name) for side in sides if side)
+        estimates, other = (_reported(side, name) for side in sides if side)
         kinds = [kind for kind in estimates if kind in other]
         if not kinds:
             continue
@@ -75,12 +75,12 @@ def estimate_names(result: Result) -> list[str]:
     return [
         f'{name} {kind}'
         for name in side.estimates
-        for kind, estimate in _told(side, name).items()
+        for kind, estimate in _reported(side, name).items()
         if estimate.value is not None
     ]
 
 
-def _told(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
+def _reported(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
     """Returns the estimates of a metric that differ from its score by more than their name; none of a graded metric."""
     estimates = side.estimates.get(name, {})
     first = () if name in side.rule.metrics else ('pass@1',)

@@ -107,9 +107,9 @@ class _Text:
             except json.JSONDecodeError as error:
                 if len(self._text) - self._at > MAX_MEMBER:
                     raise TooMuchError(f'it has more than {MAX_MEMBER} characters') from None
-                place = self._before + error.pos
+                position = self._before + error.pos
                 if not self._grow():
-                    raise ValueError(f'{error.msg}: character {place}') from None
+                    raise ValueError(f'{error.msg}: character {position}') from None
                 continue
             length = end - self._at
             # 12 may be the beginning of 123, and of 12.5 if the text ends with the point.

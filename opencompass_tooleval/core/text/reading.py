@@ -132,17 +132,17 @@ def json_values(text: str, openings: str, most: int) -> Iterator[Any]:
         openings: Characters that a value may begin with, such as ``[{``.
         most: Maximum number of openings that are tried.
     """
-    decoder, place = json.JSONDecoder(), 0
+    decoder, position = json.JSONDecoder(), 0
     # 4,000 tries of '[' * 4_000 take 60 times as long as 32 of '[' * 20_000: each reaches the recursion limit.
     for _ in range(most):
-        starts = [start for opening in openings if (start := text.find(opening, place)) >= 0]
+        starts = [start for opening in openings if (start := text.find(opening, position)) >= 0]
         if not starts:
             return
         try:
-            value, place = decoder.raw_decode(text, min(starts))
+            value, position = decoder.raw_decode(text, min(starts))
         except READ_ERRORS:
             # '[see below] ["a"]': the first bracket begins no value, the second does.
-            place = min(starts) + 1
+            position = min(starts) + 1
         else:
             yield value
 

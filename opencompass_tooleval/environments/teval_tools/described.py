@@ -23,7 +23,7 @@ _MOST_NAME = 80
 Api = Callable[[Mapping[str, str]], FunctionAnswer]
 
 
-def said(**fields: Any) -> FunctionAnswer:
+def answer_of(**fields: Any) -> FunctionAnswer:
     """Formats a response as T-Eval records it: a dict as Python writes it."""
     return FunctionAnswer(str(fields))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS, NO_SPACE, DescribedTool, said
+from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS, NO_SPACE, DescribedTool, answer_of
 
 INBOX: tuple[Mapping[str, Any], ...] = (
     {
@@ -51,7 +51,7 @@ class Email(DescribedTool):
         if len(self.sent) >= MAX_THINGS:
             return FunctionAnswer(NO_SPACE)
         self.sent.append(arguments)
-        return said(state='Send mail successfully.')
+        return answer_of(state='Send mail successfully.')
 
     def _show(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         only_unread = arguments.get('only_unread', '').casefold() in ('true', '1', 'yes')

@@ -11,8 +11,8 @@ from opencompass_tooleval.environments.teval_tools.described import (
     MAX_THINGS,
     NO_SPACE,
     DescribedTool,
+    answer_of,
     recorded_fields,
-    said,
 )
 
 MAX_CHARS_IN_ALL = 2_000_000
@@ -84,10 +84,10 @@ class Files(DescribedTool):
     def _write(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         path = arguments['file_path']
         if why := self._disk.why_no_folder(path):
-            return said(text=f'Error: {why}')
+            return answer_of(text=f'Error: {why}')
         if not self._disk.put(path, arguments['text']):
-            return said(text=f'Error: {NO_SPACE}')
-        return said(status=f'File written successfully to {path}.')
+            return answer_of(text=f'Error: {NO_SPACE}')
+        return answer_of(status=f'File written successfully to {path}.')
 
     def _read(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         path = arguments['file_path']
@@ -95,7 +95,7 @@ class Files(DescribedTool):
         if text is None:
             missing = f'Error: [Errno 2] No such file or directory: {path!r}'
             return FunctionAnswer(str({'text': missing}), is_guess=True)
-        return said(text=text)
+        return answer_of(text=text)
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
         """Adds a file from a recorded response, unless the task has written it since."""

@@ -11,8 +11,8 @@ from opencompass_tooleval.environments.teval_tools.described import (
     MAX_THINGS,
     NO_SPACE,
     DescribedTool,
+    answer_of,
     recorded_fields,
-    said,
 )
 
 Span = tuple[int, int]
@@ -68,13 +68,13 @@ class Meetings(DescribedTool):
             {'room_id': room, 'booked': [f'{_clock(start)}-{_clock(end)}' for start, end in sorted(spans)]}
             for room, spans in self._booked.items()
         ]
-        return said(rooms=rooms)
+        return answer_of(rooms=rooms)
 
     def _empty(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         span = _span(arguments)
         if span is None:
             return FunctionAnswer(_NO_TIME)
-        return said(rooms=[room for room in self._booked if self._is_free(room, span)])
+        return answer_of(rooms=[room for room in self._booked if self._is_free(room, span)])
 
     def _reserve(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         span, room = _span(arguments), arguments['room_id'].strip()
@@ -83,11 +83,11 @@ class Meetings(DescribedTool):
         if room not in map(str, self._booked):
             return FunctionAnswer(room)  # the text of a KeyError, as recorded
         if not self._is_free(int(room), span):
-            return said(text='This room is not available in booked time.')
+            return answer_of(text='This room is not available in booked time.')
         if sum(map(len, self._booked.values())) >= MAX_THINGS:
             return FunctionAnswer(NO_SPACE)
         self._booked[int(room)].append(span)
-        return said(state='Book this room successfully.')
+        return answer_of(state='Book this room successfully.')
 
 
 FORMAT = '%Y-%m-%d %H:%M'
@@ -105,11 +105,11 @@ class Clock(DescribedTool):
         self._now = START
 
     def _time(self, arguments: Mapping[str, str]) -> FunctionAnswer:
-        return said(time=self._now.strftime(FORMAT))
+        return answer_of(time=self._now.strftime(FORMAT))
 
     def _weekday(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         # Not strftime('%A'), which depends on the locale of the machine.
-        return said(weekday=_DAYS[self._now.weekday()])
+        return answer_of(weekday=_DAYS[self._now.weekday()])
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
         """Sets the recorded time."""

@@ -11,8 +11,8 @@ from opencompass_tooleval.environments.teval_tools.described import (
     MAX_THINGS,
     NO_SPACE,
     DescribedTool,
+    answer_of,
     recorded_fields,
-    said,
 )
 from opencompass_tooleval.environments.teval_tools.files import Disk
 
@@ -42,7 +42,7 @@ class Slides(DescribedTool):
 
     def _create(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         self._location, self._pages = arguments['abs_location'], 0
-        return said(status='created a ppt file.')
+        return answer_of(status='created a ppt file.')
 
     def _image(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         name = hashlib.blake2b(arguments['keywords'].encode(), digest_size=6).hexdigest()
@@ -60,14 +60,14 @@ class Slides(DescribedTool):
         if self._pages >= MAX_THINGS:
             return FunctionAnswer(NO_SPACE)
         self._pages += 1
-        return said(status='added page')
+        return answer_of(status='added page')
 
     def _save(self, arguments: Mapping[str, str]) -> FunctionAnswer:
         if self._location is None:
             return FunctionAnswer("'NoneType' object has no attribute 'save'")
         if not self._disk.put(self._location, f'{self._pages} pages'):
             return FunctionAnswer(NO_SPACE)
-        return said(status=f'submitted. view ppt at {self._location}')
+        return answer_of(status=f'submitted. view ppt at {self._location}')
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
         """Adds a downloaded picture."""

@@ -12,7 +12,7 @@ import typer
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.core.text.redaction import redact
-from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_place
+from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_entry
 from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_export
 from opencompass_tooleval.report.read import begun_pairs
 from opencompass_tooleval.results.bundle import write_bundle
@@ -100,7 +100,7 @@ def export_run(
         for file, count in export_rows(work, chosen(), out, file_format.value, prompts, show).items():
             say(f'{file}: {count} rows')
         return
-    data, owners = ([read_hub_place(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
+    data, owners = ([read_hub_entry(text) for text in texts or ()] for texts in (hub_datasets, hub_models))
     settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
     written = write_export(work, chosen(begun_pairs(work)), out, file_format.value, settings, show)
     for note in written.notes:

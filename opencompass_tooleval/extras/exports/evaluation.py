@@ -32,6 +32,7 @@ from opencompass_tooleval.report.read import Missing, Scored, why_missing
 from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut
 from opencompass_tooleval.report.trajectories import bounded, read_trajectory, shown_rounds
+from opencompass_tooleval.results.result_row import valid_result
 from opencompass_tooleval.work_dir.progress import model_cfg
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -194,8 +195,8 @@ def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missi
     Raises:
         DataError: A file is damaged.
     """
-    result = work.result(model, dataset)
-    if result is None or 'error' in result:
+    result = valid_result(work, model, dataset)
+    if result is None:
         return Missing(model, dataset, why_missing(work, model, dataset))
     details = details_of(result)
     rows = dict(with_runs(work.prediction_rows(model, dataset), lambda row: str(row.get('record_id'))))
@@ -250,8 +251,8 @@ def _calls(prediction: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 def _of_steps(trajectory: Trajectory) -> Iterator[Message]:
     """Yields the messages of the steps that lead to the end: each answer, and the observation of each call."""
     count = 0
-    for place in trajectory.path or range(len(trajectory.steps)):
-        step = trajectory.steps[place]
+    for index in trajectory.path or range(len(trajectory.steps)):
+        step = trajectory.steps[index]
         calls = [ToolCall(call.name, call.arguments, f'call{count + i:05d}') for i, call in enumerate(step.calls)]
         count += len(calls)
         yield Message('assistant', step.text, tuple(calls))

@@ -20,7 +20,7 @@ from opencompass_tooleval.core.statistics.trials import Estimate
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.extras.exports.published import as_settings, dumps, published
-from opencompass_tooleval.extras.exports.settings import ExportSettings, find_place, is_hub_id
+from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry, is_hub_id
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.figure import slug
 
@@ -54,9 +54,9 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
 
 def model_id(evaluation: Evaluation, settings: ExportSettings) -> str:
     """Returns the model's id on the hub if that is known, else its abbr; never a path of the machine."""
-    place, path = find_place(settings.hub_models, evaluation.scored.folder), evaluation.cfg.get('path')
-    if place:
-        return place.id
+    hub_entry, path = find_entry(settings.hub_models, evaluation.scored.folder), evaluation.cfg.get('path')
+    if hub_entry:
+        return hub_entry.id
     return path if isinstance(path, str) and is_hub_id(path) else slug(evaluation.scored.folder)
 
 
@@ -142,13 +142,13 @@ def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
     provenance, dataset = evaluation.scored.part('provenance'), evaluation.scored.dataset
     hashes = {key: value for key, value in provenance.items() if key.endswith('sha256')}
     details: dict[str, Any] = {'private': 'true' if evaluation.is_private else None, **hashes}
-    place = None if evaluation.is_private else find_place(settings.hub_datasets, dataset)
+    hub_entry = None if evaluation.is_private else find_entry(settings.hub_datasets, dataset)
     benchmark = find_benchmark(evaluation.benchmark) if evaluation.benchmark in BENCHMARKS else None
-    if place:
-        details |= {'hf_revision': place.revision or None, 'hf_task': place.task or None}
+    if hub_entry:
+        details |= {'hf_revision': hub_entry.revision or None, 'hf_task': hub_entry.task or None}
     named = {'dataset_name': dataset, 'additional_details': as_settings(details)}
-    if place:
-        return {**named, 'source_type': 'hf_dataset', 'hf_repo': place.id}
+    if hub_entry:
+        return {**named, 'source_type': 'hf_dataset', 'hf_repo': hub_entry.id}
     if evaluation.is_private or benchmark is None or not benchmark.paper.startswith('arXiv '):
         return {**named, 'source_type': 'other'}
     return {**named, 'source_type': 'url', 'url': [f'https://arxiv.org/abs/{benchmark.paper.removeprefix("arXiv ")}']}
@@ -170,15 +170,15 @@ def _rows(evaluation: Evaluation, sample: Sample, identity: str, model: str) -> 
         turn.content if len(sample.asked) == 1 else f'{turn.role}: {turn.content}' for turn in sample.asked
     )
     gold = sample.detail.get('gold')
-    told = published({'raw': asked, 'reference': [] if gold is None else [bounded_text(gold, 20_000)]})
+    shown = published({'raw': asked, 'reference': [] if gold is None else [bounded_text(gold, 20_000)]})
     base = {
         'schema_version': VERSION,
         'evaluation_id': identity,
         'model_id': model,
         'evaluation_name': evaluation.scored.dataset,
         'sample_id': sample.id,
-        'sample_hash': _hash(told),
-        'input': told,
+        'sample_hash': _hash(shown),
+        'input': shown,
         **_interaction(sample),
         'token_usage': _tokens(sample.usage),
         'performance': _performance(sample.usage),
@@ -205,20 +205,20 @@ def _rows(evaluation: Evaluation, sample: Sample, identity: str, model: str) -> 
             }
 
 
-def _hash(told: Mapping[str, Any]) -> str:
+def _hash(shown: Mapping[str, Any]) -> str:
     """Computes the hash by which the datastore finds the same sample in other records."""
-    text = json.dumps(told, sort_keys=True, separators=(',', ':'))
+    text = json.dumps(shown, sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode('utf-8')).hexdigest()
 
 
 def _interaction(sample: Sample) -> dict[str, Any]:
     kind: dict[str, Any]
     read = sample.detail.get('parsed')
-    source, place = 'output.raw', 0
+    source, index = 'output.raw', 0
     if sample.is_agent or len(sample.turns) > 1:
         messages = [*sample.asked, *sample.turns] or [Message('assistant', sample.answer)]
-        place = len(messages) - 1
-        source = f'messages[{place}].content'
+        index = len(messages) - 1
+        source = f'messages[{index}].content'
         kind = {'interaction_type': 'agentic' if sample.is_agent else 'multi_turn', 'output': None}
         kind['messages'] = [_message(turn, i) for i, turn in enumerate(messages)]
     else:
@@ -226,7 +226,7 @@ def _interaction(sample: Sample) -> dict[str, Any]:
         texts = ['\n'.join(filter(None, [sample.answer, *calls]))]
         kind = {'interaction_type': 'single_turn', 'output': {'raw': texts}, 'messages': None}
     attribution = {
-        'turn_idx': place,
+        'turn_idx': index,
         'source': source,
         'extracted_value': bounded_text(read, 20_000),
         'extraction_method': str(sample.detail.get('parse_method') or UNKNOWN),
@@ -235,7 +235,7 @@ def _interaction(sample: Sample) -> dict[str, Any]:
     return {**kind, 'answer_attribution': [] if read is None else [attribution]}
 
 
-def _message(turn: Message, place: int) -> dict[str, Any]:
+def _message(turn: Message, index: int) -> dict[str, Any]:
     calls = [
         {
             'id': call.id,
@@ -248,7 +248,7 @@ def _message(turn: Message, place: int) -> dict[str, Any]:
         for call in turn.calls
     ]
     return {
-        'turn_idx': place,
+        'turn_idx': index,
         'role': turn.role,
         'content': turn.content,
         **({'tool_calls': calls} if calls else {}),

@@ -15,7 +15,7 @@ from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
 from opencompass_tooleval.catalogue.tables import errors_of
 from opencompass_tooleval.extras.exports.evaluation import Evaluation
 from opencompass_tooleval.extras.exports.published import published
-from opencompass_tooleval.extras.exports.settings import ExportSettings, find_place
+from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry
 from opencompass_tooleval.report.caveats import caveats_of, many_failed
 from opencompass_tooleval.report.figure import shown
 
@@ -27,7 +27,7 @@ def left_out(evaluation: Evaluation, settings: ExportSettings) -> str:
     """Returns the reason why a result has no entry; ``''`` if it has one."""
     if evaluation.is_private and not settings.include_private:
         return 'the data were made from your own tools; --include-private writes it'
-    if find_place(settings.hub_datasets, evaluation.scored.dataset) is None:
+    if find_entry(settings.hub_datasets, evaluation.scored.dataset) is None:
         return "it is not known where the data are on the hub; name it with --hub-dataset 'PATTERN=OWNER/NAME#TASK'"
     return '' if evaluation.metrics else 'no score was measured'
 
@@ -41,13 +41,17 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
 
 def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dict[str, Any]:
     dataset = evaluation.scored.dataset
-    place = find_place(settings.hub_datasets, dataset)
-    assert place is not None  # otherwise it is left out
+    entry = find_entry(settings.hub_datasets, dataset)
+    assert entry is not None  # otherwise it is left out
     several = len(main_metrics(evaluation.metrics)) > 1
-    task = '-'.join([place.task or dataset, *([metric] if several else [])])
+    task = '-'.join([entry.task or dataset, *([metric] if several else [])])
     source = {'url': settings.source_url, **({'org': settings.organization} if settings.organization else {})}
     return {
-        'dataset': {'id': place.id, 'task_id': task, **({'revision': place.revision} if place.revision else {})},
+        'dataset': {
+            'id': entry.id,
+            'task_id': task,
+            **({'revision': entry.revision} if entry.revision else {}),
+        },
         'value': evaluation.scored.result[metric],
         'date': evaluation.scored_at.isoformat().replace('+00:00', 'Z'),
         **({'source': source} if settings.source_url else {}),

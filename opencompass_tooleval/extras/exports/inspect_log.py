@@ -157,11 +157,11 @@ def _metadata(sample: Sample) -> dict[str, Any]:
 def _sample_score(evaluation: Evaluation, sample: Sample, metric: str) -> dict[str, Any]:
     """Returns a value with what was read from the answer, and the opinions of the judge that gave it."""
     read, opinions = sample.detail.get('parsed'), opinions_of(sample.detail) if evaluation.judge_of(metric) else []
-    told = [f'{row["area"]}: {row["value"] or row["fault"]} ({row["decided_by"]}) {row["why"]}' for row in opinions]
+    lines = [f'{row["area"]}: {row["value"] or row["fault"]} ({row["decided_by"]}) {row["why"]}' for row in opinions]
     return {
         'value': sample.values[metric],
         'answer': None if read is None else bounded_text(read, _TEXT),
-        'explanation': bounded_text('\n'.join([sample.reason, *told]), _TEXT),
+        'explanation': bounded_text('\n'.join([sample.reason, *lines]), _TEXT),
         'metadata': {'parse_method': str(sample.detail.get('parse_method') or '')},
     }
 

@@ -12,7 +12,7 @@ RELATIONSHIPS = ('first_party', 'third_party', 'collaborative', 'other')
 
 
 @dataclass(frozen=True)
-class HubPlace:
+class HubEntry:
     """Where models or data sets are on the Hugging Face hub.
 
     Attributes:
@@ -28,18 +28,18 @@ class HubPlace:
     task: str = ''
 
 
-def read_hub_place(text: str) -> HubPlace:
+def read_hub_entry(text: str) -> HubEntry:
     """Reads ``PATTERN=OWNER/NAME[@REVISION][#TASK]``.
 
     Raises:
         ValueError: It has another form.
     """
-    pattern, _, place = text.partition('=')
-    place, _, task = place.partition('#')
-    name, _, revision = place.partition('@')
+    pattern, _, address = text.partition('=')
+    address, _, task = address.partition('#')
+    name, _, revision = address.partition('@')
     if not pattern or not is_hub_id(name):
         raise ValueError(f'{text!r} should be PATTERN=OWNER/NAME; a data set may have @REVISION and #TASK after it')
-    return HubPlace(pattern, name, revision, task)
+    return HubEntry(pattern, name, revision, task)
 
 
 def is_hub_id(text: str) -> bool:
@@ -53,9 +53,9 @@ def is_hub_id(text: str) -> bool:
 _LETTERS = frozenset(f'{ascii_letters}{digits}._-')
 
 
-def find_place(places: Sequence[HubPlace], abbr: str) -> HubPlace | None:
+def find_entry(entries: Sequence[HubEntry], abbr: str) -> HubEntry | None:
     """Returns the first place whose pattern fits; None if it is unknown where the model or the data set is."""
-    return next((place for place in places if fnmatchcase(abbr, place.pattern)), None)
+    return next((entry for entry in entries if fnmatchcase(abbr, entry.pattern)), None)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class ExportSettings:
         include_private: True to write entries of a user's own data for Hugging Face too.
     """
 
-    hub_datasets: Sequence[HubPlace] = ()
-    hub_models: Sequence[HubPlace] = ()
+    hub_datasets: Sequence[HubEntry] = ()
+    hub_models: Sequence[HubEntry] = ()
     organization: str = ''
     relationship: str = 'other'
     source_url: str = ''

@@ -27,7 +27,7 @@ from opencompass_tooleval.extras.making.scoring import MadeScore, check_order, k
 from opencompass_tooleval.extras.making.scripted_agents import scripted_scores
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
-from opencompass_tooleval.work_dir.work_dir import ResultPlace
+from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 FIX = 'make it with: tooleval make'
 
@@ -101,8 +101,8 @@ class ToolEvalMadeEvaluator(ToolEvalAgentEvaluator):
 
         ``model_made_it`` is there, and true, where the model under test is one of those that made the set.
         """
-        made, place = self._made, ResultPlace.of(self)
-        is_maker = place is not None and made_by(made.models, place.model)
+        made, result_path = self._made, ResultPath.of(self)
+        is_maker = result_path is not None and made_by(made.models, result_path.model)
         return {
             'benchmark': 'made',
             'subset': made.name,

@@ -123,7 +123,7 @@ def _by_result(query: str, form: str, solutions: _Group) -> tuple[_Group, Goal, 
     if len(group) < LEAST_AGREEING:
         shown = '; '.join(text[:60] or '-' for text in texts)
         return group, Goal(), (DIFFERENT_RESULTS, f'{form}: {shown}'[:500])
-    result = texts[next(place for place, one in enumerate(solutions) if one is group[0])]
+    result = texts[next(index for index, one in enumerate(solutions) if one is group[0])]
     is_given = holds_result(query, form, result)
     return group, Goal(form=form, result=result), (GIVEN_AWAY, result[:200]) if is_given else None
 
@@ -161,15 +161,15 @@ def same_gold(one: Goal, other: Goal) -> bool:
 
 def _asked_for(goal: Goal) -> tuple[Any, ...]:
     calls = Counter(call_key(alternatives[0].name, alternatives[0].arguments) for alternatives in goal.calls)
-    told = (goal.effects, goal.form, goal.result, goal.facts)
-    return goal.kind, goal.forbidden, goal.fails_first, calls, *told
+    outcome = (goal.effects, goal.form, goal.result, goal.facts)
+    return goal.kind, goal.forbidden, goal.fails_first, calls, *outcome
 
 
 def _largest(solutions: _Group, agrees: Callable[[Solution, Solution], bool]) -> list[Solution]:
     """The largest group of those that agree with one of them, which comes first."""
     groups = (
-        [one, *(other for number, other in enumerate(solutions) if number != place and agrees(one, other))]
-        for place, one in enumerate(solutions)
+        [one, *(other for number, other in enumerate(solutions) if number != index and agrees(one, other))]
+        for index, one in enumerate(solutions)
         if agrees(one, one)
     )
     return max(groups, key=len, default=[])
@@ -295,10 +295,10 @@ def _alternatives(calls: _Tagged, others: Sequence[_Tagged]) -> tuple[tuple[Gold
 
 def _order(calls: Sequence[tuple[str, int]], others: Iterable[_Tagged]) -> tuple[tuple[int, int], ...]:
     """Pairs of places that every solution made in this order; a call that one did not make counts as ordered."""
-    places = [{call: place for place, call in enumerate(other)} for other in others]
+    orders = [{call: index for index, call in enumerate(other)} for other in others]
     return tuple(
         (first, second)
         for second in range(len(calls))
         for first in range(second)
-        if all(at.get(calls[first], -1) < at.get(calls[second], len(at)) for at in places)
+        if all(at.get(calls[first], -1) < at.get(calls[second], len(at)) for at in orders)
     )

@@ -115,8 +115,8 @@ def check_set(made: MadeSet, models: Models, similarity: Similarity) -> Checked:
     tally.include(made.settings.get('calls') or {})
     with closing(open_dialogues(made, simulated=False)) as begin:
         faults = execute_gold([one.task for one in tasks], begin.carry_out, begin.threads)
-        told = {task: str(fault) for task, fault in faults.items()}
-        reproduced = share(gates.REPRODUCED, [one.task.id for one in tasks], told)
+        reasons = {task: str(fault) for task, fault in faults.items()}
+        reproduced = share(gates.REPRODUCED, [one.task.id for one in tasks], reasons)
         found = [*gates.task_gates(tasks, similarity, solvers), reproduced]
         with begin.tally.paused():
             found += _scripted(tasks, begin)

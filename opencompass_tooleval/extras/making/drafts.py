@@ -228,10 +228,10 @@ class Drawing:
         """Returns needed tools with one more: after those that it depends on, or before those that depend on it."""
         producers = {one.producer for one in self._dependencies if one.consumer == name}
         consumers = {one.consumer for one in self._dependencies if one.producer == name}
-        place = len(needed)
+        index = len(needed)
         if producers.isdisjoint(needed):
-            place = next((at for at, tool in enumerate(needed) if tool in consumers), place)
-        return [*needed[:place], name, *needed[place:]]
+            index = next((at for at, tool in enumerate(needed) if tool in consumers), index)
+        return [*needed[:index], name, *needed[index:]]
 
     def _draw_domains(self, count: int) -> list[str]:
         domains = list(self._domains)

@@ -46,8 +46,8 @@ class Executed:
 
     def __str__(self) -> str:
         """In words, for a person."""
-        told = {VOLATILE: f'flips: {self.tool} answers differently', NO_FACT: f'no call returns {self.detail}'}
-        return told.get(self.reason, self.detail)
+        words = {VOLATILE: f'flips: {self.tool} answers differently', NO_FACT: f'no call returns {self.detail}'}
+        return words.get(self.reason, self.detail)
 
 
 def execute_gold(
@@ -77,8 +77,8 @@ def execute_gold(
 
 def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> Executed | None:
     assert task.goal is not None and first is not None and second is not None
-    told, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
-    for (name, text), (_, other) in zip_longest(told, again, fillvalue=('the loop', '')):
+    before, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
+    for (name, text), (_, other) in zip_longest(before, again, fillvalue=('the loop', '')):
         if differing_fields(text, other) is None:  # an id or a time may be another one, if no fact is in it
             return Executed(VOLATILE, f'{name}: {difference_text(text, other)}', name)
     for call in first.calls:

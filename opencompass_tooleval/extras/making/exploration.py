@@ -164,9 +164,9 @@ class Exploration:
         random = Random(f'{self._seed} {number}')
         drawn = random.sample(names, len(names))
         drawn.sort(key=lambda name: self._source.tools[name].domain)
-        groups = [drawn[place : place + TOOLS_PER_SESSION] for place in range(0, len(drawn), TOOLS_PER_SESSION)]
-        for place, group in enumerate(random.sample(groups, min(MAX_SESSIONS, len(groups)))):
-            key = f'{number}.{place}'
+        groups = [drawn[index : index + TOOLS_PER_SESSION] for index in range(0, len(drawn), TOOLS_PER_SESSION)]
+        for index, group in enumerate(random.sample(groups, min(MAX_SESSIONS, len(groups)))):
+            key = f'{number}.{index}'
             known = show_what_exists(seen, self._source.resources, group, f'{self._seed} {key}')
             query = prompts.EXPLORE.format(known=known or '(nothing)')
             documents = {name: self._source.tools[name].document for name in group}
@@ -186,11 +186,11 @@ class Exploration:
         differs again, it is volatile.
         """
         environment = self._source.environment
-        made = {place: call for place, call in enumerate(calls) if call.source in (LIVE, FUNCTION)}
+        made = {index: call for index, call in enumerate(calls) if call.source in (LIVE, FUNCTION)}
         first = _call_again(environment, made)
-        second = _call_again(environment, {place: call for place, call in first.items() if call != calls[place]})
-        kept = {place: call for place, call in first.items() if second.get(place, call) == call}
-        return [kept.get(place, call) for place, call in enumerate(calls) if place in kept or place not in made]
+        second = _call_again(environment, {index: call for index, call in first.items() if call != calls[index]})
+        kept = {index: call for index, call in first.items() if second.get(index, call) == call}
+        return [kept.get(index, call) for index, call in enumerate(calls) if index in kept or index not in made]
 
 
 def _is_good(call: Any) -> bool:
@@ -211,20 +211,20 @@ def _distinct(calls: Sequence[SolvedCall]) -> list[SolvedCall]:
 def _call_again(environment: Environment, calls: Mapping[int, SolvedCall]) -> dict[int, SolvedCall]:
     """Makes each call alone, from a fresh state; leaves out those that are not answered."""
 
-    def alone(place: int, call: SolvedCall) -> Dialogue[Observation]:
+    def alone(index: int, call: SolvedCall) -> Dialogue[Observation]:
         yield from ()  # a dialogue that asks no model: the runner's threads make the calls
-        session = environment.begin(f'explore again {place}')
+        session = environment.begin(f'explore again {index}')
         try:
             return session.call(call.name, call.arguments)
         finally:
             session.close()
 
-    dialogues = {str(place): alone(place, call) for place, call in calls.items()}
+    dialogues = {str(index): alone(index, call) for index, call in calls.items()}
     threads = min(environment.threads, _MAX_PROCESSES)
     outcomes = DialogueRunner(OracleModel(), None, 1, threads=threads).run(dialogues)
-    told = {place: outcomes[str(place)].value for place in calls}
+    observations = {index: outcomes[str(index)].value for index in calls}
     return {
-        place: replace(calls[place], observation=shown_observation(one.text, _MAX_OBSERVATION))
-        for place, one in told.items()
-        if one and one.source == calls[place].source and not one.error
+        index: replace(calls[index], observation=shown_observation(one.text, _MAX_OBSERVATION))
+        for index, one in observations.items()
+        if one and one.source == calls[index].source and not one.error
     }

@@ -166,7 +166,7 @@ def task_gates(tasks: Sequence[MadeTask], similarity: Similarity, makers: Sequen
         leaks = {task: ', '.join(leaked) for task, leaked in found.items() if leaked}
         yield measured(name, len(leaks), f'{len(leaks)} tasks', leaks)
     alike = near_duplicates([made.query for made in tasks], similarity)
-    twins = {ids[place]: f'{ids[other]} ({value:.2f})' for place, (other, value) in alike.items()}
+    twins = {ids[index]: f'{ids[other]} ({value:.2f})' for index, (other, value) in alike.items()}
     yield measured(DUPLICATES, len(twins), f'{len(twins)} tasks, by the encoder {similarity.name}', twins)
     yield from _coverage(tasks)
     yield _agreement(tasks, makers)
@@ -214,11 +214,11 @@ def near_duplicates(queries: Sequence[str], similarity: Similarity, known: int =
     similarity.prepare(texts)
     matrix = similarity.matrix(texts, texts)
     twins: dict[int, tuple[int, float]] = {}
-    for place in range(known, len(texts)):
-        earlier = (other for other in range(place) if other not in twins)
-        nearest = max(earlier, key=lambda other: matrix[place][other], default=None)
-        if nearest is not None and matrix[place][nearest] >= DUPLICATE:
-            twins[place] = nearest, float(matrix[place][nearest])
+    for index in range(known, len(texts)):
+        earlier = (other for other in range(index) if other not in twins)
+        nearest = max(earlier, key=lambda other: matrix[index][other], default=None)
+        if nearest is not None and matrix[index][nearest] >= DUPLICATE:
+            twins[index] = nearest, float(matrix[index][nearest])
     return twins
 
 

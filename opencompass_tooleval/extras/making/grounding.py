@@ -95,8 +95,8 @@ def show_what_exists(calls: Sequence[SolvedCall], resources: Sequence[str], need
         of_tools.setdefault(call.name, []).append(call)
     needed_calls = [call for name in needed for call in of_tools.pop(name)[:_NEEDED_CALLS]]
     shown = [*needed_calls, *(calls_of_tool[0] for calls_of_tool in of_tools.values())]
-    told = _fitting(list(map(_call_text, shown)), MAX_CALLS_CHARS)
-    return '\n\n'.join(filter(None, (told, sample_resources(resources, seed, MAX_SHOWN_CHARS - len(told)))))
+    answers = _fitting(list(map(_call_text, shown)), MAX_CALLS_CHARS)
+    return '\n\n'.join(filter(None, (answers, sample_resources(resources, seed, MAX_SHOWN_CHARS - len(answers)))))
 
 
 def _call_text(call: SolvedCall) -> str:

@@ -56,17 +56,17 @@ def place_fixture(fixture: Path, folder: Path, has_begun: bool = False) -> str:
     if folder.resolve().is_relative_to(fixture.resolve()):
         raise ValueError(f'the fixture {fixture} holds the folder of the set: give another --out, outside of it')
     inner_links(fixture)
-    is_folder, place = fixture.is_dir(), folder / FIXTURE_FOLDER
+    is_folder, target = fixture.is_dir(), folder / FIXTURE_FOLDER
     state = folder_state(fixture.resolve())  # links in a folder stay links, a linked file is copied
-    if place.exists() and folder_state(place) != (state if is_folder else {fixture.name: state['.']}):
+    if target.exists() and folder_state(target) != (state if is_folder else {fixture.name: state['.']}):
         if has_begun:
             raise ValueError(f'{folder} was begun with another fixture: remove it, or give another --out')
-        shutil.rmtree(place)
-    if not place.exists():
+        shutil.rmtree(target)
+    if not target.exists():
         partial = folder / f'{FIXTURE_FOLDER}.partial'
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        copy_fixture(fixture, partial).folder.rename(place)
+        copy_fixture(fixture, partial).folder.rename(target)
         shutil.rmtree(partial, ignore_errors=True)
     return FIXTURE_FOLDER if is_folder else f'{FIXTURE_FOLDER}/{fixture.name}'
 

@@ -157,12 +157,12 @@ def split_tasks(tasks: Sequence[MadeTask], seed: int) -> tuple[list[MadeTask], l
         # Not hash() nor Random.shuffle: these depend on the process, or on Python's version.
         return hashlib.blake2b(json.dumps([seed, *words]).encode(), digest_size=16).hexdigest()
 
-    def place(made: MadeTask) -> tuple[str, ...]:
+    def draw_order(made: MadeTask) -> tuple[str, ...]:
         tools = needed_tools(made)
         return drawn(tools[:1]), drawn(tools), drawn(tools, made.task.id)
 
     turn = int(drawn('turn'), 16) % 2
-    first = {made.task.id for made in sorted(tasks, key=place)[turn::2]}
+    first = {made.task.id for made in sorted(tasks, key=draw_order)[turn::2]}
     return [one for one in tasks if one.task.id in first], [one for one in tasks if one.task.id not in first]
 
 

@@ -204,9 +204,9 @@ def gold_path(made: MadeTask) -> tuple[PathCall, ...]:
     path = []
     for call, step in zip(gold, planned, strict=True):
         key = call_key(call.name, call.arguments)
-        place = next((place for place, one in enumerate(left) if call_key(one.name, one.arguments) == key), None)
-        solved = None if place is None else left[place]
-        left = left if place is None else left[place + 1 :]
+        index = next((index for index, one in enumerate(left) if call_key(one.name, one.arguments) == key), None)
+        solved = None if index is None else left[index]
+        left = left if index is None else left[index + 1 :]
         purpose = (solved.thought.strip() if solved else '') or step.strip()
         path.append(PathCall(call.name, call.arguments, solved, purpose))
     return tuple(path)
@@ -214,9 +214,9 @@ def gold_path(made: MadeTask) -> tuple[PathCall, ...]:
 
 def known_steps(path: Sequence[PathCall]) -> Sequence[PathCall]:
     """Returns the calls from the first on that have a purpose, and the observations of all calls before them."""
-    for place, call in enumerate(path):
-        if not call.purpose or (place and path[place - 1].solved is None):
-            return path[:place]
+    for index, call in enumerate(path):
+        if not call.purpose or (index and path[index - 1].solved is None):
+            return path[:index]
     return path
 
 

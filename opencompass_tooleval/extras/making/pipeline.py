@@ -372,12 +372,12 @@ class Making:
                 query = with_line(written.query, written.form, one.draft.language)
                 again.append(_Asked(one.draft, replace(one.task, query=query), written.form, 2))
         twins = self._twins(again, asked)
-        return [one for place, one in enumerate(again) if place not in twins]
+        return [one for index, one in enumerate(again) if index not in twins]
 
     def _without_duplicates(self, written: Sequence[_Asked], asked: Sequence[_Asked]) -> Iterator[_Asked]:
         twins = self._twins(written, asked)
-        for place, one in enumerate(written):
-            if place in twins:
+        for index, one in enumerate(written):
+            if index in twins:
                 self._drop(one.draft, 'duplicate', _NEAR_DUPLICATE, one.query)
             else:
                 yield one
@@ -386,7 +386,7 @@ class Making:
         """Returns the places of queries that are alike to one of a task, or to one that was written before."""
         known = [*(made.query for made in self._made), *(one.query for one in asked)]
         queries = [*known, *(one.query for one in written)]
-        return {place - len(known) for place in near_duplicates(queries, self._similarity, len(known))}
+        return {index - len(known) for index in near_duplicates(queries, self._similarity, len(known))}
 
     def _solved(self, asked: Sequence[_Asked]) -> list[_Asked]:
         runs = {f'{one.key}#{trial}': one for one in asked for trial in range(self._options.trials)}

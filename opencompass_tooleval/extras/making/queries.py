@@ -107,17 +107,17 @@ def write_query(
 
 def _of_chain(draft: Draft) -> Iterator[Dependency]:
     """Yields the first dependency of each needed tool on one before it."""
-    for place, name in enumerate(draft.needed):
+    for index, name in enumerate(draft.needed):
         on_earlier = (
-            one for one in draft.dependencies if one.consumer == name and one.producer in draft.needed[:place]
+            one for one in draft.dependencies if one.consumer == name and one.producer in draft.needed[:index]
         )
         yield from islice(on_earlier, 1)
 
 
 def _earlier(queries: Sequence[str], failed: FailedQuery | None) -> str:
     listed = '\n'.join(f'- {bounded_text(query, _MAX_EARLIER_CHARS)}' for query in queries[-MAX_EARLIER:])
-    told = prompts.EARLIER.format(queries=listed) if listed else ''
-    return told + (prompts.FAILED.format(query=failed.query, why=failed.why) if failed else '')
+    earlier = prompts.EARLIER.format(queries=listed) if listed else ''
+    return earlier + (prompts.FAILED.format(query=failed.query, why=failed.why) if failed else '')
 
 
 def _prompt(template: str, **values: str) -> tuple[Message, ...]:

@@ -53,7 +53,7 @@ def check_order(goal: Goal) -> None:
     Raises:
         ValueError: A place is none of a call, or calls have to come before themselves.
     """
-    if any(not 0 <= place < len(goal.calls) for pair in goal.order for place in pair):
+    if any(not 0 <= index < len(goal.calls) for pair in goal.order for index in pair):
         raise ValueError('the order of the goal names a call that the goal does not have')
     if not nx.is_directed_acyclic_graph(_graph(goal)):
         raise ValueError('the order of the goal is a circle')
@@ -74,23 +74,23 @@ def nearest_gold(goal: Goal, calls: Sequence[AnsweredCall]) -> tuple[GoldCall, .
         ValueError: The order of the goal cannot be kept.
     """
     check_order(goal)
-    flat = [(place, call) for place, alternatives in enumerate(goal.calls) for call in alternatives]
+    flat = [(index, call) for index, alternatives in enumerate(goal.calls) for call in alternatives]
     same = same_calls(calls, [call for _, call in flat])
     partner = largest_matching([{flat[one][0] for one in ones} for ones in same], len(goal.calls))
     chosen = {
-        place: next(flat[one][1] for one in sorted(same[number]) if flat[one][0] == place)
-        for place, number in partner.items()
+        index: next(flat[one][1] for one in sorted(same[number]) if flat[one][0] == index)
+        for index, number in partner.items()
     }
     taken = set(partner.values())
     named = [
-        {place for place, call in flat if place not in chosen and call.name == made.name and number not in taken}
+        {index for index, call in flat if index not in chosen and call.name == made.name and number not in taken}
         for number, made in enumerate(calls)
     ]
     by_name = largest_matching(named, len(goal.calls))
-    for place, number in by_name.items():
-        chosen[place] = next(call for call in goal.calls[place] if call.name == calls[number].name)
-    gold = [chosen.get(place, alternatives[0]) for place, alternatives in enumerate(goal.calls)]
-    return tuple(gold[place] for place in _nearest_order(goal, {**partner, **by_name}))
+    for index, number in by_name.items():
+        chosen[index] = next(call for call in goal.calls[index] if call.name == calls[number].name)
+    gold = [chosen.get(index, alternatives[0]) for index, alternatives in enumerate(goal.calls)]
+    return tuple(gold[index] for index in _nearest_order(goal, {**partner, **by_name}))
 
 
 def _graph(goal: Goal) -> nx.DiGraph:
@@ -110,13 +110,13 @@ def _nearest_order(goal: Goal, made_at: Mapping[int, int]) -> list[int]:
     graph = _graph(goal)
     before = nx.transitive_closure_dag(graph)
     wrong = {
-        place: {other for other in before.successors(place) if other in made_at and made_at[other] < made_at[place]}
-        for place in made_at
+        index: {other for other in before.successors(index) if other in made_at and made_at[other] < made_at[index]}
+        for index in made_at
     }
     kept = sorted(_largest_antichain(wrong), key=made_at.__getitem__)
     graph.add_edges_from(pairwise(kept))
     last = len(made_at) + max(made_at.values(), default=0) + 1
-    return list(nx.lexicographical_topological_sort(graph, key=lambda place: (made_at.get(place, last), place)))
+    return list(nx.lexicographical_topological_sort(graph, key=lambda index: (made_at.get(index, last), index)))
 
 
 def _largest_antichain(after: Mapping[int, set[int]]) -> set[int]:
@@ -126,10 +126,10 @@ def _largest_antichain(after: Mapping[int, set[int]]) -> set[int]:
         after: Element -> all elements that come after it.
     """
     size = max(after, default=-1) + 1
-    later = [after.get(place, set()) for place in range(size)]
+    later = [after.get(index, set()) for index in range(size)]
     spare = spare_calls(later, largest_matching(later, size))  # elements without a later partner in some matching
-    covered = set().union(*(later[place] for place in spare))  # Koenig's theorem
-    return {place for place in after if place in spare and place not in covered}
+    covered = set().union(*(later[index] for index in spare))  # Koenig's theorem
+    return {index for index in after if index in spare and index not in covered}
 
 
 def score_made(task: Task, trajectory: Trajectory) -> MadeScore:

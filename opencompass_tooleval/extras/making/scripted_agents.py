@@ -45,14 +45,14 @@ class _CallsEverything:
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         yield from ()
-        chain, told = Chain('calls_everything', self.settings), [_DONE]
+        chain, texts = Chain('calls_everything', self.settings), [_DONE]
         chain.add(Answer(''))
         for tool in task.tools:
             arguments = example_arguments(tool.parameters)
             observation = session.call(tool.name, arguments)
             chain.add_call(answered_call(tool.name, arguments, observation, MAX_TEXT))
-            told.append(observation.text)
-        return chain.end('\n'.join(told))
+            texts.append(observation.text)
+        return chain.end('\n'.join(texts))
 
 
 AGENTS: Mapping[str, Loop] = {

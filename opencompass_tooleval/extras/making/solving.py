@@ -32,9 +32,9 @@ REVIEWER = 'reviewer'
 REFUSED = 'reviewer:refused'
 
 _MAX_OBSERVATION = 1_500
-_MAX_TOLD_OBSERVATION = 300
-_MAX_TOLD_ATTEMPT = 1_200
-_MOST_TOLD = 3
+_MAX_FAILED_CALL = 300
+_MAX_FAILED_ATTEMPT = 1_200
+_MOST_FAILED = 3
 """Different attempts that are shown to the model that writes."""
 
 
@@ -104,7 +104,7 @@ def solve(
 def _solution(trajectory: Trajectory, model: str, plan: tuple[str, ...]) -> Solution:
     calls = tuple(
         SolvedCall(call.name, passed, call.observation, step.text, call.source, error_of(call))
-        for step in (trajectory.steps[place] for place in trajectory.path)
+        for step in (trajectory.steps[index] for index in trajectory.path)
         for call in step.calls
         for passed in [call.arguments if isinstance(call.arguments, dict) else {}]
         if call.source
@@ -129,10 +129,10 @@ def tell_failure(reason: str, detail: str, attempts: Sequence[Attempt]) -> str:
         detail: What was found.
         attempts: All attempts to solve it.
     """
-    told = [
-        bounded_text(f'{_shown_calls(solution, _MAX_TOLD_OBSERVATION)}\nAnswer: {solution.answer}', _MAX_TOLD_ATTEMPT)
+    attempted = [
+        bounded_text(f'{_shown_calls(solution, _MAX_FAILED_CALL)}\nAnswer: {solution.answer}', _MAX_FAILED_ATTEMPT)
         for solution in (attempt.solution for attempt in attempts)
         if solution
     ]
-    shown = [f'Attempt, with its calls:\n{text}' for text in list(dict.fromkeys(told))[:_MOST_TOLD]]
-    return '\n'.join([f'{prompts.FAILURES.get(reason, reason)} {bounded_text(detail, _MAX_TOLD_OBSERVATION)}', *shown])
+    shown = [f'Attempt, with its calls:\n{text}' for text in list(dict.fromkeys(attempted))[:_MOST_FAILED]]
+    return '\n'.join([f'{prompts.FAILURES.get(reason, reason)} {bounded_text(detail, _MAX_FAILED_CALL)}', *shown])

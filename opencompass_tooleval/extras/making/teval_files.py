@@ -103,7 +103,7 @@ def _add_steps(subsets: dict[str, dict[str, Row]], made: MadeTask, language: str
     request = Request(task.query, apis, language)
     gold = [(call.name, call.arguments) for call in task.gold or ()]
     for subset in PLANS:
-        subsets[subset][task.id] = plan_row(request, subset, gold, places_before(made))
+        subsets[subset][task.id] = plan_row(request, subset, gold, indices_before(made))
     for number, (name, arguments) in enumerate(gold, 1):
         turn = len(subsets['instruct']) // len(INSTRUCT_TEMPLATES)
         for answer_format in INSTRUCT_TEMPLATES:
@@ -118,12 +118,12 @@ def _add_steps(subsets: dict[str, dict[str, Row]], made: MadeTask, language: str
             subsets[subset][f'{task.id}_{number + 1}'] = next_step_row(request, subset, steps[:number], step)
 
 
-def places_before(made: MadeTask) -> list[list[int]]:
+def indices_before(made: MadeTask) -> list[list[int]]:
     """Returns, for each gold call, the calls that have to come before; the call before where no order is known."""
     order, count = made.goal.order, len(made.task.gold or ())
     if order:
-        return [[first for first, second in order if second == place] for place in range(count)]
-    return [[place - 1] if place else [] for place in range(count)]
+        return [[first for first, second in order if second == index] for index in range(count)]
+    return [[index - 1] if index else [] for index in range(count)]
 
 
 def _outcomes(made: MadeTask) -> Iterator[tuple[str, SolvedCall, str]]:

@@ -47,11 +47,11 @@ def write_ultratool(made: Sequence[MadeTask], folder: Path, name: str, seed: int
             if one.task.language.lower() == language['name'] and (row := sample_row(one, name)) is not None
         ]
         if rows:
-            place = folder / FOLDER / language['folder']
-            counts[f'{language["folder"]}/{SAMPLES_FILE}'] = _write(place / SAMPLES_FILE, rows)
-            for task, built in _built(place / SAMPLES_FILE, seed).items():
+            target = folder / FOLDER / language['folder']
+            counts[f'{language["folder"]}/{SAMPLES_FILE}'] = _write(target / SAMPLES_FILE, rows)
+            for task, built in _built(target / SAMPLES_FILE, seed).items():
                 counts[f'{language["folder"]}/{TASK_FOLDER}/{task}.json'] = _write(
-                    place / TASK_FOLDER / f'{task}.json', built
+                    target / TASK_FOLDER / f'{task}.json', built
                 )
     return counts
 

@@ -37,7 +37,7 @@ from opencompass_tooleval.extras.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio, end_late_start
 
-_MOST_SAID = 300
+_MAX_MESSAGE = 300
 
 # The SDK logs a traceback of each fault, which is also the error of an answer.
 logging.getLogger('mcp.client').setLevel(logging.CRITICAL)
@@ -167,8 +167,8 @@ class Connection:
         except MCPError as error:
             answer = self._failure(error, seconds)
         except (RuntimeError, ValidationError) as error:  # RuntimeError: from the SDK, for answers outside the schema
-            said = shorten(_first_line(error), _MOST_SAID)
-            answer = ToolAnswer(f'The server broke its own contract: {said}', INVALID_OUTPUT)
+            message = shorten(_first_line(error), _MAX_MESSAGE)
+            answer = ToolAnswer(f'The server broke its own contract: {message}', INVALID_OUTPUT)
         if answer.error in FATAL:
             self.failed = answer.error
         return answer
@@ -179,19 +179,21 @@ class Connection:
             return ToolAnswer(f'The server sent more than {most:,} bytes and was stopped.', TOO_LARGE)
         if error.code == types.REQUEST_TIMEOUT:
             return _slow(seconds)
-        said = shorten(_first_line(error), _MOST_SAID)
+        message = shorten(_first_line(error), _MAX_MESSAGE)
         if error.code == types.CONNECTION_CLOSED or self.state.disconnected:
-            return ToolAnswer(f'The connection to the server broke off: {self.state.last_words or said}', DISCONNECTED)
-        return ToolAnswer(said, REFUSED)
+            return ToolAnswer(
+                f'The connection to the server broke off: {self.state.last_words or message}', DISCONNECTED
+            )
+        return ToolAnswer(message, REFUSED)
 
 
 def unreachable(server: Server, what: str, error: BaseException, state: ServerState) -> ServerError:
     """Returns the error of an unusable server, with the last line that it wrote to standard error."""
     error = _innermost(error)
     line = _first_line(error) or ('no answer in time' if isinstance(error, TimeoutError) else '')
-    said = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
-    ending = f'; {shorten(clean_text(state.last_words), _MOST_SAID)}' if state.last_words else ''
-    return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(said), _MOST_SAID)}){ending}')
+    message = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
+    ending = f'; {shorten(clean_text(state.last_words), _MAX_MESSAGE)}' if state.last_words else ''
+    return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(message), _MAX_MESSAGE)}){ending}')
 
 
 def documentation(tool: types.Tool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ MAX_BYTES = 2 * 1024**3
 
 _END = r'(?![\w-]|\.\w)'
 _ALIAS = re.compile(rf'(?<![\w./~-]){ALIAS}{_END}')
-PLACE = '{fixture}'
+PLACEHOLDER = '{fixture}'
 """Stands for the copied folder or file in a command of a server."""
 
 
@@ -40,15 +40,15 @@ class FixtureCopy:
 
     Attributes:
         folder: The copied folder, or the one that the copied file lies in: the server's working directory.
-        place: The copied folder or file, which replaces ``{fixture}`` in arguments and variables of the server.
+        path: The copied folder or file, which replaces ``{fixture}`` in arguments and variables of the server.
     """
 
     folder: Path
-    place: Path
+    path: Path
 
     def fill(self, text: str) -> str:
         """Fills in an argument or a variable of the server."""
-        return text.replace(PLACE, str(self.place))
+        return text.replace(PLACEHOLDER, str(self.path))
 
     def inward(self, value: Any) -> Any:
         """Replaces :data:`ALIAS` by the copy's folder in all texts of a call's arguments."""
@@ -79,15 +79,15 @@ def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
     if fixture is None:
         return FixtureCopy(folder, folder)
     links = inner_links(fixture)
-    place = folder / (fixture.name or 'fixture')
+    path = folder / (fixture.name or 'fixture')
     if fixture.is_dir():
-        shutil.copytree(fixture, place, symlinks=True)
+        shutil.copytree(fixture, path, symlinks=True)
         for link, target in links.items():
-            (place / link).unlink()  # an absolute one leads into the original
-            (place / link).symlink_to(os.path.relpath(place / target, (place / link).parent))
-        return FixtureCopy(place, place)
-    shutil.copy2(fixture, place)
-    return FixtureCopy(folder, place)
+            (path / link).unlink()  # an absolute one leads into the original
+            (path / link).symlink_to(os.path.relpath(path / target, (path / link).parent))
+        return FixtureCopy(path, path)
+    shutil.copy2(fixture, path)
+    return FixtureCopy(folder, path)
 
 
 def inner_links(fixture: Path) -> dict[Path, Path]:
@@ -169,8 +169,8 @@ def unchanged(fixture: Path | None) -> Iterator[None]:
 def on_copies(command: str, fixture: Path | None) -> str:
     """Returns the command of a server for runs on copies of a fixture, in whose folder it starts.
 
-    Words, and values in ``--name=VALUE``, that name the fixture or lie below it get :data:`PLACE`; other files get
-    absolute paths. A URL stays as it is.
+    Words, and values in ``--name=VALUE``, that name the fixture or lie below it get :data:`PLACEHOLDER`; other files
+    get absolute paths. A URL stays as it is.
 
     Args:
         command: The command line, quoted as in a shell, relative to this process's working directory.
@@ -184,7 +184,7 @@ def on_copies(command: str, fixture: Path | None) -> str:
         path = Path(word)
         if root and word and path.exists() and path.resolve().is_relative_to(root):
             below = path.resolve().relative_to(root)
-            return PLACE if below == Path() else f'{PLACE}/{below.as_posix()}'
+            return PLACEHOLDER if below == Path() else f'{PLACEHOLDER}/{below.as_posix()}'
         return str(path.absolute()) if path.is_file() else word
 
     def in_option(word: str) -> str:

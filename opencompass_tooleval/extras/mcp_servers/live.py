@@ -273,7 +273,7 @@ class LiveTools:
         Raises:
             ServerError: It cannot be started.
         """
-        await self._make_room()
+        await self._free_one()
         self._used[trial] = None
         try:
             self._used[trial] = running = await self._next()
@@ -286,7 +286,7 @@ class LiveTools:
         """Records that a trial makes a call: it is the last to lose its process."""
         self._used[trial] = self._used.pop(trial, None)
 
-    async def _make_room(self) -> None:
+    async def _free_one(self) -> None:
         while len(self._used) >= self.most:
             waiting = next((trial for trial in self._used if trial.running and not trial.lock.locked()), None)
             if waiting is not None:

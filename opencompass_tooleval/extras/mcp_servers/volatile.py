@@ -81,7 +81,7 @@ def difference_text(first: str, second: str) -> str:
     if pairs and len(values) == len(others):
         return first_of(pairs, _MOST_SHOWN)
     pairs_of_letters = enumerate(zip(first, second, strict=False))
-    same = next((place for place, (a, b) in pairs_of_letters if a != b), min(len(first), len(second)))
+    same = next((index for index, (a, b) in pairs_of_letters if a != b), min(len(first), len(second)))
     return ' and '.join(
         _shown(f'{"…" * (same > _CONTEXT)}{text[max(0, same - _CONTEXT) :]}') for text in (first, second)
     )
@@ -122,7 +122,7 @@ def _of_json(value: Any, field: str) -> Iterator[tuple[str, Any]]:
 def _of_line(line: str) -> Iterator[tuple[str, str]]:
     words = line.split()
     first = _without_generated(words[0]) if words else ''
-    yield from ((f'{first}[{place}]', word) for place, word in enumerate(words))
+    yield from ((f'{first}[{index}]', word) for index, word in enumerate(words))
 
 
 def _without_generated(value: Any) -> Any:

@@ -38,7 +38,7 @@ class Conversation:
     """One recorded conversation.
 
     Attributes:
-        place: File and line, sample or trace that it was read from.
+        location: File and line, sample or trace that it was read from.
         messages: The messages; a tool's message refers to its call by id, or without ids by its order.
         tools: The offered tools; None if the record does not say.
         model: Name of the model; ``''`` if unknown.
@@ -47,7 +47,7 @@ class Conversation:
         scores: Scores in the record, by name, as JSON values.
     """
 
-    place: str
+    location: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] | None = None
     model: str = ''
@@ -108,7 +108,7 @@ class Conversation:
 
 
 def _steps(messages: Sequence[Message]) -> Iterator[RecordedStep]:
-    starts = [place for place, message in enumerate(messages) if message.role == _ASSISTANT]
+    starts = [index for index, message in enumerate(messages) if message.role == _ASSISTANT]
     for start, end in zip(starts, [*starts[1:], len(messages)], strict=False):
         replies = [message for message in messages[start:end] if message.role == TOOL]
         yield RecordedStep(messages[start].content, tuple(_answered(messages[start].calls, replies)))
@@ -160,7 +160,7 @@ def without_beginnings(conversations: Sequence[Conversation]) -> tuple[list[Conv
     Returns:
         The others, and the number of those left out.
     """
-    hashes = [[hash((one.model, place)) for place in running_hashes(one.messages)] for one in conversations]
+    hashes = [[hash((one.model, digest)) for digest in running_hashes(one.messages)] for one in conversations]
     begun = {beginning for of_one in hashes for beginning in of_one[:-1]}
     kept = [one for one, of_one in zip(conversations, hashes, strict=True) if of_one[-1] not in begun]
     return kept, len(conversations) - len(kept)

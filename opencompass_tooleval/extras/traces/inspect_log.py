@@ -101,13 +101,13 @@ def _content(archive: zipfile.ZipFile, raw: Any, info: zipfile.ZipInfo) -> bytes
     return bytes(content)
 
 
-def read_sample(sample: Any, header: Mapping[str, Any], place: str) -> Conversation:
+def read_sample(sample: Any, header: Mapping[str, Any], location: str) -> Conversation:
     """Reads a sample.
 
     Args:
         sample: JSON values of the sample.
         header: The log without its samples.
-        place: Name of the sample.
+        location: Name of the sample.
 
     Raises:
         ValueError: It is no sample.
@@ -116,16 +116,16 @@ def read_sample(sample: Any, header: Mapping[str, Any], place: str) -> Conversat
         raise ValueError("the sample has no list 'messages'")
     attached = sample.get('attachments')
     attachments = attached if isinstance(attached, dict) else {}
-    told = [_message(raw) for raw in _resolved(sample['messages'], attachments)]
-    if told and (told[-1][0].role == TOOL or told[-1][0].calls):
-        told += _submitted(_resolved(sample.get('output'), attachments))
-    messages = distinct_ids(message for message, _ in told)
-    errors = {one.call_id: error for one, (_, error) in zip(messages, told, strict=True) if one.call_id and error}
+    read = [_message(raw) for raw in _resolved(sample['messages'], attachments)]
+    if read and (read[-1][0].role == TOOL or read[-1][0].calls):
+        read += _submitted(_resolved(sample.get('output'), attachments))
+    messages = distinct_ids(message for message, _ in read)
+    errors = {one.call_id: error for one, (_, error) in zip(messages, read, strict=True) if one.call_id and error}
     output, spec = sample.get('output'), header.get('eval')
     models = [part.get('model') for part in (output, spec) if isinstance(part, dict)]
     scores = sample.get('scores')
     return Conversation(
-        place,
+        location,
         tuple(messages),
         _tools(sample.get('events'), attachments),
         next((model for model in models if isinstance(model, str) and model), ''),

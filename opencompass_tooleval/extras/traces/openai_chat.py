@@ -35,12 +35,12 @@ def _part(row: Mapping[str, Any], names: tuple[str, ...], keys: tuple[str, ...])
     return next((one for one in inner if any(isinstance(one.get(key), (list, str)) for key in keys)), None)
 
 
-def read_row(row: Mapping[str, Any], place: str) -> Conversation:
+def read_row(row: Mapping[str, Any], location: str) -> Conversation:
     """Reads one conversation.
 
     Args:
         row: JSON values of a line.
-        place: Name of the line.
+        location: Name of the line.
 
     Raises:
         ValueError: It is no conversation.
@@ -51,17 +51,17 @@ def read_row(row: Mapping[str, Any], place: str) -> Conversation:
     reply = next((row[name] for name in _REPLIES if anthropic_chat.is_response(row.get(name))), None)
     answered = reply or _part(row, ('response',), _ANSWERED) or {}
     asked_for = asked['messages'] if 'messages' in asked else asked['input']
-    told = [*_system(asked), *read_messages(asked_for)]
-    is_first = all(message.role != 'assistant' for message, _ in told)
-    told += read_messages(_answers(answered))
-    messages = distinct_ids(message for message, _ in told)
+    read = [*_system(asked), *read_messages(asked_for)]
+    is_first = all(message.role != 'assistant' for message, _ in read)
+    read += read_messages(_answers(answered))
+    messages = distinct_ids(message for message, _ in read)
     are_blocks = any(anthropic_chat.has_blocks(raw) for raw in asked_for if isinstance(raw, dict))
-    errors = {message.call_id: error for message, (_, error) in zip(messages, told, strict=True) if error}
+    errors = {message.call_id: error for message, (_, error) in zip(messages, read, strict=True) if error}
     model = next((one['model'] for one in (answered, asked, row) if isinstance(one.get('model'), str)), '')
     tools = asked.get('tools', asked.get('functions', row.get('tools', row.get('functions'))))
     # The usage of a later answer is that of one request of several.
     return Conversation(
-        place,
+        location,
         tuple(messages),
         tool_schemas(tools),
         model,

@@ -89,11 +89,11 @@ def read_exports(exports: Iterable[Mapping[str, Any]], file: str) -> Iterator[Co
     for span in sorted(spans.values(), key=lambda span: span.start):
         traces.setdefault(span.trace, []).append(span)
     for trace, of_trace in traces.items():
-        place = f'{file}, trace {trace[:MAX_NAME_CHARS]}'
+        location = f'{file}, trace {trace[:MAX_NAME_CHARS]}'
         try:
-            yield from _conversations(of_trace, place)
+            yield from _conversations(of_trace, location)
         except ValueError as error:
-            yield f'{place}: {error}'
+            yield f'{location}: {error}'
 
 
 def _records(rows: Iterable[Mapping[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
@@ -218,21 +218,23 @@ class _Chain:
     spans: list[_Span] = field(default_factory=list)
 
 
-def _conversations(spans: list[_Span], place: str) -> Iterator[Conversation | str]:
+def _conversations(spans: list[_Span], location: str) -> Iterator[Conversation | str]:
     if form := _other_form(spans):
         raise ValueError(form)
     executed = [span for span in spans if span.operation == _EXECUTE]
-    told = [(span, *both) for span in spans if span.operation != _EXECUTE and any(both := _asked_and_answered(span))]
-    requests = [one for one in told if one[0].operation not in _NO_REQUEST]
-    chains = _chains(requests or told)
+    answered = [
+        (span, *both) for span in spans if span.operation != _EXECUTE and any(both := _asked_and_answered(span))
+    ]
+    requests = [one for one in answered if one[0].operation not in _NO_REQUEST]
+    chains = _chains(requests or answered)
     if not requests and chains:  # only the agents' spans have messages
         are_several = len(chains) > 1 or sum(span.operation == _INVOKE for span in spans) > 1
         unclaimed = _add_calls(chains, executed, are_several)
         if unclaimed:
-            yield f'{place}: {unclaimed} calls of tools name none of its agents as their parent'
+            yield f'{location}: {unclaimed} calls of tools name none of its agents as their parent'
     made = _Executed(executed)
     for number, chain in enumerate(chains, start=1):
-        yield _conversation(chain, made, f'{place}, conversation {number}' if len(chains) > 1 else place)
+        yield _conversation(chain, made, f'{location}, conversation {number}' if len(chains) > 1 else location)
 
 
 def _add_calls(chains: list[_Chain], executed: list[_Span], are_several: bool) -> int:
@@ -241,10 +243,10 @@ def _add_calls(chains: list[_Chain], executed: list[_Span], are_several: bool) -
     Returns:
         The number of calls of no agent.
     """
-    told_ids = {call.id for chain in chains for message in chain.messages for call in message.calls if call.id}
+    answered_ids = {call.id for chain in chains for message in chain.messages for call in message.calls if call.id}
     of_agent: dict[str, list[_Span]] = {}
     for span in executed:
-        if span.call_id not in told_ids:
+        if span.call_id not in answered_ids:
             of_agent.setdefault(span.parent if are_several else '', []).append(span)
     for chain in chains:
         agents = [span.id for span in chain.spans] if are_several else ['']
@@ -296,7 +298,7 @@ class _Executed:
         return found
 
 
-def _conversation(chain: _Chain, made: _Executed, place: str) -> Conversation:
+def _conversation(chain: _Chain, made: _Executed, location: str) -> Conversation:
     definitions = [_json(span.attributes.get('gen_ai.tool.definitions')) for span in chain.spans]
     tool_lists = [tools for tools in definitions if isinstance(tools, list)]
     last = chain.spans[-1].attributes
@@ -305,7 +307,7 @@ def _conversation(chain: _Chain, made: _Executed, place: str) -> Conversation:
     executed = made.of_calls(chain.messages, messages)
     errors = {call: str(found.get('error.type') or '')[:MAX_NAME_CHARS] for call, found in executed.items()}
     return Conversation(
-        place,
+        location,
         tuple(_with_results(messages, executed)),
         tool_schemas([tool for tools in tool_lists for tool in tools]) if tool_lists else None,
         model if isinstance(model, str) else '',

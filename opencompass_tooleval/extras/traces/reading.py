@@ -80,7 +80,7 @@ def _add_file(traces: Traces, file: Path) -> None:
         if isinstance(value, Conversation) and not value.fault:
             readable.append((format_, value))
         else:
-            left_out.append(_one_line(value if isinstance(value, str) else f'{value.place}: {value.fault}'))
+            left_out.append(_one_line(value if isinstance(value, str) else f'{value.location}: {value.fault}'))
         if len(readable) + len(left_out) > MAX_CONVERSATIONS:
             raise DataError(file, f'it has more than {MAX_CONVERSATIONS} conversations')
     if not readable:
@@ -125,11 +125,11 @@ def _read(file: Path) -> Iterator[tuple[str, Conversation | str]]:
     if exports:
         yield from ((OTEL, one) for one in otel.read_exports(exports, file.name))
     for where, row in rows:
-        place = f'{file.name}, {where}'
+        location = f'{file.name}, {where}'
         if isinstance(row, ValueError):
-            yield CHAT, f'{place}: {row}'
+            yield CHAT, f'{location}: {row}'
         elif not otel.is_export(row):
-            yield CHAT, _chat(row, place)
+            yield CHAT, _chat(row, location)
 
 
 def _rows(text: str) -> Iterator[tuple[str, Any]]:
@@ -150,23 +150,23 @@ def _rows(text: str) -> Iterator[tuple[str, Any]]:
         yield 'line 1', value
 
 
-def _chat(row: Any, place: str) -> Conversation | str:
+def _chat(row: Any, location: str) -> Conversation | str:
     if isinstance(row, dict) and (form := other_row(row)):
-        return f'{place}: {form}'
+        return f'{location}: {form}'
     if not is_chat(row):
-        return f"{place}: it has no list 'messages' or 'input'"
+        return f"{location}: it has no list 'messages' or 'input'"
     try:
-        return read_row(row, place)
+        return read_row(row, location)
     except ValueError as error:
-        return f'{place}: {error}'
+        return f'{location}: {error}'
 
 
 def _samples(parts: Iterator[tuple[str, Any]], header: Any, file: Path) -> Iterator[tuple[str, Conversation | str]]:
     for name, sample in parts:
-        place = f'{file.name}, {name}'
+        location = f'{file.name}, {name}'
         try:
             if isinstance(sample, ValueError):
                 raise sample
-            yield INSPECT, inspect_log.read_sample(sample, header, place)
+            yield INSPECT, inspect_log.read_sample(sample, header, location)
         except ValueError as error:
-            yield INSPECT, f'{place}: {error}'
+            yield INSPECT, f'{location}: {error}'

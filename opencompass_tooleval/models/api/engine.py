@@ -180,7 +180,7 @@ class Engine:
     def _launch(self, log: Path) -> None:
         self.port, self._claim = claim_port()
         words = [self._filled(word) for word in self._words]
-        told = {'words': words, 'env': self._environment(), 'grace': self._grace}
+        settings = {'words': words, 'env': self._environment(), 'grace': self._grace}
         with log.open('ab') as stream:
             stream.write(f'tooleval, {time.strftime("%F %T")}: {shlex.join(words)}\n'.encode('utf-8', 'replace'))
             stream.flush()
@@ -197,18 +197,18 @@ class Engine:
         atexit.register(self.stop)
         assert self._guard.stdin is not None
         with suppress(BrokenPipeError):  # its status and the log have the error
-            self._guard.stdin.write(json.dumps(told).encode() + b'\n')
+            self._guard.stdin.write(json.dumps(settings).encode() + b'\n')
 
     def _filled(self, text: str) -> str:
         # Not str.format: a word may be JSON.
-        places = {
+        values = {
             'host': HOST,
             'port': self.port,
             'gpus': visible_gpus(),
             'python': sys.executable,
             'model': self._model,
         }
-        for name, value in places.items():
+        for name, value in values.items():
             text = text.replace(f'{{{name}}}', str(value))
         return text
 

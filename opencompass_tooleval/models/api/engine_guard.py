@@ -69,7 +69,7 @@ class Guard:
         self._env = env
         self._grace = grace
         self._starter = os.getppid()
-        self._is_told = False
+        self._must_end = False
         self._child = 0
         self._status: int | None = None
 
@@ -103,7 +103,7 @@ class Guard:
         _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._is_told = True
+        self._must_end = True
 
     def _is_wanted(self, wakeup: int) -> bool:
         """Waits briefly; returns True if the command should still run."""
@@ -111,7 +111,7 @@ class Guard:
         if wakeup in readable:
             os.read(wakeup, 4096)
         # Forks of the starting process may keep the pipe open.
-        return not (self._is_told or (0 in readable and not os.read(0, 1)) or os.getppid() != self._starter)
+        return not (self._must_end or (0 in readable and not os.read(0, 1)) or os.getppid() != self._starter)
 
     def _bury(self) -> None:
         """Collects ended processes: the command, and its orphans, whose parent is this process."""

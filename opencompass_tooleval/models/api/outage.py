@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
+from opencompass_tooleval.work_dir.run_context import run_context
 
 _LOOK_EVERY = 0.25
 """Seconds between checks of waiting requests if the server is back."""
@@ -45,7 +45,6 @@ class Outage:
     Attributes:
         server: Its name in messages.
         managed_server: The server's manager, if this process started it.
-        tell: Receives a description of the wait for status displays; '' at its end. Its errors are ignored.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class Outage:
         first_pause: float,
         logger: logging.Logger,
     ) -> None:
-        self.tell: Callable[[str], None] = lambda text: None
         self.managed_server: ManagedServer | None = None
         self.server = server
         self._limit = limit
@@ -130,9 +128,9 @@ class Outage:
         return pause
 
     def announce(self, text: str) -> None:
-        """Reports the wait; '' at its end."""
+        """Reports the wait to the task for status displays; '' at its end."""
         with suppress(OSError, ValueError):  # a full disk, or a closed file: the report is only for display
-            self.tell(text)
+            run_context().report_wait(text)
 
     def _end(self) -> Failure:
         words = (

@@ -22,7 +22,7 @@ _OF_ERROR = re.compile(
 _SECONDS_TO_REFUSE = 15.0
 _STOPS = ['\n', ' ', '.', ',']
 _WORD = 'PELICAN'
-_ROOM = 200
+_RESERVED = 200
 _SHORTEST = 1000
 _FEW_TOKENS = 8
 
@@ -85,7 +85,7 @@ def _refused_context(probed: Probed) -> int | None:
 
 def check_long_prompt(probed: Probed) -> Iterator[Finding]:
     """Checks that a complete long prompt reaches the model; some servers cut it silently."""
-    size = min(probed.long_prompt, (probed.context or _HUGE) - _ROOM)
+    size = min(probed.long_prompt, (probed.context or _HUGE) - _RESERVED)
     if size < _SHORTEST:
         return
     # Any tokenizer has at least one token per number here.

@@ -25,9 +25,9 @@ _PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
 
 
 def _parameter(raw: Mapping[str, Any]) -> Parameter:
-    place = {'in': raw.get('in', 'query')}
+    location = {'in': raw.get('in', 'query')}
     parameter = schema_parameter(
-        raw['name'], plain_schema(raw.get('schema')), str(raw.get('description') or ''), **place
+        raw['name'], plain_schema(raw.get('schema')), str(raw.get('description') or ''), **location
     )
     examples = raw.get('examples')
     first = next(iter(examples.values()), None) if isinstance(examples, dict) else None

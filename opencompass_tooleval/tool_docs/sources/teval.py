@@ -43,12 +43,12 @@ def _tools(path: Path, records: Mapping[str, Any]) -> Iterator[ToolDoc]:
 
 
 def _documented(path: Path, tools: Sequence[Any]) -> Iterator[ToolDoc]:
-    for place, tool in enumerate(tools):
+    for index, tool in enumerate(tools):
         try:
             yield from (tool_doc({**api, 'name': f'{tool["name"]}.{api["name"]}'}) for api in tool['api_list'])
         except (KeyError, TypeError, ValueError) as error:
             what = 'the file is no JSON object of id -> record, and this is no tool with APIs'
-            raise DataError(path, f'{what} ({type(error).__name__}: {error})', str(place)) from error
+            raise DataError(path, f'{what} ({type(error).__name__}: {error})', str(index)) from error
 
 
 def read(path: Path) -> list[ToolDoc]:

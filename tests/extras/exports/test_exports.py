@@ -20,7 +20,7 @@ from opencompass_tooleval.core.calls.messages import object_arguments
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.text import redaction
-from opencompass_tooleval.extras.exports.settings import HubPlace, read_hub_place
+from opencompass_tooleval.extras.exports.settings import HubEntry, read_hub_entry
 from opencompass_tooleval.extras.traces.reading import read_traces
 from opencompass_tooleval.extras.traces.recorded_runs import recorded_runs, trajectory_of
 from tests.cli.conftest import Command, read_lines
@@ -291,10 +291,10 @@ def test_hugging_face_needs_a_place_on_the_hub(tooleval: Command, run: Path) -> 
     assert entry['dataset'] == {'id': 'me/teval', 'task_id': 'review', 'revision': 'abc'}
     assert entry['source'] == {'url': 'https://example.org/log', 'org': 'us'}
     assert 'mean of 3 trials' in entry['notes'] and 'Review (review_quality), 0-100' in entry['notes']
-    assert read_hub_place('a*=o/n') == HubPlace('a*', 'o/n')
+    assert read_hub_entry('a*=o/n') == HubEntry('a*', 'o/n')
     for wrong in ('o/n', '*=', '*=name', '*=a/b/c', '*=../x', '*=/home'):
         with pytest.raises(ValueError, match='should be PATTERN=OWNER/NAME'):
-            read_hub_place(wrong)
+            read_hub_entry(wrong)
 
 
 def test_sets_of_own_tools_are_private(tooleval: Command, run: Path) -> None:

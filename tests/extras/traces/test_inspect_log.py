@@ -30,9 +30,9 @@ def test_a_log_in_both_formats(tmp_path: Path) -> None:
     assert zipped.formats == plain.formats == {'inspect': 2}
     assert not zipped.left_out
     paris, atlantis = zipped.conversations
-    assert paris.place == 'weather.eval, samples/paris_epoch_1.json'
-    assert [vars(one) | {'place': ''} for one in zipped.conversations] == [
-        vars(one) | {'place': ''} for one in plain.conversations
+    assert paris.location == 'weather.eval, samples/paris_epoch_1.json'
+    assert [vars(one) | {'location': ''} for one in zipped.conversations] == [
+        vars(one) | {'location': ''} for one in plain.conversations
     ]
     assert (paris.system, paris.query) == ('You answer questions about the weather.', 'What is the weather in Paris?')
     assert [(call.name, call.arguments, result) for call, result in paris.steps[0].calls] == [

@@ -65,7 +65,7 @@ BOSTON = [('get_current_weather', {'location': 'Boston, MA'}, '{"temperature": 2
 
 def test_a_row_of_a_fine_tuning_file(tmp_path: Path) -> None:
     (one,) = read(tmp_path, {'messages': WHOLE, 'tools': [WEATHER], 'parallel_tool_calls': False})
-    assert one.place == 'chat.jsonl, line 1'
+    assert one.location == 'chat.jsonl, line 1'
     assert (one.system, one.query) == ('You are a helpful assistant.', "What's the weather like in Boston today?")
     assert calls_of(one) == BOSTON
     assert one.final_answer == 'It is 22 degrees in Boston.'

@@ -96,7 +96,7 @@ def test_two_requests_of_a_trace_are_one_conversation(tmp_path: Path, as_text: b
     second = chat(3, form([USER, CALLS, RESULT]), form([ANSWER]))
     (one,) = read(tmp_path, [second, first]).conversations
     check(one)
-    assert one.place == f'otlp.jsonl, trace {TRACE}'
+    assert one.location == f'otlp.jsonl, trace {TRACE}'
     assert one.tools is not None and one.tools[0].parameters['required'] == ['location']
     assert one.model == 'gpt-4-0613'
     assert one.usage is not None
@@ -151,9 +151,9 @@ def test_of_several_agents_each_has_the_calls_of_its_children(tmp_path: Path, se
     if not second:
         agents[1]['attributes'] = agents[1]['attributes'][:1]
     made = [
-        tool(3 + place, **{'tool.call.id': f'c{place}', 'tool.call.arguments': {'by': owner}})
+        tool(3 + location, **{'tool.call.id': f'c{location}', 'tool.call.arguments': {'by': owner}})
         | {'parentSpanId': f'{owner:016x}'}
-        for place, owner in enumerate((2, 1, 9))
+        for location, owner in enumerate((2, 1, 9))
     ]
     traces = read(tmp_path, [*agents, *made])
     owners = [[call.arguments for step in one.steps for call, _ in step.calls] for one in traces.conversations]
@@ -244,7 +244,7 @@ def test_agents_of_one_trace_stay_apart(tmp_path: Path) -> None:
     spans = [chat(1, [USER], [CALLS]), chat(2, [ROME], [ANSWER]), chat(3, [USER, CALLS, RESULT], [ANSWER])]
     first, second = read(tmp_path, spans).conversations
     check(first)
-    assert (second.query, second.place) == ('And in Rome?', f'otlp.jsonl, trace {TRACE}, conversation 2')
+    assert (second.query, second.location) == ('And in Rome?', f'otlp.jsonl, trace {TRACE}, conversation 2')
 
 
 def test_spans_without_messages_are_no_conversation(tmp_path: Path) -> None:

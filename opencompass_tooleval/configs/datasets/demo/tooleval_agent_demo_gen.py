@@ -9,17 +9,17 @@ with read_base():
     from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
 
 _simulator = dict(model=dict(type=OracleModel, abbr='oracle-simulator'))
-_places: dict[str, list[object]] = {
+_settings_by_path: dict[str, list[object]] = {
     'data/teval': ['tooleval:demo/agents/teval', 'tooleval:demo/agents/teval/EN', None],
     'data/toolbench': ['tooleval:demo/toolbench', 'tooleval:demo/agents/toolbench', None],
     'data/ultratool': ['tooleval:demo/ultratool', None, _simulator],
 }
 for _row in tooleval_agent_rows:
-    _place = _places[f'{_row["path"]}']
-    _row['path'] = _place[0]
+    _settings = _settings_by_path[f'{_row["path"]}']
+    _row['path'] = _settings[0]
     _dialogues = _row['infer_cfg']['inferencer']['dialogues']  # type: ignore[index]
-    _dialogues['bank'] = _place[1]
-    _dialogues['simulator'] = _place[2]
+    _dialogues['bank'] = _settings[1]
+    _dialogues['simulator'] = _settings[2]
     if 'instructions' in _row:
         _row['instructions'] = 'tooleval:demo/toolbench/instructions.json'
     if _row['name'] == 'toolbench_g1':

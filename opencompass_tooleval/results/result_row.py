@@ -1,0 +1,87 @@
+"""A result as one row of a file: the form that baselines, bundles and exports share. Imports no OpenCompass.
+
+A row has ``model``, ``dataset``, ``metrics``, and parts of the result under their names. A baseline adds the values of
+each sample, a bundle correlations of scores; an export has the samples in a file of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from opencompass_tooleval.catalogue.benchmark import check_parts
+from opencompass_tooleval.core.errors import Fault
+from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.core.text.bounds import is_number
+
+Row = dict[str, Any]
+
+PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs')
+"""Parts of a result that tables and notes need, beside the metrics."""
+MAX_NAME = 200
+"""Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""
+
+
+class Results(Protocol):
+    """Results of models on data sets: a run, or a baseline's file."""
+
+    @property
+    def path(self) -> Path:
+        """Where they are."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields model and data set of every result, sorted."""
+
+    def result(self, model: str, dataset: str) -> Result | None:
+        """Returns a result with its details; None if there is none."""
+
+
+def valid_result(results: Results, model: str, dataset: str) -> Result | None:
+    """Reads a result with its details; None if there is none, or it is an error."""
+    result = results.result(model, dataset)
+    return None if result is None or 'error' in result else result
+
+
+def result_row(model: str, dataset: str, result: Result, parts: Sequence[str] = PARTS) -> Row:
+    """Returns the row of a result, with the parts that it has."""
+    numbers = {name: value for name, value in result.items() if value is None or type(value) in (int, float)}
+    metrics = {name: value if is_number(value) else None for name, value in numbers.items()}
+    kept = {part: result[part] for part in parts if result.get(part) is not None}
+    return {'model': model, 'dataset': dataset, 'metrics': metrics, **kept}
+
+
+def result_of(row: Mapping[str, Any]) -> Row:
+    """Returns the result of a row that was checked."""
+    return {**row['metrics'], **{name: row[name] for name in row if name not in ('model', 'dataset', 'metrics')}}
+
+
+def checked_row(row: Any) -> Row:
+    """Checks a row that may come from anybody: its names, its scores, and the parts that results are looked up by.
+
+    Raises:
+        Fault: It is no row of a result.
+    """
+    if not isinstance(row, dict) or not isinstance(row.get('metrics'), dict):
+        raise Fault('it is no JSON object with metrics')
+    check_names(row)
+    if not all(value is None or is_number(value) for value in row['metrics'].values()):
+        raise Fault('a score is no number')
+    check_parts(row)
+    return row
+
+
+def check_names(row: Mapping[str, Any]) -> None:
+    """Checks the names of a row's model and data set, which become parts of file names.
+
+    Raises:
+        Fault: One cannot be the name of a file.
+    """
+    for column in ('model', 'dataset'):
+        name = row.get(column)
+        # In bytes, as file systems count: 100 Chinese characters are 300.
+        if not isinstance(name, str) or not name or len(name.encode('utf-8', 'surrogatepass')) > MAX_NAME:
+            raise Fault(f'its {column} is no name')
+        # '..' and '.lock' hold no separator, and name another folder or file.
+        if not name.isprintable() or set(name) & {'/', '\\'} or name.startswith('.'):
+            raise Fault(f'its {column} {name!r} cannot be the name of a file')
