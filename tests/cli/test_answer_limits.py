@@ -291,6 +291,7 @@ def test_a_limit_that_does_not_count_is_told(resumed: Resumed) -> None:
     )
 
 
+@pytest.mark.long
 def test_other_records_keep_the_first_ones(resumed: Resumed) -> None:
     resumed.go(4096, '[:2]')
     resumed.go(4096, '[2:4]')

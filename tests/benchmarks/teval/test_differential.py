@@ -86,7 +86,10 @@ OF_PLANS = (
     ('subset', 'noise'),
     [
         ('plan_json', 0.6),
-        *(pytest.param(*case, marks=pytest.mark.long) for case in (('plan_json', 0.0), ('plan_str', 0.0), ('plan_str', 0.6))),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (('plan_json', 0.0), ('plan_str', 0.0), ('plan_str', 0.6))
+        ),
     ],
 )
 def test_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
