@@ -104,7 +104,7 @@ LONGEST = (
 
 
 def import_share(worker: dict[str, Any]) -> None:
-    """Has a worker of pytest-xdist import its share of the test files first, which it then keeps compiled for others."""
+    """Has a worker of pytest-xdist import its share of the test files first, and keep it compiled for the others."""
     files = sorted((ROOT / 'tests').rglob('test_*.py'))
     for file in files[int(worker['workerid'].removeprefix('gw')) :: worker['workercount']]:
         with suppress(Exception, pytest.skip.Exception):  # collection reports it
@@ -185,6 +185,13 @@ class ModelServer:
         """Forgets what was asked, and fails like this from now on."""
         self._send('/reset', json.dumps({'faults': faults, 'latency': latency}).encode())
 
+    def settle(self) -> None:
+        """Answers what waits, and forgets everything: no faults, nothing asked, nobody waiting."""
+        self.reset()
+        while self.stats()['in_flight']:
+            time.sleep(0.02)
+        self.reset()
+
     def _send(self, path: str, body: bytes | None = None) -> Any:
         # Not by httpx, whose every client reads the certificates of all authorities, twenty times a second in loops.
         request = urllib.request.Request(
@@ -243,9 +250,7 @@ def canned_process() -> Iterator[ModelServer]:
 @pytest.fixture
 def canned_server(canned_process: ModelServer) -> ModelServer:
     """The server of :func:`canned_process`, with no faults, nothing asked yet and nobody waiting."""
-    while canned_process.stats()['in_flight']:  # a slow answer that an earlier test did not wait for
-        time.sleep(0.05)
-    canned_process.reset()
+    canned_process.settle()
     return canned_process
 
 
