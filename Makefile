@@ -4,7 +4,8 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-PARALLEL := -n 4 --dist loadscope --no-loadscope-reorder
+# What is compiled is kept, also where PYTHONDONTWRITEBYTECODE is set: else each of the many processes compiles it again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=
@@ -44,10 +45,10 @@ lint: install ## ruff and mypy
 	$(BIN)/mypy
 
 test: lint ## lint, then the tests, four at a time
-	$(BIN)/python -m pytest -q $(PARALLEL)
+	$(PYTEST)
 
 test-long: lint ## lint, then all tests
-	$(BIN)/python -m pytest -q -m '' $(PARALLEL)
+	$(PYTEST) -m ''
 
 .venv/docs/.installed: tools/docs_requirements.txt constraints.txt $(STAMP)
 	rm -rf $(@D)

@@ -14,6 +14,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -43,26 +44,38 @@ hear_signals()
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (
-    'test_end_to_end.py',
-    'extras/making/test_make.py',
-    'extras/making/test_live_checks.py',
-    'extras/making/test_check.py',
-    'test_documentation.py',
-    'models/test_served_model.py',
-    'test_tutorials.py',
-    'runners/slurm/test_engines.py',
+    'cli/test_fuzzed_files.py',
     'runners/slurm/test_client.py',
+    'test_end_to_end.py',
+    'extras/making/test_live_checks.py',
+    'runners/slurm/test_engines.py',
+    'extras/making/test_gold.py',
+    'test_contract.py',
+    'models/test_served_model.py',
+    'benchmarks/funcqa/test_pipeline.py',
+    'extras/making/test_make.py',
+    'test_hostile_readers.py',
+    'runners/test_local_runner.py',
+    'runners/slurm/test_runner.py',
+    'benchmarks/teval/test_differential.py',
+    'report/test_browser.py',
+    'cli/test_answer_limits.py',
+    'cli/test_sweep.py',
+    'test_site.py',
+    'models/test_wrappers.py',
+    'test_architecture.py',
+    'extras/making/test_exploration.py',
+    'extras/making/test_check.py',
+    'instructions/test_function_calling_pipeline.py',
+    'models/test_openai_model.py',
+    'test_documentation.py',
+    'test_tutorials.py',
     'test_kill.py',
     'test_kill_agents.py',
     'test_spending.py',
-    'runners/test_local_runner.py',
-    'runners/slurm/test_runner.py',
     'test_packaging.py',
-    'benchmarks/funcqa/test_pipeline.py',
     'agents/test_hostile_loops.py',
     'agents/test_behaviours.py',
-    'instructions/test_function_calling_pipeline.py',
-    'cli/test_sweep.py',
     'cli/test_gate_pipeline.py',
     'tasks/test_tasks.py',
     'models/test_local_chat_pipeline.py',
@@ -73,39 +86,37 @@ LONGEST = (
     'benchmarks/ultratool/test_pipeline.py',
     'benchmarks/restbench/test_pipeline.py',
     'benchmarks/toolbench/test_pipeline.py',
-    'benchmarks/teval/test_differential.py',
-    'test_hostile_readers.py',
-    'test_contract.py',
     'inferencers/test_trials.py',
     'report/test_figures.py',
-    'report/test_browser.py',
     'report/test_browser_agents.py',
     'test_synthetic.py',
-    'models/test_openai_model.py',
-    'test_site.py',
     'test_adding.py',
     'extras/making/test_outputs_pipeline.py',
     'environments/test_live.py',
-    'environments/test_state.py',
     'extras/mcp_servers/test_connection.py',
-    'extras/making/test_exploration.py',
-    'extras/making/test_gold.py',
     'runners/test_interrupt.py',
     'models/test_accelerators.py',
     'models/test_transformers_serve.py',
     'extras/making/test_teval_inverse.py',
-    'cli/test_answer_limits.py',
-    'cli/test_fuzzed_files.py',
     'cli/test_exchange.py',
-    'environments/test_bank.py',
 )
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
 
 
+def import_share(worker: dict[str, Any]) -> None:
+    """Has a worker of pytest-xdist import its share of the test files first, and keep it compiled for the others."""
+    files = sorted((ROOT / 'tests').rglob('test_*.py'))
+    for file in files[int(worker['workerid'].removeprefix('gw')) :: worker['workercount']]:
+        with suppress(Exception, pytest.skip.Exception):  # collection reports it
+            importlib.import_module('.'.join(file.relative_to(ROOT).with_suffix('').parts))
+
+
 @pytest.hookimpl(hookwrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Keeps the garbage collector from walking, again and again, through the modules and tests that stay to the end."""
     gc.disable()
+    if worker := getattr(session.config, 'workerinput', None):
+        import_share(worker)
     yield
     gc.enable()
     gc.freeze()
@@ -174,6 +185,13 @@ class ModelServer:
         """Forgets what was asked, and fails like this from now on."""
         self._send('/reset', json.dumps({'faults': faults, 'latency': latency}).encode())
 
+    def settle(self) -> None:
+        """Answers what waits, and forgets everything: no faults, nothing asked, nobody waiting."""
+        self.reset()
+        while self.stats()['in_flight']:
+            time.sleep(0.02)
+        self.reset()
+
     def _send(self, path: str, body: bytes | None = None) -> Any:
         # Not by httpx, whose every client reads the certificates of all authorities, twenty times a second in loops.
         request = urllib.request.Request(
@@ -232,9 +250,7 @@ def canned_process() -> Iterator[ModelServer]:
 @pytest.fixture
 def canned_server(canned_process: ModelServer) -> ModelServer:
     """The server of :func:`canned_process`, with no faults, nothing asked yet and nobody waiting."""
-    while canned_process.stats()['in_flight']:  # a slow answer that an earlier test did not wait for
-        time.sleep(0.05)
-    canned_process.reset()
+    canned_process.settle()
     return canned_process
 
 

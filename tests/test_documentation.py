@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ import typer
 from mmengine.config import Config
 
 from opencompass_tooleval.cli.main import app
+from opencompass_tooleval.plugin import FIRST_COMMAND
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
@@ -44,6 +45,8 @@ COMMENTED = [file for file in sorted(CONFIGS.glob('*.py')) if '#   tooleval ' in
 COMMAND_LINE = 'from opencompass_tooleval.cli.main import main; main()'
 BLOCK = re.compile(r'^```(\w*)[^\n]*\n(.*?)^```', re.S | re.M)
 INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
+README = ROOT / 'README.md'
+"""The page whose commands and snippets `make test` runs; those of the others are long tests."""
 
 NOT_RUN = {
     'make install': 'makes an environment; tests/test_installs.py (make test-long) does',
@@ -119,6 +122,12 @@ def commands_of(page: Path) -> list[str]:
 def snippets_of(page: Path) -> list[str]:
     """The Python of a page."""
     return [block for kind, block in BLOCK.findall(page.read_text(encoding='utf-8')) if kind == 'python']
+
+
+def walked(pages: Iterable[Path]) -> list[Any]:
+    """Parameters of a test that runs what pages say."""
+    long = pytest.mark.long
+    return [pytest.param(page, id=str(page.relative_to(ROOT)), marks=[long] * (page != README)) for page in pages]
 
 
 # --- a reader's folder ------------------------------------------------------------------------------------------------
@@ -266,9 +275,7 @@ def check(command: str, place: Place) -> str:
 
 
 @pytest.mark.parametrize(
-    'page',
-    [page for page in (*PAGES, *COMMENTED) if commands_of(page) and page.parent.name != 'tutorials'],
-    ids=lambda page: str(page.relative_to(ROOT)),
+    'page', walked(page for page in (*PAGES, *COMMENTED) if commands_of(page) and page.parent.name != 'tutorials')
 )
 def test_commands_run(page: Path, place: Place) -> None:
     """In the order of the page: what one makes the next may need. tests/test_tutorials.py runs the tutorials."""
@@ -286,10 +293,10 @@ def test_what_is_not_run_is_there_and_is_said() -> None:
             subprocess.run(['make', '-n', *command.split()[1:]], cwd=ROOT, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_within_sentences_exist(page: Path) -> None:
+@pytest.mark.parametrize('page', (*PAGES, *COMMENTED), ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_exist(page: Path) -> None:
     """``tooleval plan CONFIG [WORK_DIR] [--json FILE|-]``: the command, and each option that it names."""
-    for written in INLINE.findall(page.read_text(encoding='utf-8')):
+    for written in (*INLINE.findall(page.read_text(encoding='utf-8')), *commands_of(page)):
         words = re.findall(r"[\w.'/:=*+{}-]+", written.replace('\\|', '|'))
         if words[0] == 'make':
             subprocess.run(['make', '-n', words[1]], cwd=ROOT, check=True, capture_output=True)
@@ -304,8 +311,13 @@ def options_of(words: list[str]) -> set[str]:
     """The options of a command, or of a group of commands, that words begin with."""
     context: Any = None
     command: Any = typer.main.get_command(app)
+    name = ''
     for word in words:
-        if not hasattr(command, 'resolve_command') or word.startswith('-'):
+        if not hasattr(command, 'resolve_command'):
+            break
+        if name in FIRST_COMMAND and word not in command.commands and word != '--help':
+            word = FIRST_COMMAND[name]
+        if word.startswith('-'):
             break
         word = word if word.islower() else next(iter(command.commands))  # BENCH: any
         context = command.make_context('tooleval', [word], parent=context, resilient_parsing=True)
@@ -314,9 +326,7 @@ def options_of(words: list[str]) -> set[str]:
     return {option for parameter in command.params for option in parameter.opts} | {'--help'}
 
 
-@pytest.mark.parametrize(
-    'page', [page for page in PAGES if snippets_of(page)], ids=lambda page: str(page.relative_to(ROOT))
-)
+@pytest.mark.parametrize('page', walked(page for page in PAGES if snippets_of(page)))
 def test_snippets_run(page: Path, place: Place, tmp_path: Path) -> None:
     """A config is loaded and goes as far as the first task; a piece of one with the config before it."""
     config = ''
@@ -402,6 +412,7 @@ def test_next_steps_of_a_sweep(place: Place) -> None:
     check(f'tooleval agents judge {answers} --judge my_judge.py --out judged.jsonl', place)
 
 
+@pytest.mark.long
 def test_next_steps_of_import(place: Place) -> None:
     check('opencompass my_sweep.py', place)
     check('tooleval export outputs/leaderboard --out exported', place)
@@ -409,6 +420,7 @@ def test_next_steps_of_import(place: Place) -> None:
     check(said[said.index('opencompass ') :].replace('CONFIG', 'my_sweep.py').strip(), place)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('benchmark', ['teval', 'agents'])
 def test_next_steps_of_prepare(benchmark: str, place: Place) -> None:
     shutil.rmtree(place.folder / 'data' / 'teval')
@@ -419,6 +431,7 @@ def test_next_steps_of_prepare(benchmark: str, place: Place) -> None:
             check(line.strip(), place)
 
 
+@pytest.mark.long
 def test_every_name_for_datasets_is_found(place: Place) -> None:
     """``tooleval list`` prints names for ``--datasets``."""
     for benchmark in ('teval', 'agents'):

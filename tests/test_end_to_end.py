@@ -483,6 +483,7 @@ def test_demo_details_are_one_per_sample_in_order(demo_run: Run) -> None:
             assert all(metrics[metric] == pytest.approx(100, abs=0.001) for metric in subset.metrics)
 
 
+@pytest.mark.long
 def test_batch_sizes_and_the_server_are_asked_the_same(wrappers_run: Run) -> None:
     assert wrappers_run.status == 0, wrappers_run.said[-3000:]
     for stem in WRAPPER_STEMS:
@@ -495,6 +496,7 @@ def test_batch_sizes_and_the_server_are_asked_the_same(wrappers_run: Run) -> Non
             assert [row['gold'] for row in other] == [row['gold'] for row in one]
 
 
+@pytest.mark.long
 def test_batch_sizes_and_the_server_answer_the_same(wrappers_run: Run) -> None:
     """Greedy decoding in float32 of one model: at batch size 1, at 8 with padding on the left, and behind the server.
 
@@ -515,6 +517,7 @@ def test_batch_sizes_and_the_server_answer_the_same(wrappers_run: Run) -> None:
     assert wrappers_run.table('batch-1') == wrappers_run.table('batch-8') == wrappers_run.table('api')
 
 
+@pytest.mark.long
 def test_without_a_config_file(command_line_run: Run, tiny_model: Path) -> None:
     run, model = command_line_run, f'{tiny_model.name}_hf'
     assert run.status == 0, run.said[-3000:]
@@ -531,6 +534,7 @@ def test_without_a_config_file(command_line_run: Run, tiny_model: Path) -> None:
     assert 'not comparable with the leaderboard' in run.said
 
 
+@pytest.mark.long
 def test_two_workers_split_a_data_set_and_its_answers_come_together(command_line_run: Run, tiny_model: Path) -> None:
     """With two workers OpenCompass splits a data set of more than 16 records and writes two predictions files."""
     parts = [command_line_run.predictions(f'{tiny_model.name}_hf', f'instruct_v2_{part}') for part in (0, 1)]
@@ -543,6 +547,7 @@ def repeats_a_step(steps: tuple[Step, ...]) -> bool:
     return len({(step.name, step.args) for step in steps}) < len(steps)
 
 
+@pytest.mark.long
 def test_oracles_on_real_data(real_run: Run) -> None:
     run = real_run
     assert run.status == 0, run.said[-3000:]
@@ -568,6 +573,7 @@ def without_usage(value: Any) -> Any:
     return value
 
 
+@pytest.mark.long
 def test_a_killed_worker_leaves_what_it_answered(killed_run: Run) -> None:
     story = json.loads((killed_run.cwd / 'story.json').read_text(encoding='utf-8'))
     assert story['status'] == 1
@@ -577,6 +583,7 @@ def test_a_killed_worker_leaves_what_it_answered(killed_run: Run) -> None:
     assert [line.split(': ')[0] for line in lines] == [f'MISSING api x tooleval-teval-{s}' for s in WRAPPER_STEMS]
 
 
+@pytest.mark.long
 def test_a_resumed_run_asks_only_what_was_in_flight_again(killed_run: Run) -> None:
     story = json.loads((killed_run.cwd / 'story.json').read_text(encoding='utf-8'))
     first, second = story['first'], story['second']
@@ -585,6 +592,7 @@ def test_a_resumed_run_asks_only_what_was_in_flight_again(killed_run: Run) -> No
     assert len(second) == len(set(second)) == 1 + 6 + 12
 
 
+@pytest.mark.long
 def test_a_resumed_run_ends_as_an_uninterrupted_one(killed_run: Run, wrappers_run: Run) -> None:
     assert killed_run.status == 0, killed_run.said[-3000:]
     for stem in WRAPPER_STEMS:

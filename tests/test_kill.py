@@ -149,8 +149,8 @@ def _group_lives(group: int) -> bool:
     ('point', 'debug'),
     [
         pytest.param('inference', False, id='in inference, workers and all'),
-        pytest.param('judging', True, id='in judging'),
-        pytest.param('evaluation', True, id='between two results'),
+        pytest.param('judging', True, id='in judging', marks=pytest.mark.long),
+        pytest.param('evaluation', True, id='between two results', marks=pytest.mark.long),
     ],
 )
 def test_a_killed_sweep_ends_as_a_whole_one(

@@ -137,7 +137,7 @@ def test_what_was_simulated_is_not_simulated_again(server: ModelServer, baseline
 
 
 @pytest.mark.parametrize(
-    'point', [point if point in {5, 14} else pytest.param(point, marks=pytest.mark.long) for point in range(POINTS)]
+    'point', [point if point == 5 else pytest.param(point, marks=pytest.mark.long) for point in range(POINTS)]
 )
 def test_killed_agents_end_as_whole_ones(server: ModelServer, baseline: Baseline, tmp_path: Path, point: int) -> None:
     server.reset()

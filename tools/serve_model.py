@@ -59,6 +59,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
@@ -143,11 +144,19 @@ class State:
     tokens: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     most_in_flight: int = 0
+    was_reset: asyncio.Event = field(default_factory=asyncio.Event)
 
     def reset(self, faults: list[str], latency: float) -> None:
-        """Forgets what was asked and fails as told from now on."""
+        """Forgets what was asked, answers what waits, and fails as told from now on."""
+        self.was_reset.set()
+        self.was_reset = asyncio.Event()
         self.faults, self.latency = [parse_fault(fault) for fault in faults], latency
         self.asked, self.tokens, self.most_in_flight = [], Counter(), self.in_flight
+
+    async def wait(self, seconds: float) -> None:
+        """Waits until the time is over, or the next reset."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.was_reset.wait(), seconds)
 
     def count(self, response: Response) -> None:
         """Adds up the usage that a whole reply reports."""
@@ -364,7 +373,7 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
             return _error(Fault('401'))
         if asked['model'] != name:
             return _error(Fault('404'))
-        await asyncio.sleep(state.latency + (float(fault.value) if fault and fault.kind == 'slow' else 0.0))
+        await state.wait(state.latency + (float(fault.value) if fault and fault.kind == 'slow' else 0.0))
         spoilt = _spoilt(fault, name, request.headers.get('authorization', '')) if fault else None
         if spoilt is not None:
             return spoilt

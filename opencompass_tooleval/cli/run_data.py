@@ -106,24 +106,24 @@ def _subset(row: Mapping[str, Any]) -> str:
 
 def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the files or folders that rows need and that are not on this machine -> the command that brings them."""
-    needed = dict.fromkeys(dataset_name for row in rows for dataset_name in _needed(row))
+    needed = dict.fromkeys(listed_path for row in rows for listed_path in _needed(row))
     return {
-        dataset_name: _command(dataset_name)
-        for dataset_name in needed
-        if not any(path.exists() for path in candidate_paths(dataset_name))
+        listed_path: _command(listed_path)
+        for listed_path in needed
+        if not any(path.exists() for path in candidate_paths(listed_path))
     }
 
 
-def _command(dataset_name: str) -> str:
+def _command(listed_path: str) -> str:
     """Returns the command that brings a file or folder: what no benchmark has are instructions."""
     return next(
         (
             benchmark.prepare
             for benchmark in all_benchmarks()
             for files in benchmark.data.files
-            if any(PurePath(listed).is_relative_to(dataset_name) for listed in (*files.paths, *files.optional))
+            if any(PurePath(listed).is_relative_to(listed_path) for listed in (*files.paths, *files.optional))
         ),
-        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {dataset_name}',
+        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {listed_path}',
     )
 
 

@@ -173,7 +173,7 @@ class Ledger:
                 state.in_flight[self._lock] = [count - 1, amounts[0] - most, amounts[1] - prompt]
 
     def note_not_asked(self, dataset: str, count: int, samples: int) -> None:
-        """Notes how many requests of a data set were not sent, in locked_task of an earlier note."""
+        """Notes how many requests of a data set were not sent, in place of an earlier note."""
         name = f'{Path(self._lock).parent.name} x {dataset}' if self._is_auxiliary else dataset
         with self._changing() as state:
             state.not_asked[name] = [count, samples]

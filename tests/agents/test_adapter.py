@@ -286,6 +286,7 @@ def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.Monke
         TemporaryBank(DEMO / 'agents' / 'toolbench')
 
 
+@pytest.mark.long
 def test_the_oracle_on_all_queries_of_teval() -> None:
     """The issue's evidence: recall, order and arguments 100 on all 553, and two runs byte for byte the same."""
     rows = ToolEvalAgentDataset.load(str(real('teval')), 'teval')

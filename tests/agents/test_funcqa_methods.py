@@ -342,8 +342,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize('record', [RECORD, ONE_HOP], ids=lambda record: record.subset)
-@pytest.mark.parametrize('reading', ['official', 'strict'])
+@pytest.mark.parametrize(('record', 'reading'), [(RECORD, 'official'), (ONE_HOP, 'strict')], ids=['official', 'strict'])
 @pytest.mark.parametrize('text', HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_answers_are_errors(text: str, reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)

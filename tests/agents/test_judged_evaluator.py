@@ -247,9 +247,7 @@ def server_process() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def server(server_process: ModelServer) -> ModelServer:
-    while server_process.stats()['in_flight']:
-        time.sleep(0.05)
-    server_process.reset()
+    server_process.settle()
     return server_process
 
 

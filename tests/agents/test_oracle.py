@@ -81,6 +81,7 @@ def check(loop: str, tasks: Sequence[Task], folder: Path) -> Sequence[AgentScore
     return scores
 
 
+@pytest.mark.long
 def test_function_calling_on_all_queries(tasks: Sequence[Task], tmp_path: Path) -> None:
     assert (len(tasks), sum(len(task.gold or ()) for task in tasks)) == (553, 2660)
     scores = check('function_calling', tasks, tmp_path)
@@ -115,7 +116,7 @@ def reasons_of(subset: str, loop: str, invalid: float = 0, **options: str) -> di
     return total.reasons
 
 
-@pytest.mark.parametrize('subset', ['ultratool_zh', 'ultratool_en'])
+@pytest.mark.parametrize('subset', [pytest.param('ultratool_zh', marks=pytest.mark.long), 'ultratool_en'])
 def test_ultratool(subset: str) -> None:
     assert reasons_of(subset, 'function_calling') == {'ok': 1000}
 

@@ -54,7 +54,13 @@ def test_there_are_sweeps_to_copy() -> None:
 
 
 @pytest.mark.usefixtures('demo_as_data')
-@pytest.mark.parametrize('sweep', SWEEPS, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    'sweep',
+    [
+        pytest.param(file, id=file.stem, marks=[pytest.mark.long] * (file.stem not in ('eval_teval', 'eval_agents')))
+        for file in SWEEPS
+    ],
+)
 def test_a_copy_in_an_empty_folder_plans(
     tooleval: Command, tmp_path: Path, sweep: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

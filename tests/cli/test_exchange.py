@@ -54,6 +54,7 @@ def files_of(run: Path, part: str) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.long
 def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
     tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

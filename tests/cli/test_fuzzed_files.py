@@ -206,7 +206,9 @@ def test_banks(tooleval: Command, tmp_path: Path, words: tuple[str, ...], monkey
 
 
 KINDS = [
-    *((place, kind) for place in ('results', 'predictions', 'configs') for kind in ('sparse', 'pipe')),
+    *((place, kind) for place in ('results', 'predictions') for kind in ('sparse', 'pipe')),
+    ('configs', 'pipe'),
+    pytest.param('configs', 'sparse', marks=pytest.mark.long),
     *((place, kind) for place in ('trace', 'bank', 'tasks', 'data') for kind in ('sparse', 'zero', 'pipe', 'folder')),
 ]
 

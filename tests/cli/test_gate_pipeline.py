@@ -161,6 +161,7 @@ def model_at(url: str) -> str:
     )
 
 
+@pytest.mark.long
 def test_the_workflow_of_the_page_runs(server: ModelServer, tmp_path: Path, tooleval: Command) -> None:
     """Each step in its order, by the rules of GitHub: after a failure only what asks for it."""
     (job,) = workflow()['jobs'].values()

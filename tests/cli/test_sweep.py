@@ -67,7 +67,7 @@ def test_status_while_it_runs_and_after_a_kill(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
-    canned_server.reset(latency=2)
+    canned_server.reset('slow@4-=3600', latency=1)  # the fourth answer does not come while this looks
     process = start_opencompass('mine.py', '-w', 'out', '--debug')
     try:
         until = time.monotonic() + 1500

@@ -199,8 +199,16 @@ def noise() -> Noise:
     return measured
 
 
-@pytest.mark.parametrize(('records', 'trials'), [(100, 1), (150, 4), (60, 4)])
-@pytest.mark.parametrize('share', [1.0, 0.7])
+@pytest.mark.parametrize(
+    ('records', 'trials', 'share'),
+    [
+        (100, 1, 1.0),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in ((100, 1, 0.7), (150, 4, 1.0), (150, 4, 0.7), (60, 4, 1.0), (60, 4, 0.7))
+        ),
+    ],
+)
 def test_planted_drops_are_found_as_often_as_planned(records: int, trials: int, share: float) -> None:
     """The smallest detectable drop in 80% of runs, and a smaller one as its power says: within 99.9% of chance."""
     variance = noise().of_difference(trials, trials)
@@ -220,6 +228,7 @@ def test_planted_drops_are_found_as_often_as_planned(records: int, trials: int, 
     assert low <= found and (found <= high or is_small)
 
 
+@pytest.mark.long
 def test_drops_of_graded_values_are_found_as_often_as_planned() -> None:
     """Their variance is the measured one; that of values which are 0 or 1 would ask for a drop of 13.5 points."""
     generator = np.random.default_rng(8)
@@ -243,7 +252,7 @@ def test_drops_of_graded_values_are_found_as_often_as_planned() -> None:
     assert same is not None and not same.is_graded, 'trials that do not vary say nothing about changes'
 
 
-@pytest.mark.parametrize('drop', [0.0, -6.0], ids=['equal', 'better'])
+@pytest.mark.parametrize('drop', [0.0, pytest.param(-6.0, marks=pytest.mark.long)], ids=['equal', 'better'])
 def test_equal_and_better_systems_raise_few_false_alarms(drop: float) -> None:
     """Eight data sets at once, with repeated trials of different numbers."""
     generator = np.random.default_rng(4)
@@ -260,6 +269,7 @@ def test_equal_and_better_systems_raise_few_false_alarms(drop: float) -> None:
     assert alarms <= stats.binom.ppf(0.9995, RUNS, ALPHA), 'not more than the level, as far as 1,000 runs tell'
 
 
+@pytest.mark.long
 def test_many_small_data_sets_in_which_little_differs_raise_few_false_alarms() -> None:
     """Percentiles of a bootstrap alone, at Holm's levels, would raise them in 9% of such gates."""
     generator = np.random.default_rng(5)
@@ -282,6 +292,7 @@ def share_of_resamples_without_a_drop(down: int, up: int) -> float:
     return float(np.mean(drawn[:, 1] >= drawn[:, 0]))
 
 
+@pytest.mark.long
 def test_an_allowed_drop_is_no_alarm_and_a_larger_one_is_found() -> None:
     generator = np.random.default_rng(6)
     counts = [

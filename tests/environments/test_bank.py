@@ -227,6 +227,7 @@ def test_a_query_without_an_end_ends(bank: Bank, monkeypatch: pytest.MonkeyPatch
         bank._rows('WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n')
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='sqlite3 has setlimit from Python 3.11 on')
 def test_a_name_of_many_bytes_is_not_read(bank: Bank, tmp_path: Path) -> None:
     file = tmp_path / 'large.bank'

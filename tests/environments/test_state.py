@@ -128,6 +128,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp('servers')
 
 
+@pytest.mark.long
 def test_a_published_server_of_repositories(servers: Path, tmp_path: Path) -> None:
     repository = tmp_path / 'repository'
     repository.mkdir()

@@ -256,6 +256,7 @@ for row in datasets:
         assert second['reasons'] == first['reasons']
 
 
+@pytest.mark.long
 def test_real_records(tmp_path: Path) -> None:
     for file in ('toolbench/G2_category.json', 'restbench/tmdb.json', 'funcqa/funcqa_oh.json'):
         real(file)

@@ -96,6 +96,7 @@ def leftovers(folder: Path) -> list[str]:
 
 def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / 'out.json'
+    right.reset(latency=0.2)
     status, report = run(docs, config(tmp_path / 'cfg.py', right.url), out, prompt='2')
     assert status == 0 and not leftovers(tmp_path)
     counts = {

@@ -70,7 +70,7 @@ def test_the_command_makes_them(load: Load, cache: Path, tmp_path: Path) -> None
     load()
 
 
-@pytest.mark.parametrize('name', ['teval', 'restbench', 'toolbench', 'agents of ultratool'])
+@pytest.mark.parametrize('name', ['teval', 'agents of ultratool'])
 def test_the_command_replaces_a_file_that_lacks_tools(name: str, cache: Path, tmp_path: Path) -> None:
     run_what_is_said(LOADS[name], tmp_path)
     file = cache / 'easytool' / 'made.json'

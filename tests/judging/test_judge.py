@@ -98,9 +98,7 @@ def server_process() -> Iterator[ModelServer]:
 @pytest.fixture
 def server(server_process: ModelServer) -> ModelServer:
     """The server, with no faults, nothing asked yet and nobody waiting."""
-    while server_process.stats()['in_flight']:
-        time.sleep(0.05)
-    server_process.reset()
+    server_process.settle()
     return server_process
 
 
@@ -148,7 +146,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
 
 
 def test_everything_is_judged_at_the_same_time(server: ModelServer, tmp_path: Path) -> None:
-    server.reset(latency=0.1)
+    server.reset(latency=0.5)
     judge = Judge(server_cfg(server), tmp_path)
     assert judged(judge, items(10)) == {str(i): 7.0 for i in range(10)}
     stats = server.stats()

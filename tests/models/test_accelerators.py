@@ -71,7 +71,7 @@ def accelerate(engine: str, file: Path, folder: Path) -> tuple[list[dict[str, An
     return recorded(folder), done.stdout + logs
 
 
-@pytest.mark.parametrize('engine', ['lmdeploy', 'vllm'])
+@pytest.mark.parametrize('engine', ['lmdeploy', pytest.param('vllm', marks=pytest.mark.long)])
 def test_a_data_sets_temperature_the_prices_and_the_budget_count(engine: str, tiny_model: Path, tmp_path: Path) -> None:
     """OpenCompass's default for ``-a lmdeploy`` is ``top_k=1, temperature=1e-6``; it is nobody's word."""
     prices = 'models[0].update(prices=dict(input=1.0, output=2.0), budget=dict(tokens=10**7))\n'
@@ -95,6 +95,7 @@ def test_lmdeploy_is_greedy_by_default(tiny_model: Path, tmp_path: Path) -> None
     assert {(row['do_sample'], row['top_k']) for row in received} == {(False, 1)}
 
 
+@pytest.mark.long
 def test_a_temperature_of_the_config_counts_under_lmdeploy(tiny_model: Path, tmp_path: Path) -> None:
     more = "models[0]['generation_kwargs'] = dict(do_sample=True, temperature=0.4)\n"
     received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model, more), tmp_path)

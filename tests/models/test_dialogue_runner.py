@@ -180,7 +180,7 @@ def test_an_empty_dialogue_asks_nothing() -> None:
 
 def test_dialogues_that_wait_for_a_tool_continue_together() -> None:
     """One after the other, the first would wait for the others for ever; that is what a barrier says."""
-    together = threading.Barrier(3, timeout=60)
+    together = threading.Barrier(3, timeout=300)
 
     def waits(name: str) -> Dialogue[str]:
         together.wait()
@@ -242,7 +242,7 @@ def test_answers_are_journaled_while_tools_run(tmp_path: Path, threads: int) -> 
 
     def calls_a_tool() -> Dialogue[str]:
         answer = yield ModelRequest((Message('user', 'soon'),))
-        until = time.monotonic() + 20
+        until = time.monotonic() + 300
         while '<late>' not in file.read_text() and time.monotonic() < until:
             time.sleep(0.02)
         seen.append('<late>' in file.read_text())

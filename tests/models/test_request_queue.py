@@ -445,6 +445,6 @@ def test_a_queue_closes_while_answers_are_written_down() -> None:
     while arrivals._unkept.qsize() < 2:
         time.sleep(0.01)
     free.set()
-    closing.join(60)
+    closing.join(300)
     assert not closing.is_alive() and kept == [['a'], ['b']]
     assert [key for key, _ in arrivals.take(wait=False)] == ['a', 'b']

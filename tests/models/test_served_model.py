@@ -213,8 +213,15 @@ def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None
     assert len(list(run.glob('results/served/*.json'))) == 2
 
 
-@pytest.mark.parametrize('whom', ['task', 'runner'])
-@pytest.mark.parametrize('loading', [False, True], ids=['while it is asked', 'while it loads'])
+@pytest.mark.parametrize(
+    ('whom', 'loading'),
+    [
+        pytest.param('task', False, id='task while it is asked'),
+        pytest.param('runner', True, id='runner while it loads'),
+        pytest.param('task', True, id='task while it loads', marks=pytest.mark.long),
+        pytest.param('runner', False, id='runner while it is asked', marks=pytest.mark.long),
+    ],
+)
 def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, loading: bool) -> None:
     fault = ('--fault', 'loading') if loading else ('--latency', '2')
     write_config(tmp_path, scripted_engine(tmp_path, *fault))
@@ -309,6 +316,7 @@ def real() -> None:
         pytest.skip('what transformers serve needs is not installed')
 
 
+@pytest.mark.long
 def test_transformers_serve_through_opencompass(real: None, tmp_path: Path, tiny_model: Path) -> None:
     """Killed once while it is asked: its sweep fails at once, and goes on."""
     write_config(tmp_path, serve_engine(tmp_path), str(tiny_model), [REVIEW, PLAN])

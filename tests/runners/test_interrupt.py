@@ -19,6 +19,8 @@ from tests.forked import start_opencompass
 
 PATIENCE = 1500.0
 SAID = 'tooleval: interrupted; answers so far are kept, go on with: '
+BAR = re.compile(r' *\d+%\|[^\r\n\[]*\[[^\]\r\n]*\]')
+"""A progress bar, of iterations per second or seconds per iteration; what is written after it may be in its line."""
 CONFIG = """
 from mmengine.config import read_base
 from opencompass_tooleval.models import ToolEvalOpenAI
@@ -42,7 +44,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 def lines_of(said: str) -> list[str]:
     """What was said, without progress bars."""
-    return [line for line in said.splitlines() if line.strip() and not re.match(r' *\d+%\|', line)]
+    return [line for line in BAR.sub('', said).splitlines() if line.strip()]
 
 
 def in_session(session: int) -> list[int]:
@@ -93,7 +95,7 @@ def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
             start_new_session=True,
         )
     if when == 'it runs':
-        wait_until(lambda: 'infer on ' in said.read_text() or run.poll() is not None)
+        wait_until(lambda: 'launch ' in said.read_text() or run.poll() is not None)
     else:
         wait_until(lambda: len(in_session(run.pid)) > 1 or run.poll() is not None)
     before = said.read_text()

@@ -114,6 +114,7 @@ def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
     wait_until_gone(task)
 
 
+@pytest.mark.long
 def test_torchrun_is_started_as_a_command(tmp_path: Path) -> None:
     assert codes(start(tmp_path, 'tell', '--gpus', '2', CUDA_VISIBLE_DEVICES='0,1')) == [0]
     facts = told(tmp_path, '0-tell')

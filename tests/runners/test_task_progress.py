@@ -46,7 +46,7 @@ def lock(folder: Path, dataset: str) -> Path:
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 1500
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -125,7 +125,7 @@ def test_a_task_of_opencompass_says_how_far_it_is(canned_server: ModelServer, tm
                 if holder:
                     seen.add((holder.samples, holder.answered, holder.prompt > 0))
             time.sleep(0.02)
-        assert sweep.wait(60) == 0, (tmp_path / 'said.txt').read_text()
+        assert sweep.wait() == 0, (tmp_path / 'said.txt').read_text()
     finally:
         sweep.kill()
     samples = {samples for samples, _, _ in seen}

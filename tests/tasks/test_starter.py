@@ -40,7 +40,7 @@ def test_a_task_ends_when_its_runner_is_killed(tmp_path: Path) -> None:
         time.sleep(1.5)
         assert _is_alive(task)
         os.kill(runner.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 1500
         while _is_alive(task) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not _is_alive(task)

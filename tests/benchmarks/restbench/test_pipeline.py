@@ -149,6 +149,7 @@ def test_published_method(tmp_path: Path) -> None:
     assert predictions['0']['prediction'] == chosen[0]
 
 
+@pytest.mark.long
 def test_real_records(tmp_path: Path) -> None:
     document = real('restbench/specs/spotify_oas.json')
     data = tmp_path / 'cache' / 'data'

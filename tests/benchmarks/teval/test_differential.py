@@ -82,8 +82,16 @@ OF_PLANS = (
 
 
 @pytest.mark.official('T-Eval', *OF_PLANS)
-@pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
-@pytest.mark.parametrize('noise', [0.0, 0.6])
+@pytest.mark.parametrize(
+    ('subset', 'noise'),
+    [
+        ('plan_json', 0.6),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (('plan_json', 0.0), ('plan_str', 0.0), ('plan_str', 0.6))
+        ),
+    ],
+)
 def test_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
     samples = real_samples(subset)
     record_property('cases', 12)

@@ -149,6 +149,7 @@ def _without_bread(outcome: dict[str, Any]) -> int:
     return sum(detail['reason'] == 'name:unknown_tool' for detail in outcome['details'][1:])
 
 
+@pytest.mark.long
 def test_real_records(tmp_path: Path) -> None:
     real('toolbench/G2_category.json')
     run(tmp_path, CONFIG.replace('IMPORTS', REAL_IMPORTS), COMPASS_DATA_CACHE=str(DATA.parent))

@@ -233,6 +233,7 @@ def rebuilt(folder: str, task: str, **options: Any) -> list[dict[str, Any]]:
 
 
 @needs_real_data
+@pytest.mark.long
 @pytest.mark.parametrize('folder', FOLDERS)
 class TestRealData:
     """The proof that test.json and the official files say the same, row by row."""

@@ -83,6 +83,7 @@ def result_of(folder: Path, model: str, task: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.long
 def test_published_answers_give_the_paper_through_opencompass(tmp_path: Path) -> None:
     """Both models in one sweep: each has its judgements, and each answer the reading of the file it was recorded in."""
     done = opencompass(tmp_path, CONFIG, f'{ANSWERS}/{{model}}/eval/planning_eval.json', TASKS)

@@ -125,6 +125,7 @@ def kept_answers(made: MadeSet) -> int:
     return sum(journal.read_bytes().count(b'\n') for journal in journals)
 
 
+@pytest.mark.long
 def test_no_run_is_asked_twice_after_a_kill(tmp_path: Path) -> None:
     server = start_server('--canned', 'I do not know.')
     model = write_model_config(tmp_path / 'model.py', server, max_workers=2)

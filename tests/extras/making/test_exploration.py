@@ -147,6 +147,7 @@ def test_a_writer_sees_earlier_queries_and_why_its_own_failed(make: Callable[...
     assert 'solution reviewer:refused' not in report(tmp_path)['dropped']
 
 
+@pytest.mark.long
 def test_after_a_kill_nothing_is_explored_again(make: Callable[..., Maker], tmp_path: Path) -> None:
     whole = make(leave_out=[], tasks=2)
     lines = (tmp_path / 'made' / 'tasks.jsonl').read_bytes()

@@ -81,7 +81,14 @@ def run(library: Library, tasks: int, model: Path, **options: Any) -> tuple[tupl
     return load_set(library.folder / 'books').tasks, dropped
 
 
-@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, ORDINARY, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ('tasks', 'kinds'),
+    [
+        (8, ALL_KINDS),
+        pytest.param(30, ALL_KINDS, marks=pytest.mark.long),
+        pytest.param(200, ORDINARY, marks=pytest.mark.long),
+    ],
+)
 def test_no_gold_is_wrong_if_one_model_is_right(library: Library, tasks: int, kinds: list[str]) -> None:
     made, dropped = run(
         library, round(tasks * 1.2), library.config('hostile'), second=library.config('right'), kinds=kinds
@@ -91,7 +98,8 @@ def test_no_gold_is_wrong_if_one_model_is_right(library: Library, tasks: int, ki
     check_scripted(library.folder / 'books')
 
 
-@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), pytest.param(200, ORDINARY, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize(('tasks', 'kinds'), [(30, ALL_KINDS), (200, ORDINARY)])
 def test_no_gold_is_wrong_if_both_models_make_a_mistake_that_shows(
     library: Library, tasks: int, kinds: list[str]
 ) -> None:

@@ -50,7 +50,7 @@ def options(folder: Path, server: str, **more: Any) -> dict[str, Any]:
     ('keeps', 'masked'),
     [
         ('fields', {'file tickets.json': ['[].id', '[].created_at']}),
-        ('lines', {'file tickets.txt': ['*[0]', '*[4]']}),
+        pytest.param('lines', {'file tickets.txt': ['*[0]', '*[4]']}, marks=pytest.mark.long),
     ],
 )
 def test_ids_and_times_are_masked(
@@ -71,7 +71,10 @@ def test_ids_and_times_are_masked(
 
 @pytest.mark.parametrize(
     ('keeps', 'detail'),
-    [('nothing', 'open_ticket: file tickets.json: [].id: '), ('names', 'open_ticket: file ')],
+    [
+        pytest.param('nothing', 'open_ticket: file tickets.json: [].id: ', marks=pytest.mark.long),
+        ('names', 'open_ticket: file '),
+    ],
 )
 def test_a_tool_that_leaves_nothing_to_compare_is_left_out(
     keeps: str, detail: str, start: Start, tmp_path: Path

@@ -61,6 +61,7 @@ def check_scripted(folder: Path) -> None:
     assert gates[REPRODUCED] == 100 and {gates[name] for name in SCRIPTED} == {0}
 
 
+@pytest.mark.long
 def test_fifty_tasks_on_the_tools_of_teval(
     start: Start, teval: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,8 +103,8 @@ def test_fifty_tasks_on_the_tools_of_teval(
         ('unreadable', {'query reply:no_json'}),
         ('leaks', {'query query:leak'}),
         ('gives_up', {'query query:not_solvable'}),
-        ('refuses', {'solution reviewer:refused'}),
-        ('calls_wrongly', {'agreement agreement:too_few'}),  # no call is answered
+        pytest.param('refuses', {'solution reviewer:refused'}, marks=pytest.mark.long),
+        pytest.param('calls_wrongly', {'agreement agreement:too_few'}, marks=pytest.mark.long),  # no call is answered
     ],
 )
 def test_a_planted_fault_is_caught(
@@ -121,6 +122,7 @@ def test_a_planted_fault_is_caught(
     assert len({row['id'] for row in rows}) == 30 and all(row['detail'] for row in rows)
 
 
+@pytest.mark.long
 def test_answers_that_disagree_make_no_task(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
     server = start(teval_key(Path(teval['bank'])), 'disagrees')
     folder = tmp_path / 'office'
@@ -179,6 +181,7 @@ def test_a_second_maker_and_a_reviewer(start: Start, teval: dict[str, Any], tmp_
     assert reviewer.stats()['requests'] > 0
 
 
+@pytest.mark.long
 def test_no_gold_is_of_one_model_alone(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
     key = teval_key(Path(teval['bank']))
     models = {name: start(key, maker) for name, maker in {'one': 'right', 'other': 'disagrees'}.items()}
@@ -215,18 +218,26 @@ def test_a_simulator_answers_and_is_counted(start: Start, teval: dict[str, Any],
     assert {name for name, status in gates.items() if status == 'FAILED'} <= {'tools needed', 'valid calls'}
 
 
-def test_requests_that_are_too_long_drop_their_drafts(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ('asked', 'stage'),
+    [
+        ('You write', 'query'),
+        pytest.param('You plan', 'solution', marks=pytest.mark.long),
+        pytest.param('You review', 'solution', marks=pytest.mark.long),
+    ],
+)
+def test_requests_that_are_too_long_drop_their_drafts(
+    asked: str, stage: str, start: Start, teval: dict[str, Any], tmp_path: Path
+) -> None:
     server = start(teval_key(Path(teval['bank'])))
     model = write_model_config(tmp_path / 'model.py', server)
-    for place, (asked, stage) in enumerate(
-        {'You write': 'query', 'You plan': 'solution', 'You review': 'solution'}.items()
-    ):
-        server.reset(f'length@~{asked}')
-        status, report = run(tmp_path / f'office{place}', model, 2, kinds=['ordinary=1'], trials=2, **teval)
-        assert (status, report['failed']) == (1, {})
-        assert f'{stage} prompt:too_long' in report['dropped'], report
+    server.reset(f'length@~{asked}')
+    status, report = run(tmp_path / 'office', model, 2, kinds=['ordinary=1'], trials=2, **teval)
+    assert (status, report['failed']) == (1, {})
+    assert f'{stage} prompt:too_long' in report['dropped'], report
 
 
+@pytest.mark.long
 def test_nothing_is_asked_twice_after_a_kill(start: Start, teval: dict[str, Any], tmp_path: Path) -> None:
     server = start(teval_key(Path(teval['bank'])))
     model = write_model_config(tmp_path / 'model.py', server)
@@ -274,7 +285,7 @@ def test_a_server_with_a_state(start: Start, tmp_path: Path) -> None:
         run(tmp_path / 'other', model, 4, **{**options, 'input_': server}, probe=['starts'])
 
 
-@pytest.mark.parametrize('tool', ['crash', 'huge'])
+@pytest.mark.parametrize('tool', ['crash', pytest.param('huge', marks=pytest.mark.long)])
 def test_attempts_on_which_the_server_fails_do_not_count(tool: str, start: Start, tmp_path: Path) -> None:
     key = {'read_notes': NOTES_KEY['read_notes'], tool: [['and let us see what happens', {}]]}
     model = write_model_config(tmp_path / 'model.py', start(key))

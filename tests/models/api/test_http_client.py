@@ -307,7 +307,7 @@ def test_what_follows_a_packed_reply_is_not_read(get: Callable[..., HttpReply], 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         assert get(f'http://127.0.0.1:{listening.getsockname()[1]}/v1').body == b'{}'
-        thread.join(30)
+        thread.join(300)
         assert not thread.is_alive() and sent < 1 << 25
 
 

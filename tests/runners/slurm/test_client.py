@@ -72,6 +72,7 @@ def end_of(process: Fork) -> str:
     return process.output.read_text(encoding='utf-8', errors='replace')
 
 
+@pytest.mark.long
 def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tmp_path: Path) -> None:
     def jobs() -> set[str]:
         return {row.partition('_')[0] for row in testbed.wait_for('RUNNING', seconds=PATIENCE)}

@@ -66,9 +66,10 @@ def preempt(testbed: Testbed, element: str) -> None:
     testbed.tell('sbatch', '--partition=urgent', '-c', '16', '--output=/dev/null', '--wrap=sleep 1')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'take_away',
-    [requeue, *(pytest.param(how, marks=pytest.mark.long) for how in (say_that_time_is_short, preempt))],
+    [requeue, say_that_time_is_short, preempt],
     ids=lambda how: how.__name__,
 )
 def test_an_element_that_is_taken_away_goes_on(

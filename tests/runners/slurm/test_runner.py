@@ -74,6 +74,7 @@ def started(
     return future, queue[0].split('_')[0]
 
 
+@pytest.mark.long
 def test_a_sweep_larger_than_an_array(testbed: Testbed, tmp_path: Path) -> None:
     work = tmp_path / 'odd % "work" dir'
     count = ARRAY_LIMIT + 4
@@ -129,6 +130,7 @@ def test_what_always_crashes_leaves_the_others(
     assert (kept / '1.py').is_file()
 
 
+@pytest.mark.long
 def test_an_element_cancelled_from_outside(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
     future, job = started(testbed, aside, tmp_path, ['sleep 3', 'sleep 60'])
     testbed.tell('scancel', f'{job}_1')
@@ -136,6 +138,7 @@ def test_an_element_cancelled_from_outside(testbed: Testbed, aside: ThreadPoolEx
     until(lambda: 'CANCELLED' in log(tmp_path, 'm1'))  # Slurm writes it once the job has ended
 
 
+@pytest.mark.long
 def test_cancelled_while_it_waits(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
@@ -181,6 +184,7 @@ def test_a_requeue_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tm
     assert 'restart 0' in log(tmp_path, 'm0') and 'restart 1' in log(tmp_path, 'm0')
 
 
+@pytest.mark.long
 def test_preemption_that_cancels_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
     command = f'echo ran >>{tmp_path}/runs; [ $(wc -l <{tmp_path}/runs) -gt 1 ] || sleep 60'
     future, _ = started(testbed, aside, tmp_path, [command], partition='frail', extra_command=['-c 16'])
@@ -191,6 +195,7 @@ def test_preemption_that_cancels_is_no_failure(testbed: Testbed, aside: ThreadPo
     until(lambda: 'DUE TO PREEMPTION' in log(tmp_path, 'm0'))
 
 
+@pytest.mark.long
 def test_the_controller_is_restarted(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
@@ -214,6 +219,7 @@ def test_a_controller_that_stays_away(testbed: Testbed, aside: ThreadPoolExecuto
         testbed.start_controller()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('count', [6, ARRAY_LIMIT + 2])
 def test_no_more_at_once_than_asked_for(testbed: Testbed, tmp_path: Path, count: int) -> None:
     """Over two arrays as well, and with one task that is run again."""
@@ -228,6 +234,7 @@ def test_no_more_at_once_than_asked_for(testbed: Testbed, tmp_path: Path, count:
     assert most == 3
 
 
+@pytest.mark.long
 def test_an_array_for_each_number_of_gpus(testbed: Testbed, tmp_path: Path) -> None:
     command = 'sleep 1; echo "job $SLURM_ARRAY_JOB_ID gpus ${CUDA_VISIBLE_DEVICES:-none}"'
     tasks = [
@@ -251,6 +258,7 @@ def test_a_first_job_that_is_refused_is_an_error(testbed: Testbed, tmp_path: Pat
     assert testbed.queue() == []
 
 
+@pytest.mark.long
 def test_a_later_job_that_is_refused_takes_no_places(testbed: Testbed, tmp_path: Path) -> None:
     times = tmp_path / 'times'
     command = f'echo + >>{times}; sleep 6; echo - >>{times}'
@@ -260,6 +268,7 @@ def test_a_later_job_that_is_refused_takes_no_places(testbed: Testbed, tmp_path:
     assert 'SlurmError: sbatch: ' in log(tmp_path, 'a')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('patience', [30.0, 0.0])
 def test_a_retry_that_is_refused_does_not_stop_the_others(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture, patience: float
@@ -284,6 +293,7 @@ def test_a_retry_that_is_refused_does_not_stop_the_others(
     assert sum('this is tried again' in message for message in said.messages) == 1
 
 
+@pytest.mark.long
 def test_what_a_node_cannot_start_is_submitted_again(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
@@ -308,6 +318,7 @@ def test_what_a_node_cannot_start_is_submitted_again(
         testbed.tell('scancel', f'--user={os.getuid()}')  # what it waits for if it fails
 
 
+@pytest.mark.long
 def test_what_someone_holds_is_waited_for(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
@@ -329,6 +340,7 @@ def test_the_users_own_options_of_squeue_hide_nothing(
     assert codes(runner().launch(shell_tasks(tmp_path, ['sleep 4']))) == [0]
 
 
+@pytest.mark.long
 def test_options_reach_slurm(testbed: Testbed, tmp_path: Path) -> None:
     command = 'scontrol show job $SLURM_JOB_ID; pwd; echo "in $TOOLEVAL_TEST"'
     settings = dict(partition='urgent', time='00:07:00', extra_command=['-c 3', '--comment="two words"'])
