@@ -63,6 +63,7 @@ LONGEST = (
     'agents/test_behaviours.py',
     'instructions/test_function_calling_pipeline.py',
     'cli/test_sweep.py',
+    'cli/test_run.py',
     'cli/test_gate_pipeline.py',
     'tasks/test_tasks.py',
     'models/test_local_chat_pipeline.py',
