@@ -76,6 +76,7 @@ LONGEST = (
     'test_packaging.py',
     'agents/test_hostile_loops.py',
     'agents/test_behaviours.py',
+    'cli/test_run.py',
     'cli/test_gate_pipeline.py',
     'tasks/test_tasks.py',
     'models/test_local_chat_pipeline.py',
