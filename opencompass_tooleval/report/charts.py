@@ -63,7 +63,7 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
             layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
     names = short_names([series.name for series in figure.series])
     traces = [_trace(figure, series, i, names[i]) for i, series in enumerate(figure.series)]
-    if figure.kind == 'points':
+    if figure.kind == 'points' and figure.labels:
         layout['xaxis']['range'], layout['yaxis']['range'] = _name_points(figure, traces)
     return {'data': traces, 'layout': layout}
 
@@ -145,8 +145,9 @@ def _name_points(figure: Figure, traces: Sequence[dict[str, Any]]) -> list[list[
     """
     pairs = [zip(series.x, series.values, strict=True) for series in figure.series]
     points = [[None if x is None or y is None else (x, y) for x, y in pair] for pair in pairs]
-    ranges = [_padded(axis) for axis in zip(*(point for some in points for point in some if point), strict=True)]
-    (left, right), (bottom, top) = ranges or [[0.0, 1.0], [0.0, 1.0]]
+    placed = [point for some in points for point in some if point] or [(0.0, 0.0)]
+    ranges = [_padded(axis) for axis in zip(*placed, strict=True)]
+    (left, right), (bottom, top) = ranges
     at = [[p and ((p[0] - left) / (right - left), (p[1] - bottom) / (top - bottom)) for p in some] for some in points]
     taken: list[Box] = [(p[0] - 0.015, p[1] - 0.02, p[0] + 0.015, p[1] + 0.02) for some in at for p in some if p]
     for series, places, trace in zip(figure.series, at, traces, strict=True):
