@@ -182,13 +182,13 @@ def serve(control: int) -> NoReturn:
             task = multiprocessing.get_context('fork').Process(target=_run_task, args=[inherited], kwargs=job)
             task.start()
             running[task] = connection
-            _report(connection, task.pid)
+            _report(connection, task.pid or 0)
             if job['stage'] in stages:  # there are several, which share what the first one did without
                 from opencompass_tooleval.tasks import preload  # noqa: F401
             stages.add(job['stage'])
 
 
-def _report(connection: socket.socket, number: int | None) -> None:
+def _report(connection: socket.socket, number: int) -> None:
     with suppress(OSError):  # the command was killed
         connection.sendall(b'%d\n' % number)
 
