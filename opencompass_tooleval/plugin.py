@@ -191,7 +191,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         'gate': ('.cli.gate:run_gate', 'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.'),
         'import': ('', 'Make a run of published predictions, or of recorded conversations, to score it.'),
-        'report': ('.cli.report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
+        'report': ('.cli.report:show_report', 'Write an HTML report that opens from disk: scores, charts, samples.'),
         'build': ('', 'Build benchmark data from annotated samples.'),
         'easytool': ('', 'Concise tool instructions: make them, measure them.'),
         'agents': ('', 'What answers the calls of agents, and who judges their answers.'),

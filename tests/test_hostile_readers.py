@@ -54,9 +54,9 @@ from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.core.calls.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.written.formats import FORMATS, read_written_calls
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.scoring.refusal import (
     MAX_REFUSAL_CHARS,
@@ -88,10 +88,10 @@ from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
-from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
+from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
-from opencompass_tooleval.models.api.reply import read_reply
+from opencompass_tooleval.models.api.reply import Reply, read_reply
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -377,12 +377,10 @@ class _Echo(Endpoint):
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
         return {'data': [{'id': self.text}]}
 
-    def ask_all(
-        self, questions: Sequence[Any], within: float | None = None, **settings: Any
-    ) -> list[RawReply | Failure]:
+    def ask_all(self, questions: Sequence[Any], within: float | None = None, **settings: Any) -> list[Reply | Failure]:
         message = {'content': self.text, 'reasoning': self.text}
         calls = [{'function': {'name': self.text, 'arguments': self.text}}] if 'tools' in settings else []
-        reply = RawReply({**message, 'tool_calls': calls}, None, self.text, {})
+        reply = Reply({**message, 'tool_calls': calls}, None, self.text, {})
         refusal = failure_of_status(400, {}, self.text)
         return [refusal if 'stop' in settings else reply for _ in questions]
 
@@ -567,11 +565,11 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
     'calls as text': Reader(
         lambda text: [
-            read_written_calls(f'{mark}{text}'[:MAX_CHARS], parser)
-            for parser in PARSERS
-            for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '[f(', '{"name": ')
+            read_written_calls(f'{mark}{text}'[:MAX_CHARS], name)
+            for name in FORMATS
+            for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
         ],
-        ('core/calls/tool_parsers.py',),
+        tuple(f'core/calls/written/{part}_formats.py' for part in ('json', 'named', 'xml', 'pythonic')),
     ),
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')

@@ -42,7 +42,7 @@ def build_bank(
     sources = find_sources(from_)
     for path in (*from_, *(source.path for source in sources)):
         if out.resolve().is_relative_to(path.resolve()):
-            raise ValueError(f'cannot write {out}: it lies inside the source {path}; give --out a place outside of it')
+            raise ValueError(f'cannot write {out}: it lies inside the source {path}; choose an --out outside of it')
     out.parent.mkdir(parents=True, exist_ok=True)
     built = write_bank(read_sources(sources), out, read_tools(sources))
     with Bank(out) as bank:

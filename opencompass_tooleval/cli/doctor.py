@@ -222,7 +222,8 @@ def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
         with suppress(EncoderMissingError):
             locate_encoder(OFFLINE)
             but = f'; {_ENGLISH}' if language == 'ZH' else ''
-            says = f'{error}; {OFFLINE!r} is installed, but its scores do not compare with published ones{but}'
+            packaged = f'for the packaged one: export {ENV}={OFFLINE}'
+            says = f'{error}; {packaged} (its scores do not compare with published ones{but})'
             return Finding(Level.NOTE, f'encoder {language}', says)
     return Finding(Level.FAULT, f'encoder {language}', error)
 
@@ -290,8 +291,8 @@ def run_doctor(
     key_env: Annotated[
         str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")
     ] = 'OPENAI_API_KEY',
-    calls: Annotated[bool, typer.Option(help='Look at function calling, too.')] = True,
-    at_once: Annotated[int, typer.Option(min=1, max=1024, help='Requests at the same time, for one look.')] = 16,
+    calls: Annotated[bool, typer.Option(help='Check function calling, too.')] = True,
+    at_once: Annotated[int, typer.Option(min=1, max=1024, help='Requests at a time when concurrency is checked.')] = 16,
     long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the one long prompt; 0 sends none.')] = 6000,
     timeout: Annotated[float, typer.Option(min=1, help='Seconds per request at most.')] = 60,
     json_out: JsonOption = None,

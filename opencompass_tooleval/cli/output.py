@@ -33,7 +33,7 @@ def counts_line(name: str, counts: Mapping[str, int]) -> str:
 def cut_lines(datasets: Sequence[str]) -> list[str]:
     """Returns a note if ``test_range`` reduces the records of any data set, else no line."""
     count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
-    return [f'NOTE test_range leaves a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
+    return [f'NOTE test_range selects a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
 
 
 @contextmanager

@@ -19,11 +19,11 @@ from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
-_NUMBERS = ('jobs', 'GPUs', 'sets', 'done', 'samples', 'prompt tokens', 'eval jobs')
+_NUMBERS = ('inference\njobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
 
 
 def _print(plan: Plan) -> None:
-    table = numbers_table(f'what {plan.runner} would run', 'model', *_NUMBERS, plain=True)
+    table = numbers_table('planned jobs', 'model', *_NUMBERS, plain=True)
     for row in plan.models:
         numbers = (row.jobs, row.gpus, row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
         table.add_row(row.model, *(f'{number:,}' for number in numbers))

@@ -12,7 +12,8 @@ from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.tool_parsers import AUTO, NONE, PARSERS, choose_parser, read_written_calls
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.written.formats import AUTO, FORMATS, NONE, choose_format, read_written_calls
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import left_out, render
 
@@ -44,8 +45,8 @@ class _OffersTools:
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
         """Yields the fault of a config's parser of calls."""
         tool_parser = settings.get('tool_parser', AUTO)
-        if tool_parser != AUTO and tool_parser not in PARSERS:
-            yield f'tool_parser is {tool_parser!r}; there are {", ".join((AUTO, *PARSERS))}'
+        if tool_parser != AUTO and tool_parser not in FORMATS:
+            yield f'tool_parser is {tool_parser!r}; there are {", ".join((AUTO, *FORMATS))}'
 
     def check_offered(self, prompts: Sequence[Conversation]) -> None:
         """Checks once that the chat template has a place for tools, and once that it has one for their answers.
@@ -80,18 +81,18 @@ class _OffersTools:
         return True
 
     def _parser_of_template(self) -> str:
-        parser = choose_parser(str(self.tokenizer.get_chat_template(tools=[{}])))
+        parser = choose_format(str(self.tokenizer.get_chat_template(tools=[{}])))
         if parser == NONE:
-            known = ', '.join(name for name in PARSERS if name != NONE)
+            known = ', '.join(name for name in FORMATS if name != NONE)
             raise ValueError(
                 f'the chat template of {self.path} does not say how calls are written: set tool_parser to one of '
                 f'{known}, or {_WAY_OUT}'
             )
         return parser
 
-    def read_calls(self, answer: Answer) -> Answer:
+    def read_calls(self, answer: Answer, tools: ToolSet) -> Answer:
         """Converts the calls in an answer's text, and removes the special tokens at its end."""
-        content, calls = read_written_calls(answer.text, self._tool_parser)
+        content, calls = read_written_calls(answer.text, self._tool_parser, tools)
         tokens = tuple(token for token in self.tokenizer.all_special_tokens if token)
         while content.endswith(tokens or ('\0',)):
             content = content.removesuffix(next(token for token in tokens if content.endswith(token))).rstrip()
@@ -105,8 +106,9 @@ class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
     ``opencompass -a`` does not replace it, and a run with ``-a`` is refused.
 
     Args:
-        tool_parser: Format of the model's calls: ``hermes``, ``llama3_json``, ``mistral``, ``pythonic``, ``none``, or
-            ``auto``, which reads the chat template.
+        tool_parser: Format of the model's calls: a name of
+            :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, such as ``hermes``, or ``auto``, which
+            reads the chat template.
         kwargs: Further arguments of :class:`HuggingFacewithChatTemplate`.
     """
 

@@ -256,7 +256,7 @@ def answer_of(model: Any, prompt: Conversation, answer: Answer, max_out_len: int
         answer = replace(answer, finish_reason=_finish_reason_by_count(model, answer.text, max_out_len))
     answer = _with_counts(model, prompt, answer)
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
-        answer = model.read_calls(answer)  # counted before: calls have tokens too
+        answer = model.read_calls(answer, prompt.tools)  # counted before: calls have tokens too
     return prompt.with_original_names(answer)
 
 

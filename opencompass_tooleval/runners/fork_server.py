@@ -115,8 +115,11 @@ def _fork_server() -> socket.socket | None:
         stream.flush()  # otherwise both processes print what waits
     with there, interrupt_held():
         if not os.fork():
-            here.close()
-            serve(there.detach())
+            try:
+                here.close()
+                serve(there.detach())
+            finally:
+                os._exit(1)  # never into the command's own code
     return here
 
 

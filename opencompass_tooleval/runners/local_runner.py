@@ -140,7 +140,8 @@ class ToolEvalLocalRunner(LocalRunner):
             if self._stopped:
                 return task.name, 1
             where = 'GPU ' + ','.join(map(str, gpu_ids)) if gpu_ids else 'CPU'
-            tqdm.write(f'launch {task.name} on {where}')
+            name = task.name.partition('[')[2].removesuffix(']') or task.name
+            tqdm.write(f'{Path(task.log_subdir).name} on {where}: {name}')
             return self._launch(task, gpu_ids, number)
         finally:
             with self._changed:

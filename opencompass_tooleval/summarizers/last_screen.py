@@ -176,9 +176,9 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     more = ' and '.join(f'{count} more {what}' for count, what in left_out if count)
     lines.append(f"Each table's main score, 0 to 100, higher is better; {NONE} where there is none.")
     if not all(row.is_main for row in chosen):
-        lines.append(f'Below a {NONE}: the other scores of its table.')
+        lines.append('A table without a main score shows its other scores in the rows below.')
     conflict = known_conflict()
-    legends = [(PART, 'of a part of the records'), *([(conflict.sign, conflict.legend)] if conflict else [])]
+    legends = [(PART, 'not all records were asked'), *([(conflict.sign, conflict.legend)] if conflict else [])]
     for mark, words in legends:
         if any(mark in score for row in chosen for score in row.scores):
             lines.append(f'{mark} {words}')

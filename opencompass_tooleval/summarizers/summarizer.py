@@ -487,12 +487,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
     ) -> Iterator[str]:
         """Yields notes on scores over a part of the records, and on the causes of missing main scores."""
-        counts: dict[str, dict[str, None]] = {}
-        for (_, dataset), count in self._partly.items():
-            counts.setdefault(count, {})[dataset] = None
-        partly = [f'{count} ({_few(names, 1)})' for count, names in counts.items() if count]
-        if partly:
-            yield f'NOTE {PART} is of a part of the records: {first_of(partly, 3)}'
+        counts = {dataset: count for (_, dataset), count in self._partly.items() if count}
+        if counts:
+            shown = [f'{count} ({_few([dataset])})' for dataset, count in counts.items()]
+            yield f'NOTE {PART} = not all records were asked (limit, test_range): {first_of(shown, 2)}'
         columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
         unjudged = []
         for row in (row for row in rows if row.is_empty):

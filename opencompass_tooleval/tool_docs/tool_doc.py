@@ -92,5 +92,5 @@ def unite_files(files: Iterable[Path], read: Callable[[Path], list[ToolDoc]]) ->
             if tools.setdefault(doc.name, doc) != doc:
                 reworded.setdefault(doc.name, file)
     for name, file in reworded.items():
-        logger.warning('%s: %s is documented in another way than in a file before; that counts', file, name)
+        logger.warning('%s: %s has another description than in an earlier file; the earlier one is used', file, name)
     return list(tools.values())

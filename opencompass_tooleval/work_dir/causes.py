@@ -25,6 +25,8 @@ _OF_STATUS = {
 _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exceeded', errno.EFBIG: 'File too large'}
 _OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
+_CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
+"""Classes of this package's errors, which the reader of a screen does not need."""
 _RUNS_ALL = ('opencompass ', 'tooleval retry')
 
 T = TypeVar('T')
@@ -111,6 +113,7 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
         fix = fix_of(error, run)
         named = _NAMED_FIX.search(error)
         why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()
+        why = _CLASS.sub('', why, count=1)
         cause = causes.setdefault((*fix, '' if named else why), Cause(fix))
         cause.results.append(result)
         cause.whys.append(why)

@@ -39,7 +39,8 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert all(len(line) <= 80 for line in said.splitlines())
     words = said.split()
-    header = next(line for line in said.splitlines() if line.startswith('model'))
-    assert header.split() == ['model', 'jobs', 'GPUs', 'sets', 'done', 'samples', 'prompt', 'tokens', 'eval', 'jobs']
+    first, second = (line.split() for line in said.splitlines()[1:3])
+    assert first == ['inference', 'GPUs', 'data', 'prompt', 'evaluation']
+    assert second == ['model', 'jobs', 'each', 'sets', 'done', 'samples', 'tokens', 'jobs']
     assert all(word in words for word in ('1,234,567', '987,654,321', '35'))
     assert 'priced: answers of at most 54,321 tokens, cost at most 1,234.50\n' in said

@@ -197,7 +197,7 @@ def test_a_part_of_the_records_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
-    note = 'NOTE test_range leaves a part of the records of '
+    note = 'NOTE test_range selects a part of the records of '
     assert note not in tooleval('plan', 'mine.py').out
     with (tmp_path / 'mine.py').open('a') as config:
         config.write("for row in datasets:\n    row['reader_cfg']['test_range'] = '[:2]'\n")

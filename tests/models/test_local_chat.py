@@ -14,8 +14,8 @@ from opencompass.models import HuggingFacewithChatTemplate
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
-from opencompass_tooleval.core.calls.tool_parsers import choose_parser, read_written_calls
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.written.formats import choose_format, read_written_calls
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
 from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length
@@ -95,12 +95,12 @@ def says(model: ToolEvalHFChat, *texts: str) -> None:
 @pytest.mark.parametrize('name', TEMPLATES)
 def test_what_a_template_writes_its_parser_reads(chat: ToolEvalHFChat, name: str) -> None:
     chat.tokenizer.chat_template = TEMPLATES[name]
-    assert choose_parser(TEMPLATES[name]) == name.partition(' ')[0]
+    assert choose_format(TEMPLATES[name]) == name.partition(' ')[0]
     asked, called = template_messages(prompt(*ROUNDS[:2])), template_messages(prompt(*ROUNDS[:3]))
     before = rendered(chat, asked, add_generation_prompt=True)
     text = rendered(chat, called).removeprefix(before).removesuffix('<|im_end|>\n')
     assert len(text) < len(rendered(chat, called))
-    content, calls = read_written_calls(text, choose_parser(TEMPLATES[name]))
+    content, calls = read_written_calls(text, choose_format(TEMPLATES[name]))
     assert content == ''
     assert [(call.name, call.arguments) for call in calls] == [('Weather_of', CALLS[0].arguments), ('add', {})]
 
@@ -161,8 +161,17 @@ def test_an_answer_without_calls_is_the_text(chat: ToolEvalHFChat) -> None:
 
 def test_special_tokens_at_the_end_are_no_content(chat: ToolEvalHFChat) -> None:
     chat.check_offered([prompt()])
-    answer = chat.read_calls(Answer('Well <tool_call>{"name": "add"}</tool_call><|im_start|> <|im_start|>'))
+    answer = chat.read_calls(Answer('Well <tool_call>{"name": "add"}</tool_call><|im_start|> <|im_start|>'), TOOLS)
     assert answer.text == 'Well' and len(answer.calls) == 1
+
+
+def test_the_offered_schema_types_arguments_that_are_written_without_types(chat: ToolEvalHFChat) -> None:
+    chat.tokenizer.chat_template = HERMES.replace('<tool_call>', '<tool_call><function=')
+    written = '<function=Weather_of>\n<parameter=city>\n7\n</parameter>\n<parameter=days>\n7\n</parameter>\n</function>'
+    says(chat, f'<tool_call>\n{written}\n</tool_call>')
+    schema = {'type': 'object', 'properties': {**CITY['properties'], 'days': {'type': 'integer'}}}
+    (answer,) = ask(chat, [prompt(tools=ToolSet([ToolSchema('Weather.of', '', schema)]))], 100)
+    assert [(call.name, call.arguments) for call in answer.calls] == [('Weather.of', {'city': '7', 'days': 7})]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +184,11 @@ def test_special_tokens_at_the_end_are_no_content(chat: ToolEvalHFChat) -> None:
             ROUNDS[:2],
             'refuses tools (no tools, please): take',
         ),
-        (HERMES.replace('<tool_call>', '<call>'), ROUNDS[:2], 'set tool_parser to one of hermes, llama3_json, mistral'),
+        (
+            HERMES.replace('<tool_call>', '<call>'),
+            ROUNDS[:2],
+            'set tool_parser to one of mistral, deepseek_v32, deepseek_v3',
+        ),
     ],
     ids=['tools', 'answers', 'refusal', 'format'],
 )
@@ -212,7 +225,7 @@ def test_a_parser_may_be_named_and_must_be_known(chat: ToolEvalHFChat, tiny_mode
     chat._tool_parser = 'llama3_json'
     says(chat, '{"name": "add", "parameters": {}}')
     assert [call.name for call in ask(chat, [prompt()], 60)[0].calls] == ['add']
-    with pytest.raises(ValueError, match="tool_parser is 'xml'; there are auto, hermes"):
+    with pytest.raises(ValueError, match="tool_parser is 'xml'; there are auto, mistral"):
         ToolEvalHFChat(str(tiny_model), tool_parser='xml')
 
 

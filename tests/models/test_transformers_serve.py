@@ -75,6 +75,6 @@ def test_doctor_finds_what_it_cannot_do(served: str, tiny_model: Path) -> None:
     assert levels['usage'] is Level.UNKNOWN and 'streams although nobody asked' in found['usage'].says
     assert levels['context'] is Level.UNKNOWN
     # The model's template has no tools and refuses the role tool.
-    assert levels['call of its own'] is Level.FAULT and 'no call came' in found['call of its own'].says
+    assert levels['tool calls'] is Level.FAULT and 'no call came' in found['tool calls'].says
     assert levels['role tool'] is Level.FAULT
     assert found['n'].says.startswith(('refused', 'ignored'))

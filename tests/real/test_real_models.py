@@ -458,7 +458,7 @@ def test_the_doctor_on_llama_cpp(served: dict[str, Sweep], servers: Callable[[st
         row['what']: (row['level'], row['says'])
         for row in json.loads(done.stdout[done.stdout.index('{') :])['findings']
     }
-    for what in ('reachable', 'key', 'model', 'answer', 'usage', 'max_tokens', 'forced call', 'call of its own'):
+    for what in ('reachable', 'key', 'model', 'answer', 'usage', 'max_tokens', 'forced call', 'tool calls'):
         assert found[what][0] == 'ok', found[what]
     assert found['key'][1] == 'accepted; a wrong one is refused'
     assert found['context'][1].startswith('8,192 tokens, the list of models says')

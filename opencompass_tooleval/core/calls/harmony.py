@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
+
 CHANNEL = '<|channel|>'
 
 _MESSAGE = '<|message|>'
 _END = re.compile(r'<\|(?:end|return|call|start)\|>')
 _NAME = re.compile(r'\s*([a-z]*)')
+_RECIPIENT = re.compile(r'\bto=(?:functions\.)?([\w.-]{1,256})')
+_MAX_HEADER = 600
 
 _BARE_START, _BARE_FINAL = 'analysis', 'assistantfinal'
 """Remains of the marks after a tokenizer dropped all special tokens."""
@@ -62,3 +66,25 @@ def read_harmony(text: str) -> Spoken:
         elif channel != 'analysis':
             others.append(content)
     return Spoken(front + (finals[-1] if finals else ''.join(others)), thinking)
+
+
+def read_harmony_calls(text: str) -> tuple[str, list[ToolCall]]:
+    """Reads the messages with a recipient, in any channel: ``to=functions.find``, before or after the channel's name.
+
+    Returns:
+        The text without these messages, and their calls.
+    """
+    kept: list[str] = []
+    calls: list[ToolCall] = []
+    position = 0
+    while len(calls) < MAX_CALLS and (begin := text.find(_MESSAGE, position)) >= 0:
+        content = begin + len(_MESSAGE)
+        end = _END.search(text, content)
+        stop, after = (end.start(), end.end()) if end else (len(text), len(text))
+        recipient = _RECIPIENT.search(text, max(position, begin - _MAX_HEADER), begin)
+        if recipient:
+            calls.append(make_call(recipient[1], text[content:stop]))
+        else:
+            kept.append(text[position:after])
+        position = after
+    return ''.join([*kept, text[position:]]), calls

@@ -118,6 +118,11 @@ class ToolSet:
             for tool in self.tools
         ]
 
+    @cached_property
+    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
+        """The JSON Schema of each tool's arguments, by the name under which it is sent."""
+        return {self._sent[tool.name]: tool.parameters for tool in self.tools}
+
     def __deepcopy__(self, memo: Any) -> ToolSet:
         """Returns itself: it never changes, and wrappers of OpenCompass copy every prompt with all of its parts."""
         return self

@@ -9,65 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
-from opencompass_tooleval.models.api.reply import read_message
+from opencompass_tooleval.models.api.reply import Reply, read_message
 
 _LONGEST_PAUSE = 10.0
 _SECONDS_TO_CONNECT = 20.0
 _SLACK = 300.0
 """Seconds beyond the limits of requests, which end by themselves, but perhaps late on a busy machine."""
 
-
 _AGAIN = ('infra:rate_limit', 'infra:server', 'infra:connection')
-_MAX_FINISH = 32
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-@dataclass(frozen=True)
-class RawReply:
-    """A reply as the server sent it.
-
-    Attributes:
-        message: The message of the first choice; assembled if it was streamed.
-        finish_reason: Its ``finish_reason``; None if that is no text.
-        usage: Unchanged ``usage``.
-        body: The complete object; empty for a stream.
-    """
-
-    message: Mapping[str, Any]
-    finish_reason: str | None
-    usage: Any
-    body: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The content, if it is text."""
-        content = self.message.get('content')
-        return content if isinstance(content, str) else ''
-
-    @property
-    def functions(self) -> list[Mapping[str, Any]]:
-        """The ``function`` of each tool call, unchanged."""
-        calls = self.message.get('tool_calls')
-        return [_mapping(_mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
-
-    @property
-    def choices(self) -> int:
-        """Number of choices; 1 for a stream."""
-        choices = self.body.get('choices')
-        return len(choices) if isinstance(choices, list) else 1
-
-    def tokens(self, kind: str) -> int | None:
-        """Returns the tokens of ``prompt`` or ``completion`` in ``usage``; None if missing."""
-        return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
 
 @dataclass
@@ -135,7 +89,7 @@ class Endpoint:
         except ValueError:
             raise Failure('infra:bad_response', f'no JSON: {excerpt(reply.text)}') from None
 
-    def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> RawReply:
+    def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> Reply:
         """Requests a chat completion, twice if that may help: the server is busy, or a connection broke.
 
         Args:
@@ -160,7 +114,7 @@ class Endpoint:
         within: float | None = None,
         key: str | None = None,
         **settings: Any,
-    ) -> list[RawReply | Failure]:
+    ) -> list[Reply | Failure]:
         """Sends all requests at the same time, each once; the replies are in the order of the questions.
 
         Args:
@@ -214,18 +168,12 @@ class Endpoint:
         except TimeoutError:
             raise Failure('infra:timeout', f'not even refused within {timeout + _SLACK:.0f} s') from None
 
-    def _read(self, exchanged: HttpReply | Failure) -> RawReply | Failure:
+    def _read(self, exchanged: HttpReply | Failure) -> Reply | Failure:
         try:
             whole = _checked(exchanged)
-            read = read_message(whole.body, whole.content_type)
+            reply = read_message(whole.body, whole.content_type)
         except Failure as failure:
             return failure
-        try:
-            body = _mapping(load_json(whole.body, bounded=True))
-        except ValueError:  # a stream
-            body = {}
-        finish_reason = read.finish_reason[:_MAX_FINISH] if isinstance(read.finish_reason, str) else None
-        reply = RawReply(read.message, finish_reason, read.usage, body)
         self.prompt_tokens += reply.tokens('prompt') or 0
         self.completion_tokens += reply.tokens('completion') or 0
         return reply

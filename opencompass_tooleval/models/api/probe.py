@@ -34,39 +34,39 @@ ROUNDS = 'dialogues by function calling (FuncQA -fc)'
 WITH_SYSTEM = 'data sets with a system prompt (T-Eval, UltraTool gpt, EasyTool by ID, FuncQA ReAct)'
 
 
-class Look(NamedTuple):
+class ProbeCheck(NamedTuple):
     """One check: its subject, and the data sets that need it."""
 
     what: str
-    check: Check
+    run: Check
     concerns: str
 
 
 FIRST = (
-    Look('reachable', check_reachable, ALL),
-    Look('key', check_key, ALL),
-    Look('model', check_listed, ALL),
-    Look('answer', check_plain_answer, ALL),
+    ProbeCheck('reachable', check_reachable, ALL),
+    ProbeCheck('key', check_key, ALL),
+    ProbeCheck('model', check_listed, ALL),
+    ProbeCheck('answer', check_plain_answer, ALL),
 )
 """Checks without which no others can run."""
 
 ANSWERS = (
-    Look('thoughts', check_thoughts, ALL),
-    Look('usage', check_usage, ALL),
-    Look('max_tokens', check_limit, ALL),
-    Look('system role', check_system_role, WITH_SYSTEM),
+    ProbeCheck('thoughts', check_thoughts, ALL),
+    ProbeCheck('usage', check_usage, ALL),
+    ProbeCheck('max_tokens', check_limit, ALL),
+    ProbeCheck('system role', check_system_role, WITH_SYSTEM),
 )
 CALLS = (
-    Look('forced call', check_forced, CALLING),
-    Look('call of its own', check_auto, CALLING),
-    Look('several calls', check_several, CALLING),
-    Look('role tool', check_tool_role, ROUNDS),
+    ProbeCheck('forced call', check_forced, CALLING),
+    ProbeCheck('tool calls', check_auto, CALLING),
+    ProbeCheck('several calls', check_several, CALLING),
+    ProbeCheck('role tool', check_tool_role, ROUNDS),
 )
 LIMITS = (
-    Look('n', check_choices, 'none'),
-    Look('context', check_context, ALL),
-    Look('long prompt', check_long_prompt, ALL),
-    Look('concurrency', check_concurrency, ALL),
+    ProbeCheck('n', check_choices, 'none'),
+    ProbeCheck('context', check_context, ALL),
+    ProbeCheck('long prompt', check_long_prompt, ALL),
+    ProbeCheck('concurrency', check_concurrency, ALL),
 )
 
 
@@ -80,20 +80,20 @@ def probe(endpoint: Endpoint, with_calls: bool = True, at_once: int = 16, long_p
         long_prompt: Tokens of the one long prompt; 0 sends none.
     """
     probed = Probed(endpoint, at_once=at_once, long_prompt=long_prompt)
-    for look in FIRST:
-        findings = list(_looked(look, probed))
+    for check in FIRST:
+        findings = list(_findings_of(check, probed))
         yield from findings
         is_faulty = any(finding.level is Level.FAULT for finding in findings)
-        if (look.what in ('reachable', 'key') and is_faulty) or (look.what == 'answer' and probed.plain is None):
-            yield Finding(Level.UNKNOWN, 'all else', f'not looked at, because of the fault of {look.what!r}')
+        if (check.what in ('reachable', 'key') and is_faulty) or (check.what == 'answer' and probed.plain is None):
+            yield Finding(Level.UNKNOWN, 'all else', f'skipped, because {check.what!r} failed')
             return
-    for look in (*ANSWERS, *(CALLS if with_calls else ()), *LIMITS):
-        yield from _looked(look, probed)
+    for check in (*ANSWERS, *(CALLS if with_calls else ()), *LIMITS):
+        yield from _findings_of(check, probed)
 
 
-def _looked(look: Look, probed: Probed) -> Iterator[Finding]:
+def _findings_of(check: ProbeCheck, probed: Probed) -> Iterator[Finding]:
     try:
-        for finding in look.check(probed):
-            yield replace(finding, concerns=look.concerns)
+        for finding in check.run(probed):
+            yield replace(finding, concerns=check.concerns)
     except Failure as failure:  # a server that fails sometimes
-        yield Finding(Level.UNKNOWN, look.what, failure.words, look.concerns)
+        yield Finding(Level.UNKNOWN, check.what, failure.words, check.concerns)

@@ -8,9 +8,9 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
+from opencompass_tooleval.models.api.reply import Reply
 
 THOUGHTS = ('reasoning_content', 'reasoning')
 REASONING_MODELS = ('o1', 'o3', 'o4', 'gpt-5')
@@ -63,7 +63,7 @@ def _adapted(probed: Probed, failure: Failure, refused: list[str]) -> str:
     return ''
 
 
-def _judged(reply: RawReply) -> Iterator[Finding]:
+def _judged(reply: Reply) -> Iterator[Finding]:
     thoughts = _field_of_thoughts(reply)
     if reply.text.strip():
         yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
@@ -76,7 +76,7 @@ def _judged(reply: RawReply) -> Iterator[Finding]:
         yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish_reason}')
 
 
-def _field_of_thoughts(reply: RawReply) -> str:
+def _field_of_thoughts(reply: Reply) -> str:
     """Returns the name of the field with thoughts, beside the content; '' for none."""
     named = (name for name in THOUGHTS if isinstance(reply.message.get(name), str) and reply.message[name].strip())
     return ' and '.join(named)

@@ -9,9 +9,9 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import Message, Probed, user
+from opencompass_tooleval.models.api.reply import Reply
 
 _NAME = 'get_weather'
 _PLACE = {'city': {'type': 'string', 'description': 'Name of the city.'}}
@@ -34,7 +34,7 @@ _ID, _DEGREES = 'call000a1', '37'
 """Nine letters and digits: Mistral's templates accept no other id."""
 
 
-def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> RawReply:
+def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> Reply:
     return probed.ask(*messages, tools=[_TOOL], **settings)
 
 
@@ -57,7 +57,7 @@ def _is_call_in_text(text: str) -> bool:
     return any(mark in shown for mark in _MARKS) or (f'"{_NAME}"' in shown and '"name"' in shown)
 
 
-def _finding_of_call(what: str, reply: RawReply) -> Finding | None:
+def _finding_of_call(what: str, reply: Reply) -> Finding | None:
     """Returns the finding for calls, or for a call as text; None if there is neither."""
     if reply.functions:
         faults = list(filter(None, map(_fault_of, reply.functions)))
@@ -93,7 +93,7 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
 
 def check_auto(probed: Probed) -> Iterator[Finding]:
     """Checks that the model may call by itself, as in data sets, and sees the tools."""
-    what = 'call of its own'
+    what = 'tool calls'
     try:
         reply = _with_tool(probed, _QUESTION, tool_choice='auto')
     except Failure as failure:
@@ -111,7 +111,7 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
     if finding:
         yield finding
     elif probed.is_dropped(reply, _QUESTION):
-        says = 'the chat template leaves tools out: take the data sets with tools in the prompt'
+        says = 'the chat template leaves the tools out, so the model never sees them: use tools in the prompt'
         yield Finding(Level.FAULT, what, says)
     elif probed.calls_if_forced:
         yield Finding(Level.UNKNOWN, what, 'the model chose not to call, though a forced call comes back')

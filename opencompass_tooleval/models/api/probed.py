@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
+from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.reply import Reply
 
 MAX_OUT_LEN = 512
 """Tokens of an answer in most data sets: the published setting."""
@@ -45,11 +46,11 @@ class Probed:
     listed: dict[str, Any] | None = None
     settings: dict[str, Any] = field(default_factory=lambda: {'temperature': 0})
     limit: str = 'max_tokens'
-    plain: RawReply | None = None
+    plain: Reply | None = None
     calls_if_forced: bool = False
     context: int | None = None
 
-    def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> RawReply:
+    def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> Reply:
         """Sends a question with the accepted settings.
 
         Raises:
@@ -57,7 +58,7 @@ class Probed:
         """
         return self.endpoint.ask(messages, **{**self.settings, self.limit: tokens, **settings})
 
-    def is_dropped(self, reply: RawReply, *messages: Message, **settings: Any) -> bool:
+    def is_dropped(self, reply: Reply, *messages: Message, **settings: Any) -> bool:
         """Tests if the additional part of a request did not reach the model, by sending the request without it.
 
         Chat templates silently drop unknown parts; the number of prompt tokens shows it.

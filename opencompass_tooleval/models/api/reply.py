@@ -26,19 +26,46 @@ _LAST_CALLS = 17
 """A piece of a stream belongs to one of the last 16 calls: servers write one after the other."""
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 @dataclass(frozen=True)
 class Reply:
-    """The unchecked content of a reply.
+    """A reply as the server sent it.
 
     Attributes:
-        message: Message of the first choice.
-        finish_reason: Its ``finish_reason``.
-        usage: Tokens.
+        message: The message of the first choice; assembled if it was streamed.
+        finish_reason: Its ``finish_reason``, at most 32 characters; None if that is no text, or empty.
+        usage: Unchanged ``usage``.
+        body: The complete object; empty for a stream.
     """
 
     message: Mapping[str, Any]
-    finish_reason: Any
+    finish_reason: str | None
     usage: Any
+    body: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The content, if it is text."""
+        return _text_or_nothing(self.message.get('content'))
+
+    @property
+    def functions(self) -> list[Mapping[str, Any]]:
+        """The ``function`` of each tool call, unchanged."""
+        calls = self.message.get('tool_calls')
+        return [_mapping(_mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
+
+    @property
+    def choices(self) -> int:
+        """Number of choices; 1 for a stream."""
+        choices = self.body.get('choices')
+        return len(choices) if isinstance(choices, list) else 1
+
+    def tokens(self, kind: str) -> int | None:
+        """Returns the tokens of ``prompt`` or ``completion`` in ``usage``; None if missing."""
+        return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
 
 def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> Answer:
@@ -121,12 +148,16 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
     return choice
 
 
+def _finish_reason(choice: Mapping[str, Any]) -> str | None:
+    return _text_or_nothing(choice.get('finish_reason'))[:_MAX_FINISH] or None
+
+
 def _of_object(value: Any) -> Reply:
     choice = _first_choice(value)
     message = choice.get('message') if choice else None
     if not choice or not isinstance(message, Mapping):
         raise ValueError('no choice with a message')
-    return Reply(message, choice.get('finish_reason'), value.get('usage'))
+    return Reply(message, _finish_reason(choice), value.get('usage'), value)
 
 
 def _chunks(text: str) -> Iterator[Any]:
@@ -156,7 +187,7 @@ def _of_stream(text: str) -> Reply:
         if not choice:
             continue
         has_choice = True
-        finish_reason = choice.get('finish_reason') or finish_reason
+        finish_reason = _finish_reason(choice) or finish_reason
         delta = choice.get('delta')
         for name, value in _texts(delta if isinstance(delta, Mapping) else {}):
             parts.setdefault(name, []).append(value)
@@ -166,7 +197,7 @@ def _of_stream(text: str) -> Reply:
     # The first piece of a stream has an empty content even if the complete message has none.
     message: dict[str, Any] = {name: text for name, values in parts.items() if (text := ''.join(values))}
     message['tool_calls'] = [call.whole() for call in calls]
-    return Reply(message, finish_reason, usage)
+    return Reply(message, finish_reason, usage, {})
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -271,22 +302,22 @@ def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     )
 
 
-def _usage(said: Any) -> Usage | None:
+def _usage(usage: Any) -> Usage | None:
     """Reads ``usage`` of a reply; None without it."""
-    if not isinstance(said, Mapping):
+    if not isinstance(usage, Mapping):
         return None
 
     def detail(of: str, name: str) -> int | None:
-        details = said.get(of)
+        details = usage.get(of)
         return whole_number(details.get(name)) if isinstance(details, Mapping) else None
 
     cached = detail('prompt_tokens_details', 'cached_tokens')
-    prompt = whole_number(said.get('prompt_tokens'))
+    prompt = whole_number(usage.get('prompt_tokens'))
     return Usage(
         prompt=prompt,
-        completion=whole_number(said.get('completion_tokens')),
+        completion=whole_number(usage.get('completion_tokens')),
         reasoning=detail('completion_tokens_details', 'reasoning_tokens'),
-        cached=whole_number(said.get('prompt_cache_hit_tokens')) if cached is None else cached,  # DeepSeek's name
+        cached=whole_number(usage.get('prompt_cache_hit_tokens')) if cached is None else cached,  # DeepSeek's name
         first_prompt=prompt,
     )
 
@@ -296,12 +327,10 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     thoughts, content = texts['reasoning'], texts.get('content', '')
     if not content.strip():
         content = ('' if offers_tools else calls_text(calls)) or texts.get('refusal', '') or content
-    finish_reason = (
-        reply.finish_reason[:_MAX_FINISH] if isinstance(reply.finish_reason, str) and reply.finish_reason else None
-    )
+    finish_reason = reply.finish_reason
     if calls and offers_tools:
-        said = f'<think>{thoughts}</think>{content}' if thoughts else content
-        return Answer(said, None, finish_reason, None, calls, usage, has_content='content' in texts)
+        text = f'<think>{thoughts}</think>{content}' if thoughts else content
+        return Answer(text, None, finish_reason, None, calls, usage, has_content='content' in texts)
     if not content and finish_reason == 'content_filter':
         raise Failure('infra:filter', 'no content, finish_reason content_filter', again=False, usage=usage)
     if not content and (thoughts or finish_reason == 'length'):

@@ -25,7 +25,7 @@ ORDER = [
     'max_tokens',
     'system role',
     'forced call',
-    'call of its own',
+    'tool calls',
     'several calls',
     'role tool',
     'n',
@@ -63,7 +63,7 @@ def test_a_good_server_is_ok_and_costs_little() -> None:
 def test_function_calling_may_be_left_out() -> None:
     script = Script()
     found = {finding.what for finding in look(script, with_calls=False)}
-    assert found == set(ORDER) - {'forced call', 'call of its own', 'several calls', 'role tool'}
+    assert found == set(ORDER) - {'forced call', 'tool calls', 'several calls', 'role tool'}
     assert not any('tools' in request for request in script.asked)
 
 
@@ -472,18 +472,18 @@ class NewLimit(Script):
 CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (
         NoParser,
-        {'forced call': FAULT, 'call of its own': FAULT, 'several calls': FAULT},
+        {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
         'it comes as text, which counts as no call: start vLLM with --enable-auto-tool-choice --tool-call-parser',
     ),
-    (CallsAsFunctions, {'forced call': FAULT, 'call of its own': FAULT, 'several calls': FAULT}, 'it comes as text'),
+    (CallsAsFunctions, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'it comes as text'),
     (
         RefusesAuto,
-        {'call of its own': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
+        {'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
         'tools are refused: status 400',
     ),
     (
         RefusesTools,
-        {'forced call': UNKNOWN, 'call of its own': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
+        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
         'tools are refused: status 422',
     ),
     (
@@ -493,24 +493,24 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     ),
     (IgnoresForce, {}, "comes back with tool_choice='required'"),
     (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is not kept to'),
-    (OnlyForced, {'call of its own': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
+    (OnlyForced, {'tool calls': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
     (
         DropsTools,
-        {'forced call': UNKNOWN, 'call of its own': FAULT, 'several calls': UNKNOWN},
-        'the chat template leaves tools out',
+        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN},
+        'the chat template leaves the tools out',
     ),
     (
         NeverCalls,
-        {'usage': UNKNOWN, 'forced call': UNKNOWN, 'call of its own': FAULT, 'several calls': UNKNOWN},
+        {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN},
         'no call came, forced or not',
     ),
     (
         BrokenArguments,
-        {'forced call': FAULT, 'call of its own': FAULT, 'several calls': FAULT},
+        {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
         'arguments are no JSON',
     ),
-    (ListArguments, {'forced call': FAULT, 'call of its own': FAULT, 'several calls': FAULT}, 'arguments are no obj'),
-    (OtherName, {'forced call': FAULT, 'call of its own': FAULT, 'several calls': FAULT}, 'which is no tool that was'),
+    (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are no obj'),
+    (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is no tool that was'),
     (ObjectArguments, {}, ''),
     (OneCall, {'several calls': UNKNOWN}, 'one came for two cities'),
     (RefusesToolRole, {'role tool': FAULT}, 'refused: status 400: '),

@@ -1,0 +1,177 @@
+"""The table of formats of written calls.
+
+Sources: the tool-use guide of transformers; Mistral's tokenizers v3 to v13; the chat templates of Hermes 2 Pro, Qwen2.5
+(``hermes``), Llama 3.1, 3.2 (``llama3_json``), Llama 4, ToolACE (``pythonic``), and of the models that other rows name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.calls.harmony import CHANNEL, read_harmony_calls
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.written.json_formats import json_between, read_llama3_json
+from opencompass_tooleval.core.calls.written.named_formats import (
+    MISTRAL,
+    bare_object,
+    kimi_name,
+    name_then_json,
+    read_deepseek,
+    read_mistral,
+)
+from opencompass_tooleval.core.calls.written.pythonic_formats import pythonic_between, read_pythonic
+from opencompass_tooleval.core.calls.written.scanning import Reader
+from opencompass_tooleval.core.calls.written.xml_formats import Elements
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+
+AUTO, NONE = 'auto', 'none'
+
+_THOUGHTS = (('<think>', '</think>'), ('[THINK]', '[/THINK]'))
+_CALL, _CALL_END = '<tool_call>', '</tool_call>'
+_GRANITE = '<|tool_call|>'
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of calls.
+
+    Attributes:
+        reader: Reads an answer.
+        templates: Texts of which a chat template with this format has all of one row.
+    """
+
+    reader: Reader
+    templates: Sequence[tuple[str, ...]] = ()
+
+
+FORMATS: Mapping[str, Format] = {
+    'mistral': Format(read_mistral, [(MISTRAL,)]),
+    'deepseek_v32': Format(
+        Elements(
+            '<｜DSML｜invoke name="',
+            ('">',),
+            re.compile(r'\s{0,100}<｜DSML｜parameter name="([^"]{1,256})"(?: string="(true|false)")?>'),
+            '</｜DSML｜parameter>',
+            '</｜DSML｜invoke>',
+            ('<｜DSML｜function_calls>', '</｜DSML｜function_calls>'),
+        ).reader(),
+        [('｜DSML｜',)],
+    ),
+    'deepseek_v3': Format(read_deepseek, [('<｜tool▁call▁begin｜>', '```json')]),
+    'deepseek_v31': Format(read_deepseek, [('<｜tool▁call▁begin｜>',)]),
+    'kimi_k2': Format(
+        name_then_json(
+            '<|tool_call_begin|>',
+            '<|tool_call_argument_begin|>',
+            '<|tool_call_end|>',
+            ('<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'),
+            kimi_name,
+        ),
+        [('<|tool_call_begin|>',)],
+    ),
+    'minimax_m2': Format(
+        Elements(
+            '<invoke name="',
+            ('">',),
+            re.compile(r'\s{0,100}<parameter name="([^"]{1,256})">'),
+            '</parameter>',
+            '</invoke>',
+            ('<minimax:tool_call>', '</minimax:tool_call>'),
+        ).reader(),
+        [('<minimax:tool_call>',)],
+    ),
+    'qwen3_coder': Format(
+        Elements(
+            '<function=',
+            ('>',),
+            re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'),
+            '</parameter>',
+            '</function>',
+            (_CALL, _CALL_END),
+        ).reader(),
+        [(_CALL, '<function=')],
+    ),
+    'glm45': Format(
+        Elements(
+            _CALL,
+            ('\n', '<arg_key>'),
+            re.compile(r'\s{0,100}<arg_key>([^<]{1,256})</arg_key>\s{0,100}<arg_value>'),
+            '</arg_value>',
+            _CALL_END,
+        ).reader(),
+        [(_CALL, '<arg_key>')],
+    ),
+    'hermes': Format(json_between(_CALL, _CALL_END), [(_CALL,)]),
+    'phi4_mini_json': Format(json_between('functools[', is_opened=True), [('functools[',)]),
+    'granite': Format(json_between(_GRANITE, '<|/tool_call|>'), [(_GRANITE,)]),
+    'granite-20b-fc': Format(json_between('<function_call>'), [('<function_call>',)]),
+    'nemotron_json': Format(json_between('<TOOLCALL>', '</TOOLCALL>'), [('<TOOLCALL>',)]),
+    'jamba': Format(json_between('<tool_calls>', '</tool_calls>'), [('<tool_calls>',)]),
+    'internlm': Format(json_between('<|action_start|><|plugin|>', '<|action_end|>'), [('<|action_start|><|plugin|>',)]),
+    'lfm2': Format(pythonic_between('<|tool_call_start|>', '<|tool_call_end|>'), [('<|tool_call_start|>',)]),
+    'olmo3': Format(pythonic_between('<function_calls>', '</function_calls>'), [('<function_calls>',)]),
+    'tool_code': Format(pythonic_between('```tool_code', '```'), [('```tool_code',)]),
+    'functiongemma': Format(
+        bare_object('<start_function_call>call:', '<end_function_call>', '<escape>'), [('<start_function_call>',)]
+    ),
+    'gemma4': Format(bare_object('<|tool_call>call:', '<tool_call|>', '<|"|>'), [('<|tool_call>',)]),
+    'openai': Format(lambda text, schemas: read_harmony_calls(text), [(CHANNEL,)]),
+    'llama_function': Format(name_then_json('<function=', '>', '</function>'), [('<function=',), ('<{start_tag}=',)]),
+    'pythonic': Format(read_pythonic, [('<|python_start|>',), ('func_name1(',)]),
+    'llama3_json': Format(read_llama3_json, [('<|python_tag|>',), ('{"name": function name, "parameters"',)]),
+    NONE: Format(lambda text, schemas: (text, [])),
+}
+"""Name -> format, in the order in which a template is searched; names are those of vLLM's parsers where it has one."""
+
+
+def read_written_calls(text: str, format_name: str, tools: ToolSet | None = None) -> tuple[str, tuple[ToolCall, ...]]:
+    """Extracts the calls from a model's answer.
+
+    Calls within thoughts do not count. An unreadable call is kept, with its text as arguments. Each call has an id of
+    nine letters and digits, derived from the answer: Mistral's templates accept no other.
+
+    Args:
+        text: The answer, with its special tokens.
+        format_name: A name of :data:`FORMATS`.
+        tools: The offered tools. Formats without types of their own take the types of arguments from them.
+
+    Returns:
+        The answer without its calls (with unchanged thoughts before it), and the calls in their order.
+    """
+    before, close, visible_text = _split_thoughts(text)
+    if len(text) > MAX_CHARS or any(begin in visible_text for begin, _ in _THOUGHTS):
+        return text, ()
+    rest, calls = FORMATS[format_name].reader(visible_text, tools.schemas if tools else {})
+    if not calls:
+        return text, ()
+    stem = hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()
+    numbered = tuple(
+        ToolCall(call.name, call.arguments, f'{stem}{number:03}') for number, call in enumerate(calls[:MAX_CALLS])
+    )
+    return f'{before}{close}{rest.strip()}', numbered
+
+
+def _split_thoughts(text: str) -> tuple[str, str, str]:
+    """Splits a text after its last thoughts: the text before their end, the mark, and the rest."""
+    end, mark = max((text.rfind(close), close) for _, close in _THOUGHTS)
+    return ('', '', text) if end < 0 else (text[:end], mark, text[end + len(mark) :])
+
+
+def choose_format(template: str) -> str:
+    """Returns the name of the format in a chat template; :data:`NONE` if it is unknown.
+
+    Args:
+        template: The template's text.
+    """
+    return next(
+        (
+            name
+            for name, row in FORMATS.items()
+            if any(all(mark in template for mark in marks) for marks in row.templates)
+        ),
+        NONE,
+    )

@@ -1,0 +1,99 @@
+"""Calls that are JSON objects with a name: Hermes, Llama 3, Mistral's first format, Granite, Phi-4, Nemotron, Jamba."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall
+from opencompass_tooleval.core.calls.written.pythonic_formats import read_method_calls
+from opencompass_tooleval.core.calls.written.scanning import (
+    Reader,
+    Schemas,
+    broken_call,
+    call_of,
+    decode_json,
+    find_first,
+    name_in_json,
+    read_blocks,
+    skip_blanks,
+    skip_mark,
+)
+
+_PYTHON_TAG = '<|python_tag|>'
+
+
+def json_between(begin: str, end: str = '', is_opened: bool = False) -> Reader:
+    """Creates a reader of objects, or lists of objects, between two marks; the last may be unclosed.
+
+    Args:
+        begin: Mark before a block.
+        end: Mark after it; '' for none.
+        is_opened: True if the last character of ``begin`` belongs to the JSON.
+    """
+    return partial(read_blocks, begin=begin, block=partial(_block, begin=begin, end=end, overlap=int(is_opened)))
+
+
+def _block(
+    text: str, position: int, schemas: Schemas, begin: str, end: str, overlap: int
+) -> tuple[list[ToolCall], int]:
+    calls: list[ToolCall] = []
+    position = skip_blanks(text, position - overlap)
+    while decoded := decode_json(text, position):
+        value, after = decoded  # from the end of the value on: an argument may have the mark in its text
+        items = value[:MAX_CALLS] if isinstance(value, list) else [value]
+        read = [call_of(item) for item in items]
+        if not any(read):
+            break
+        written = (broken_call(json.dumps(item, ensure_ascii=False)) for item in items)
+        calls += [call or broken for call, broken in zip(read, written, strict=True)]
+        after = skip_blanks(text, after)
+        following = skip_blanks(text, after + text.startswith((',', ';'), after))
+        if not text.startswith('{', following) or len(calls) >= MAX_CALLS:
+            return calls, skip_mark(text, after, end)
+        position = following  # two objects between one pair of marks are two calls
+    stop = find_first(text, position, [mark for mark in (end, begin) if mark])
+    return [*calls, broken_call(text[position:stop])], skip_mark(text, stop, end)
+
+
+def read_llama3_json(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
+    """Reads ``{"name": ..., "parameters": {...}}``, several with ``;`` between, after ``<|python_tag|>`` or alone.
+
+    A built-in tool is called as a method, ``<|python_tag|>brave_search.call(query="...")``. A list of objects is what
+    servers make a model write if a call is required.
+    """
+    content, tag, written = text.partition(_PYTHON_TAG)
+    if not tag:
+        content, written = '', text
+    calls: list[ToolCall] = []
+    position = skip_blanks(written, 0)
+    if tag and (methods := read_method_calls(written, position)):
+        return content, methods
+    if not tag and written.startswith('[', position):
+        return _read_list(text, position)
+    if not tag and not written.startswith('{', position):
+        return text, []
+    while position < len(written) and len(calls) < MAX_CALLS:
+        decoded = decode_json(written, position)
+        call = call_of(decoded[0], needs_arguments=True) if decoded else None
+        if decoded is None or call is None:
+            # '{"answer": 3}' is an answer, '{"name": "f", "parameters": {"a' a truncated call.
+            begins = name_in_json(written[position + 1 :][:300]) if decoded is None else None
+            is_call = tag or calls or (begins and not written[position + 1 :][: begins.start()].strip())
+            return (content, [*calls, broken_call(written[position:])]) if is_call else (text, [])
+        calls.append(call)
+        position = skip_blanks(written, decoded[1])
+        while written.startswith((';', ',', _PYTHON_TAG), position):
+            position = skip_blanks(written, position + (1 if written[position] in ';,' else len(_PYTHON_TAG)))
+        if not written.startswith('{', position):  # text of the model after its calls
+            return content + written[position:], calls
+    return content, calls
+
+
+def _read_list(text: str, position: int) -> tuple[str, list[ToolCall]]:
+    """Reads a text that is a list of calls; a list of anything else is an answer."""
+    decoded = decode_json(text, position)
+    items = decoded[0][:MAX_CALLS] if decoded else []
+    calls = [call_of(item, needs_arguments=True) for item in items]
+    read = [call for call in calls if call]
+    return (text[decoded[1] :], read) if decoded and read and len(read) == len(calls) else (text, [])

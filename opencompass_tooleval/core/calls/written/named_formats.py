@@ -1,0 +1,144 @@
+"""Calls that are a name, a mark and arguments: Mistral, DeepSeek, Kimi, Llama's ``<function=``, Gemma."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
+from opencompass_tooleval.core.calls.written.scanning import (
+    Reader,
+    Schemas,
+    broken_call,
+    call_of,
+    decode_json,
+    find_first,
+    read_blocks,
+    skip_blanks,
+    skip_mark,
+)
+
+MISTRAL = '[TOOL_CALLS]'
+_MISTRAL_ARGUMENTS, _MISTRAL_ID = '[ARGS]', '[CALL_ID]'
+_DEEPSEEK_BEGIN, _SEPARATOR, _DEEPSEEK_END = '<｜tool▁call▁begin｜>', '<｜tool▁sep｜>', '<｜tool▁call▁end｜>'
+_FENCED = re.compile(r'\s{0,20}([^\s`]{1,256})\s{1,20}```(?:json)?\s{0,20}')
+_KIMI_NAME = re.compile(r'\s{0,20}(?:functions\.)?(.{0,256}?)(?::\d{1,9})?\s{0,20}', re.DOTALL)
+_BARE_KEY = re.compile(r'([{,]\s{0,20})([^\W\d][\w.-]{0,255})(\s{0,20}:)')
+_ANY_NAME = re.compile(r'\s{0,20}([^\s{]{0,256})\s{0,20}')
+
+
+def name_then_json(
+    begin: str, middle: str, end: str, around: Sequence[str] = (), name_of: Callable[[str], str] = str.strip
+) -> Reader:
+    """Creates a reader of calls with a mark before the name, before the arguments, and after them.
+
+    Args:
+        begin: Mark before the name.
+        middle: Mark between name and arguments.
+        end: Mark after the arguments.
+        around: Marks around all calls.
+        name_of: Extracts the name from the text between the first two marks.
+    """
+    block = partial(_named_block, begin=begin, middle=middle, end=end, name_of=name_of)
+    return partial(read_blocks, begin=begin, block=block, around=around)
+
+
+def _named_block(
+    text: str, position: int, schemas: Schemas, begin: str, middle: str, end: str, name_of: Callable[[str], str]
+) -> tuple[list[ToolCall], int]:
+    stop = find_first(text, position, (end, begin))
+    head, found, _ = text[position:stop].partition(middle)
+    return _arguments_at(text, position + len(head) + len(found), stop, name_of(head), end)
+
+
+def _arguments_at(text: str, position: int, stop: int, name: str, end: str) -> tuple[list[ToolCall], int]:
+    """Reads arguments that are a JSON object; ``stop`` is where an unreadable one ends."""
+    position = skip_blanks(text, position)
+    decoded = decode_json(text, position) if position < stop else None
+    if decoded is None or not isinstance(decoded[0], dict):
+        return [broken_call(text[position:stop], name)], skip_mark(text, stop, end)
+    return [make_call(name, decoded[0])], skip_mark(text, decoded[1], end)
+
+
+def kimi_name(head: str) -> str:
+    """Extracts the name from an id such as ``functions.get_weather:0``."""
+    match = _KIMI_NAME.fullmatch(head)
+    return match[1] if match else head.strip()
+
+
+def read_deepseek(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
+    """Reads ``function<｜tool▁sep｜>NAME`` and fenced JSON (DeepSeek V3, R1), or ``NAME<｜tool▁sep｜>{}`` (V3.1)."""
+    around = ('<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>')
+    return read_blocks(text, schemas, _DEEPSEEK_BEGIN, _deepseek_block, around)
+
+
+def _deepseek_block(text: str, position: int, schemas: Schemas) -> tuple[list[ToolCall], int]:
+    stop = find_first(text, position, (_DEEPSEEK_END, _DEEPSEEK_BEGIN))
+    head, separator, _ = text[position:stop].partition(_SEPARATOR)
+    after = position + len(head) + len(separator)
+    if not (fenced := _FENCED.match(text, after, stop)):
+        return _arguments_at(text, after, stop, head.strip(), _DEEPSEEK_END)
+    calls, after = _arguments_at(text, fenced.end(), stop, fenced[1], '```')
+    return calls, skip_mark(text, after, _DEEPSEEK_END)
+
+
+def read_mistral(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
+    """Reads ``[TOOL_CALLS] [{...}, ...]``, or ``[TOOL_CALLS]name[ARGS]{...}`` for each call."""
+    return read_blocks(text, schemas, MISTRAL, _mistral_block)
+
+
+def _mistral_block(text: str, position: int, schemas: Schemas) -> tuple[list[ToolCall], int]:
+    position = skip_blanks(text, position)
+    stop = find_first(text, position, (MISTRAL,))
+    if text.startswith('[', position):
+        decoded = decode_json(text, position)
+        if decoded is None:
+            return [broken_call(text[position:stop])], stop
+        calls = [call_of(item) or broken_call(json.dumps(item, ensure_ascii=False)) for item in decoded[0][:MAX_CALLS]]
+        return calls, _next_call(text, decoded[1])
+    name_end = min(find_first(text, position, (_MISTRAL_ID, _MISTRAL_ARGUMENTS, '{')), stop)
+    name = text[position:name_end].strip()
+    marked = text.find(_MISTRAL_ARGUMENTS, name_end, stop)
+    calls, after = _arguments_at(text, name_end if marked < 0 else marked + len(_MISTRAL_ARGUMENTS), stop, name, '')
+    return calls, _next_call(text, after)
+
+
+def _next_call(text: str, position: int) -> int:
+    """Skips blanks before another call."""
+    after = skip_blanks(text, position)
+    return after if text.startswith(MISTRAL, after) else position
+
+
+def bare_object(begin: str, end: str, quote: str) -> Reader:
+    """Creates a reader of Gemma's ``call:NAME{key:<quote>text<quote>,other:3}``.
+
+    Args:
+        begin: Mark before the call, with ``call:``.
+        end: Mark after it.
+        quote: Mark around a text.
+    """
+    return partial(read_blocks, begin=begin, block=partial(_bare_block, begin=begin, end=end, quote=quote))
+
+
+def _bare_block(
+    text: str, position: int, schemas: Schemas, begin: str, end: str, quote: str
+) -> tuple[list[ToolCall], int]:
+    stop = find_first(text, position, (end, begin))
+    match = _ANY_NAME.match(text, position, stop)
+    name, written = (match[1], text[match.end() : stop]) if match else ('', text[position:stop])
+    value = _bare_value(written, quote)
+    call = make_call(name, value) if isinstance(value, dict) else broken_call(written, name)
+    return [call], skip_mark(text, stop, end)
+
+
+def _bare_value(written: str, quote: str) -> Any:
+    """Reads an object with bare keys; None if it is none."""
+    # Every second part lies between quotes, and is a text.
+    parts = written.split(quote)
+    parts[::2] = [_BARE_KEY.sub(r'\1"\2"\3', part) for part in parts[::2]]
+    parts[1::2] = [json.dumps(part) for part in parts[1::2]]
+    decoded = decode_json(''.join(parts).strip(), 0)
+    return decoded[0] if decoded else None

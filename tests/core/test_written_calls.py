@@ -1,0 +1,468 @@
+"""Calls written as text: each format of chat templates, and other texts."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_payload
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE, choose_format, read_written_calls
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+
+PARIS, ROME = ('weather', {'city': 'Paris'}), ('weather', {'city': 'Rome', 'days': 3})
+
+Named = list[tuple[str, Any]]
+KINDS = {'city': 'string', 'days': 'integer', 'where': 'object', 'any': ['string', 'integer'], 'now': 'boolean'}
+TOOLS = ToolSet(
+    [ToolSchema('weather', '', {'type': 'object', 'properties': {key: {'type': kind} for key, kind in KINDS.items()}})]
+)
+
+
+def read(text: str, parser: str) -> tuple[str, Named]:
+    """The content, and the calls without their ids."""
+    content, calls = read_written_calls(text, parser, TOOLS)
+    return content, [(call.name, call.arguments) for call in calls]
+
+
+HERMES: list[tuple[str, str | None, Named]] = [
+    ('<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>', '', [PARIS]),
+    ('<tool_call>{"arguments": {"city": "Paris"}, "name": "weather"}</tool_call>', '', [PARIS]),
+    (
+        'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call> Wait.',
+        'I look.\n Wait.',
+        [PARIS],
+    ),
+    (
+        '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>\n'
+        '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}',
+        '',
+        [PARIS, ROME],
+    ),
+    (
+        '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}'
+        '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>',
+        '',
+        [PARIS, ROME],
+    ),
+    ('<tool_call>{"name": "f", "arguments": {"a": "</tool_call>"}}</tool_call>x', 'x', [('f', {'a': '</tool_call>'})]),
+    ('<tool_call>{"name": "f", "arguments": "{\\"a\\": 1}"}</tool_call>', '', [('f', {'a': 1})]),
+    ('<tool_call>{"name": "f"}</tool_call>', '', [('f', {})]),
+    ('<tool_call>{"name": "f", "arguments": {"a": "b</tool_call>', '', [('f', '{"name": "f", "arguments": {"a": "b')]),
+    ("<tool_call>{'name': 'f'}</tool_call> y", 'y', [('', "{'name': 'f'}")]),
+    ('<tool_call>[1]</tool_call>', '', [('', '[1]')]),
+    (
+        '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}\n'
+        '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>',
+        '',
+        [PARIS, ROME],
+    ),
+    ('[THINK]I <tool_call>{"name": "f"}</tool_call>[/THINK]No.', None, []),
+    ('<tool_call>', '', [('', '')]),
+    ('<think>Shall I <tool_call>{"name": "f"}</tool_call>?</think>No.', None, []),
+    ('<think>I shall <tool_call>{"name": "f"}', None, []),
+    ('<think>Yes.</think>\n<tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>', [('f', {})]),
+    ('Yes.</think>\nI do <tool_call>{"name": "f"}</tool_call>', 'Yes.</think>I do', [('f', {})]),
+    ('{"name": "weather", "arguments": {}}', None, []),
+]
+LLAMA: list[tuple[str, str | None, Named]] = [
+    ('{"name": "weather", "parameters": {"city": "Paris"}}', '', [PARIS]),
+    (' \n{"type": "function", "name": "weather", "arguments": {"city": "Paris"}}\n', '', [PARIS]),
+    ('<|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}}', '', [PARIS]),
+    (
+        '{"name": "weather", "parameters": {"city": "Paris"}}; '
+        '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}',
+        '',
+        [PARIS, ROME],
+    ),
+    ('Well <|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}} done', 'Well done', [PARIS]),
+    (
+        '{"name": "weather", "parameters": {"city": "Pa',
+        '',
+        [('weather', '{"name": "weather", "parameters": {"city": "Pa')],
+    ),
+    ('<|python_tag|>brave_search.call(query="a")', '', [('brave_search', {'query': 'a'})]),
+    ('<|python_tag|>print(1)', '', [('', 'print(1)')]),
+    (
+        '[{"name": "weather", "parameters": {"city": "Paris"}}, '
+        '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}]',
+        '',
+        [PARIS, ROME],
+    ),
+    ('[{"name": "Bob"}]', None, []),
+    ('{"name": "Bob", "age": 3}', None, []),
+    ('{"answer": 42}', None, []),
+    ('The call is {"name": "f", "parameters": {}}', None, []),
+    ('{"name": "f", "parameters": {"a": ";"}};{"name": "g"', '', [('f', {'a': ';'}), ('g', '{"name": "g"')]),
+]
+MISTRAL: list[tuple[str, str | None, Named]] = [
+    ('[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Paris"}, "id": "VvvODy9mT"}]', '', [PARIS]),
+    (
+        '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Paris"}}, '
+        '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}]',
+        '',
+        [PARIS, ROME],
+    ),
+    ('[TOOL_CALLS]weather[ARGS]{"city": "Paris"}', '', [PARIS]),
+    ('[TOOL_CALLS]weather{"city": "Paris"}', '', [PARIS]),
+    ('[TOOL_CALLS]weather[CALL_ID]VvvODy9mT[ARGS]{"city": "Paris"}', '', [PARIS]),
+    (
+        'Hm.[TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]weather[ARGS]{"city": "Rome", "days": 3} ok',
+        'Hm. ok',
+        [PARIS, ROME],
+    ),
+    ('[TOOL_CALLS]f[ARGS]{"a": "[TOOL_CALLS]"}', '', [('f', {'a': '[TOOL_CALLS]'})]),
+    ('[TOOL_CALLS]f[ARGS]{"a": [TOOL_CALLS]g[ARGS]{}', '', [('f', '{"a":'), ('g', {})]),
+    ('[TOOL_CALLS] [{"name": "f", "arguments": {"a', '', [('f', '[{"name": "f", "arguments": {"a')]),
+    ('[TOOL_CALLS] [3, {"name": "f", "arguments": {}}]', '', [('', '3'), ('f', {})]),
+    ('[TOOL_CALLS]', '', [('', '')]),
+    ('[{"name": "f", "arguments": {}}]', None, []),
+]
+PYTHONIC: list[tuple[str, str | None, Named]] = [
+    ("[weather(city='Paris')]", '', [PARIS]),
+    ("[weather(city='Paris'), weather(city='Rome', days=3)]", '', [PARIS, ROME]),
+    ("<|python_start|>[weather(city='Paris')]<|python_end|>", '', [PARIS]),
+    ('Hm.<|python_start|>[weather(city="Paris")]<|python_end|> ok', 'Hm. ok', [PARIS]),
+    (
+        '[ g( ) , a.b.c( x = [1, {"y": (2, 3)}], z=None, w=true)]',
+        '',
+        [('g', {}), ('a.b.c', {'x': [1, {'y': [2, 3]}], 'z': None, 'w': True})],
+    ),
+    (r"[f(a='it\'s ) , ]', b=-1.5)]", '', [('f', {'a': "it's ) , ]", 'b': -1.5})]),
+    ("[f(a=1), g(b='x", '', [('f', {'a': 1}), ('g', "b='x")]),
+    ("[f(os.system('rm'))]", '', [('f', "os.system('rm')")]),
+    ('[f(a=__import__("os"))]', '', [('f', 'a=__import__("os")')]),
+    ('[f(a=1, a=2)]', '', [('f', 'a=1, a=2')]),
+    ('[f(a==2)]', '', [('f', 'a==2')]),
+    ('[f(**{"a": 1})]', '', [('f', '**{"a": 1}')]),
+    ('[1, 2]', None, []),
+    ('f(a=1)', None, []),
+    ('[]', None, []),
+]
+TWO = (
+    '{"name": "weather", "arguments": {"city": "Paris"}}, {"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
+)
+TYPED = ('weather', {'city': '7', 'days': 7, 'where': {'lat': 1.5}, 'any': 'x', 'now': True, 'other': '7'})
+BROKEN = 'city": "Par'
+# As the chat templates of these models write an answer with calls, and as their models were seen to end too early.
+OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
+    'qwen3_coder': [
+        (
+            'I look.\n<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>'
+            '\n<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n<parameter=days>\n3\n</parameter>\n'
+            '</function>\n</tool_call>',
+            'I look.',
+            [PARIS, ROME],
+        ),
+        (
+            '<tool_call>\n<function=weather>\n<parameter=city>\n7\n</parameter>\n<parameter=days>\n7\n</parameter>\n'
+            '<parameter=where>\n{"lat": 1.5}\n</parameter>\n<parameter=any>\nx\n</parameter>\n<parameter=now>\nTrue\n'
+            '</parameter>\n<parameter=other>\n7\n</parameter>\n</function>\n</tool_call>',
+            '',
+            [TYPED],
+        ),
+        ('<function=f>\n</function>', '', [('f', {})]),
+        (
+            '<function=weather>\n<parameter=any>\ntrue\n</parameter>\n</function>'
+            '<function=weather>\n<parameter=any>\n5\n</parameter>\n</function>',
+            '',
+            [('weather', {'any': 'true'}), ('weather', {'any': 5})],
+        ),
+        (
+            '<function=weather>\n<parameter=city>\na\n\n b\n</parameter>\n</function>',
+            '',
+            [('weather', {'city': 'a\n\n b'})],
+        ),
+        ('<tool_call>\n<function=weather>\n<parameter=city>\nPar', '', [('weather', '<parameter=city>\nPar')]),
+        ('Use <tool_call> tags.', None, []),
+    ],
+    'glm45': [
+        (
+            '\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>'
+            '\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n'
+            '<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>',
+            '',
+            [PARIS, ROME],
+        ),
+        ('<tool_call>weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>', '', [PARIS]),
+        ('<tool_call>f\n</tool_call> ok', 'ok', [('f', {})]),
+        ('<tool_call>f</tool_call>', '', [('f', {})]),
+        ('<tool_call>weather\n<arg_key>city</arg_key>\n<arg_va', '', [('weather', '<arg_key>city</arg_key>\n<arg_va')]),
+    ],
+    'minimax_m2': [
+        (
+            'Hm.\n<minimax:tool_call>\n<invoke name="weather">\n<parameter name="city">Paris</parameter>\n</invoke>\n'
+            '<invoke name="weather">\n<parameter name="city">Rome</parameter>\n<parameter name="days">3</parameter>\n'
+            '</invoke>\n</minimax:tool_call>',
+            'Hm.',
+            [PARIS, ROME],
+        ),
+    ],
+    'deepseek_v32': [
+        (
+            '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n'
+            '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
+            '<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+            '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
+            '</｜DSML｜function_calls>',
+            '',
+            [PARIS, ROME],
+        ),
+        (
+            '<｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">"x"</｜DSML｜parameter>'
+            '<｜DSML｜parameter name="b" string="true">5</｜DSML｜parameter></｜DSML｜invoke>',
+            '',
+            [('f', {'a': 'x', 'b': '5'})],
+        ),
+    ],
+    'deepseek_v3': [
+        (
+            '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{"city": "Paris"}\n```'
+            '<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n'
+            '{"city": "Rome", "days": 3}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+            '',
+            [PARIS, ROME],
+        ),
+        (
+            f'<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{{"{BROKEN}',
+            '',
+            [('weather', f'{{"{BROKEN}')],
+        ),
+    ],
+    'deepseek_v31': [
+        (
+            'Ok<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜>'
+            '<｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Rome", "days": 3}<｜tool▁call▁end｜>'
+            '<｜tool▁calls▁end｜>',
+            'Ok',
+            [PARIS, ROME],
+        ),
+        ('<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": "<｜tool▁call▁end｜>"}', '', [('f', {'a': '<｜tool▁call▁end｜>'})]),
+    ],
+    'kimi_k2': [
+        (
+            '<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>'
+            '{"city": "Paris"}<|tool_call_end|><|tool_call_begin|>functions.weather:1<|tool_call_argument_begin|>'
+            '{"city": "Rome", "days": 3}<|tool_call_end|><|tool_calls_section_end|>',
+            '',
+            [PARIS, ROME],
+        ),
+        ('<|tool_call_begin|>weather<|tool_call_argument_begin|>{"city": "Paris"}', '', [PARIS]),
+        ('<|tool_call_begin|>functions.a.b:12<|tool_call_argument_begin|>{}<|tool_call_end|>', '', [('a.b', {})]),
+    ],
+    'granite': [
+        (f'<|tool_call|>[{TWO}]', '', [PARIS, ROME]),
+        ('<|tool_call|>{"name": "weather", "arguments": {"city": "Paris"}}<|/tool_call|>', '', [PARIS]),
+    ],
+    'phi4_mini_json': [
+        (f'functools[{TWO}]', '', [PARIS, ROME]),
+        ('Take functools.partial for that.', None, []),
+        (
+            f'functools[{{"name": "weather", "arguments": {{"{BROKEN}',
+            '',
+            [('weather', f'[{{"name": "weather", "arguments": {{"{BROKEN}')],
+        ),
+    ],
+    'granite-20b-fc': [
+        ('<function_call> {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
+    ],
+    'nemotron_json': [(f'<TOOLCALL>[{TWO}]</TOOLCALL>', '', [PARIS, ROME])],
+    'jamba': [(f'<tool_calls>[\n{TWO}\n]</tool_calls>', '', [PARIS, ROME])],
+    'internlm': [
+        (
+            'I look<|action_start|><|plugin|>\n{"name": "weather", "parameters": {"city": "Paris"}}<|action_end|>',
+            'I look',
+            [PARIS],
+        ),
+    ],
+    'lfm2': [
+        (
+            "<|tool_call_start|>[weather(city='Paris'), weather(city='Rome', days=3)]<|tool_call_end|>Wait.",
+            'Wait.',
+            [PARIS, ROME],
+        ),
+        (f'<|tool_call_start|>[{TWO}]<|tool_call_end|>', '', [PARIS, ROME]),
+    ],
+    'olmo3': [
+        ("<function_calls>\nweather(city='Paris')\nweather(city='Rome', days=3)\n</function_calls>", '', [PARIS, ROME]),
+        ('<function_calls>\nf(a=null, b=true)\n</function_calls>', '', [('f', {'a': None, 'b': True})]),
+        ('<function_calls>\nnothing', '', [('', 'nothing')]),
+    ],
+    'tool_code': [('```tool_code\nweather(city="Paris")\n```', '', [PARIS])],
+    'functiongemma': [
+        (
+            '<start_function_call>call:weather{city:<escape>Rome<escape>,days:3}<end_function_call>'
+            '<start_function_call>call:f{a:{b:[1,<escape>{x: "y"}<escape>]},c:true}<end_function_call>',
+            '',
+            [ROME, ('f', {'a': {'b': [1, '{x: "y"}']}, 'c': True})],
+        ),
+        ('<start_function_call>call:f{}', '', [('f', {})]),
+        ('<start_function_call>call:f{a:', '', [('f', '{a:')]),
+    ],
+    'gemma4': [('<|tool_call>call:weather{city:<|"|>Rome<|"|>,days:3}<tool_call|>', '', [ROME])],
+    'llama_function': [('<function=weather>{"city": "Paris"}</function>', '', [PARIS])],
+    'openai': [
+        (
+            '<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>commentary to=functions.weather '
+            '<|constrain|>json<|message|>{"city": "Paris"}<|call|>',
+            '<|channel|>analysis<|message|>Look.<|end|>',
+            [PARIS],
+        ),
+        (
+            '<|start|>assistant to=functions.weather<|channel|>analysis code<|message|>{"city": "Paris"}<|call|>',
+            '',
+            [PARIS],
+        ),
+        ('<|channel|>final<|message|>to=functions.f is how one calls.<|return|>', None, []),
+    ],
+}
+CASES = [
+    pytest.param(parser, *case, id=f'{parser}-{number}')
+    for parser, cases in {
+        'hermes': HERMES,
+        'llama3_json': LLAMA,
+        'mistral': MISTRAL,
+        'pythonic': PYTHONIC,
+        **OTHERS,
+    }.items()
+    for number, case in enumerate(cases)
+]
+
+
+def test_each_format_has_cases() -> None:
+    assert {case.values[0] for case in CASES} == set(FORMATS) - {NONE}
+
+
+@pytest.mark.parametrize(('parser', 'text', 'content', 'calls'), CASES)
+def test_calls_are_read_and_taken_out(parser: str, text: str, content: str | None, calls: Named) -> None:
+    """A content of None is the whole text: there is no call in it."""
+    assert read(text, parser) == (text if content is None else content, calls)
+
+
+@pytest.mark.parametrize(
+    ('template', 'parser'),
+    [
+        ("{{ '<tool_call>' }}", 'hermes'),
+        ("{{ '<tool_call>\\n<function=' }}", 'qwen3_coder'),
+        ("{{ '<tool_call>' + name + '<arg_key>' }}", 'glm45'),
+        ('{{ "<function=" + name }} {{ "<|python_tag|>" }}', 'llama_function'),
+        ('functools[{"name": ...}] <|tool_call|>', 'phi4_mini_json'),
+        ('<｜tool▁call▁begin｜>function<｜tool▁sep｜>', 'deepseek_v31'),
+        ("{{ '[TOOL_CALLS]' }}", 'mistral'),
+        ("{{ '<|python_tag|>' }}", 'llama3_json'),
+        ('Respond in the format {"name": function name, "parameters": dictionary}', 'llama3_json'),
+        ("{{ '<|python_start|>' }}", 'pythonic'),
+        ('[func_name1(params_name1=params_value1)]', 'pythonic'),
+        ('{{ message.content }}', NONE),
+    ],
+)
+def test_a_template_tells_its_parser(template: str, parser: str) -> None:
+    assert choose_format(template) == parser and parser in FORMATS
+
+
+def test_ids_are_unlike_and_the_same_each_time() -> None:
+    text = '<tool_call>{"name": "f"}</tool_call>' * 3
+    ids = [call.id for call in read_written_calls(text, 'hermes')[1]]
+    assert len(set(ids)) == 3 and all(len(name) == 9 and name.isalnum() for name in ids)
+    assert ids == [call.id for call in read_written_calls(text, 'hermes')[1]]
+    assert not set(ids) & {call.id for call in read_written_calls(f'{text} ', 'hermes')[1]}
+
+
+def written(parser: str, calls: Named) -> str:
+    """Calls as a model writes them."""
+    if parser == 'hermes':
+        objects = (json.dumps({'name': name, 'arguments': value}) for name, value in calls)
+        return '\n'.join(f'<tool_call>\n{text}\n</tool_call>' for text in objects)
+    if parser == 'llama3_json':
+        return '; '.join(json.dumps({'name': name, 'parameters': value}) for name, value in calls)
+    if parser == 'mistral':
+        return '[TOOL_CALLS]' + json.dumps([{'name': name, 'arguments': value} for name, value in calls])
+    keywords = (', '.join(f'{key}={value!r}' for key, value in arguments.items()) for _, arguments in calls)
+    return f'[{", ".join(f"{name}({text})" for (name, _), text in zip(calls, keywords, strict=True))}]'
+
+
+VALUES: list[Any] = [
+    '',
+    'a "b" \'c\' \\ ;',
+    '临安 🌤',
+    '</tool_call>',
+    '[TOOL_CALLS]',
+    '{"a": [',
+    1,
+    -2.5,
+    True,
+    None,
+    [],
+    [1, ['x']],
+    {'k': {}},
+]
+
+
+@pytest.mark.parametrize('parser', ['hermes', 'llama3_json', 'mistral', 'pythonic'])
+def test_what_is_written_is_read_and_what_is_damaged_raises_nothing(parser: str) -> None:
+    draw = random.Random(0)
+    for _ in range(200):
+        calls: Named = [
+            (draw.choice(['f', 'get_weather', 'A_b']), {f'k{n}': draw.choice(VALUES) for n in range(draw.randrange(4))})
+            for _ in range(draw.randrange(1, 5))
+        ]
+        text = written(parser, calls)
+        assert read(text, parser) == ('', calls)
+        cut = text[: draw.randrange(len(text))]
+        place = draw.randrange(len(text))
+        spoilt = text[:place] + draw.choice('{}[]()"\'\\,;=<\x00\ud800') + text[place:]
+        for damaged in (cut, spoilt, text[::-1]):
+            content, found = read_written_calls(damaged, parser)
+            json.dumps([content, calls_payload(found)])
+            if not found:
+                assert content == damaged
+
+
+UNITS = (
+    '[',
+    '{"a":',
+    '[f(',
+    '[f(a=',
+    '{"name": "f", "arguments": ',
+    '(',
+    '"',
+    '-',
+    '1,',
+    'a.',
+    '<parameter=a>',
+    '<escape>',
+)
+MARKS = {
+    'hermes': '<tool_call>',
+    'mistral': '[TOOL_CALLS]',
+    'llama3_json': '<|python_tag|>',
+    'pythonic': '<|python_start|>',
+    'qwen3_coder': '<function=f>',
+    'kimi_k2': '<|tool_call_begin|>f<|tool_call_argument_begin|>',
+    'deepseek_v3': '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n',
+    'openai': '<|channel|>commentary to=functions.f<|message|>',
+    'functiongemma': '<start_function_call>call:f',
+    'olmo3': '<function_calls>',
+}
+
+
+@pytest.mark.parametrize('name', list(FORMATS))
+def test_endless_text_ends(name: str) -> None:
+    for mark in {MARKS.get(name, ''), '<tool_call>'}:
+        for unit in UNITS:
+            for text in (mark + unit * (150_000 // len(unit)), (mark + unit) * 8_000, '[f(a=' + unit * 60_000):
+                content, calls = read_written_calls(text, name, TOOLS)
+                assert len(calls) <= MAX_CALLS
+                json.dumps([content, calls_payload(calls)])
+        assert read_written_calls('x' * 1_000_000 + mark, name)[1] == ()
+
+
+def test_too_long_an_answer_has_no_calls() -> None:
+    text = '<tool_call>{"name": "f"}</tool_call>'
+    assert read_written_calls(text + ' ' * (MAX_CHARS - len(text)), 'hermes')[1] == (
+        ToolCall('f', {}, read_written_calls(text + ' ' * (MAX_CHARS - len(text)), 'hermes')[1][0].id),
+    )
+    assert read_written_calls(text + ' ' * MAX_CHARS, 'hermes') == (text + ' ' * MAX_CHARS, ())
