@@ -1,10 +1,10 @@
 """Python, and with it ``opencompass``, in a process forked from one that has imported OpenCompass once.
 
-A program of its own imports for 7 s, and so does the process from which ``ToolEvalLocalRunner`` forks its tasks; few
-tests ask for either. A fork is otherwise what a program is: it has its own session, folder, environment and output, is
-killed like one, and runs its tasks in processes of their own, those of OpenCompass's own runner too. So is the
-``opencompass`` that ``tooleval retry`` and ``tooleval demo`` start. Real programs run in ``test_end_to_end.py``,
-``test_interrupt.py``, ``test_local_runner.py`` and ``test_tasks.py``, and on Slurm, where every task is one.
+A program of its own imports for 7 s, which few tests ask for. A fork is otherwise what a program is: it has its own
+session, folder, environment and output, is killed like one, and runs its tasks in processes of their own, those of
+OpenCompass's own runner too. So is the ``opencompass`` that ``tooleval retry`` and ``tooleval demo`` start. Real
+programs run in ``test_end_to_end.py``, ``test_interrupt.py`` and ``test_tasks.py``, and on Slurm, where every task is
+one; and in ``test_local_runner.py`` the fork servers of tasks with GPUs.
 
 This module is also the process that is forked: ``python -m tests.forked SOCKET``. A line of JSON asks, a line answers.
 The workers of pytest-xdist share it.
@@ -253,12 +253,9 @@ def _run(words: list[str], cwd: str, env: dict[str, str], output: str, errors: s
     option, what, *_ = words
     sys.argv = [option, *words[2:]]
     sys.path.insert(0, cwd)
-    import multiprocessing.util
-
     import numpy
 
     numpy.random.seed()
-    multiprocessing.util.spawnv_passfds = _fork_python  # type: ignore[assignment]
     subprocess.run = partial(_run_task, subprocess.run)  # type: ignore[assignment]
     subprocess.Popen = _Program  # type: ignore[misc]
     if option == '-c':
@@ -308,27 +305,6 @@ def _forget_threads() -> None:
     from concurrent.futures import thread
 
     thread._threads_queues.clear()  # type: ignore[attr-defined]
-
-
-def _fork_python(path: str, command: Sequence[str], kept: Sequence[int]) -> int:
-    """What ``python -c CODE`` does, with everything imported: multiprocessing starts its fork server by it."""
-    pid = os.fork()
-    if pid:
-        return pid
-    from multiprocessing import forkserver
-
-    forkserver._forkserver.__init__()  # type: ignore[misc]  # the lock is held by the one who asks
-    _forget_threads()
-    for name in os.listdir('/proc/self/fd'):
-        if int(name) > 2 and int(name) not in kept:
-            try:
-                os.close(int(name))
-            except OSError:
-                continue  # that of the listing itself
-    try:
-        exec(command[-1], {})
-    finally:
-        os._exit(0)
 
 
 def _end_with(work: Any) -> NoReturn:

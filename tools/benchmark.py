@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|pipe|agents|slurm|sweep|report|leaderboard]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|start|runner|pipe|agents|slurm|sweep|report|leaderboard]
                               [--data DIR]
                               [--plans 553] [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
@@ -17,6 +17,8 @@ And one share: cold plan scoring over merely encoding the distinct strings once.
 UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
 
 FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in flight, against one question at a time.
+
+Start, one ratio: from the command to the first request of a small run, over one import (see benchmark_start.py).
 
 Runner, one ratio: a sweep of 16 tasks on this machine against OpenCompass's LocalRunner (see benchmark_runner.py).
 
@@ -379,6 +381,7 @@ MEASURES = {
     'ultratool': measure_ultratool,
     'funcqa': measure_funcqa,
     'teval': measure_teval,
+    'start': _part('start', 'inspect'),
     'runner': _part('runner'),
     'pipe': _part('pipe', 'seeds', 'inspect'),
     'agents': _part('agents', 'seeds'),
@@ -418,7 +421,7 @@ def main() -> None:
     )
     parser.add_argument('--seeds', type=int, default=3, help='pipe, agents: sets of questions; the median counts')
     parser.add_argument(
-        '--inspect', metavar='PYTHON', help='pipe: an interpreter that has inspect_ai, to time it beside'
+        '--inspect', metavar='PYTHON', help='pipe, start: an interpreter that has inspect_ai, to time it beside'
     )
     parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
     arguments = parser.parse_args()

@@ -1,18 +1,15 @@
-"""Runs tasks on this machine, each forked from a process that has imported OpenCompass once."""
+"""Runs tasks on this machine, each forked from a process that has imported OpenCompass."""
 
 from __future__ import annotations
 
-import atexit
-import multiprocessing
 import os
 import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from multiprocessing import forkserver, resource_tracker
-from multiprocessing.context import ForkServerProcess
+from functools import cache
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
@@ -26,11 +23,12 @@ from tqdm import tqdm
 
 from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
+from opencompass_tooleval.runners.fork_server import ForkedTask, ForkServer
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
-from opencompass_tooleval.work_dir.interrupts import Interrupts, interrupt_held, one_line_if_interrupted
+from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.trust import trust_own_run
 from opencompass_tooleval.work_dir.whole_file import private_folder
 
@@ -40,45 +38,15 @@ _SECONDS_TO_END = 1.0
 _SECONDS_PER_LOOK = 0.1
 
 
-def _run_forked(stage: str, config: str, starter: int, log: str, environment: Mapping[str, str], command: str) -> None:
-    """Runs one task in a separate process: opens its session and its log, sets its GPUs, then runs it.
-
-    Args:
-        stage: ``infer`` or ``eval``.
-        config: The task's parameter file.
-        starter: Id of the process that runs the tasks.
-        log: File for its output.
-        environment: Its complete environment.
-        command: Shell command that runs the same task, used if a fork cannot use the GPUs.
-    """
-    # So that killpg ends the task and all processes that it started, and no other task.
-    os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what `tooleval retry` runs ignores it
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # held since interrupt_held
-    with open(log, 'w', encoding='utf-8') as stream:
-        os.dup2(stream.fileno(), 1)
-        os.dup2(stream.fileno(), 2)
-    os.environ.clear()
-    os.environ.update(environment)
-    import numpy
-    import torch
-
-    if torch.cuda._is_in_bad_fork():  # CUDA was initialised before the fork: only a separate program can use it
-        os.execvp('sh', ['sh', '-c', command])
-    # tqdm's own is a semaphore of multiprocessing, of which a killed task leaves a warning in the terminal.
-    tqdm.set_lock(threading.RLock())
-    numpy.random.seed()  # otherwise every fork draws the same random numbers as its siblings
-    from opencompass_tooleval.tasks.task_process import main
-
-    try:
-        main(stage, config, str(starter))
-    finally:
-        atexit._run_exitfuncs()  # a fork of multiprocessing ends without
+@cache
+def _fork_server(has_gpus: bool) -> ForkServer:
+    """Returns the fork server of tasks with or without GPUs, which both stages share."""
+    return ForkServer(from_program=has_gpus)
 
 
 @RUNNERS.register_module()
 class ToolEvalLocalRunner(LocalRunner):
-    """OpenCompass's :class:`LocalRunner`; tasks are forked from a process that has imported OpenCompass once.
+    """OpenCompass's :class:`LocalRunner`; tasks are forked from a process that has imported OpenCompass.
 
     A task that starts as a separate program spends seconds on imports. The runner assigns GPUs, logs and parallel slots
     as :class:`LocalRunner` does. Each task has a separate session: it ends with the process that runs the tasks, and
@@ -92,18 +60,13 @@ class ToolEvalLocalRunner(LocalRunner):
 
     def __init__(self, task: Any, **kwargs: Any) -> None:
         super().__init__(task, **kwargs)
-        self._running: set[ForkServerProcess | subprocess.Popen[bytes]] = set()
+        self._running: set[ForkedTask | subprocess.Popen[bytes]] = set()
         self._changed = threading.Condition()
         self._stopped = False
         self._free: dict[int, int] = {}
         self._progress = TaskProgress()
-        self._context = multiprocessing.get_context('forkserver')
         if not self.debug:
-            self._context.set_forkserver_preload(['opencompass_tooleval.tasks.preload'])
-            with interrupt_held():
-                resource_tracker.ensure_running()  # the fork server starts it, and lets signals through afterwards
-            with interrupt_held():
-                forkserver.ensure_running()  # it imports while the tasks are built
+            _fork_server(has_gpus=False)  # as long as this process has a single thread
 
     def launch(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
         """Runs the tasks; an interrupt of this process ends them.
@@ -142,7 +105,7 @@ class ToolEvalLocalRunner(LocalRunner):
         with tqdm(total=len(tasks)) as bar, Interrupts() as interrupts:
             try:
                 for _ in range(min(self.max_num_workers, len(tasks))):
-                    # Daemons: this process does not wait for one that waits for the fork server's imports.
+                    # Daemons: this process does not wait for one that waits for a fork server's imports.
                     threading.Thread(target=self._work, args=(waiting, ended, bar), daemon=True).start()
                 while len(results) < len(tasks):
                     interrupts.check()
@@ -226,30 +189,25 @@ class ToolEvalLocalRunner(LocalRunner):
                     code = self._wait_for(subprocess.Popen(command, shell=True, stdout=stream, stderr=stream))
             else:
                 environment = {**os.environ, **dict(word.split('=', 1) for word in template.split() if '=' in word)}
-                arguments = (stage, config, os.getpid(), str(log), environment, command)
-                process = self._context.Process(target=_run_forked, args=arguments)
-                with interrupt_held():  # it may start another fork server
-                    process.start()  # waits until the fork server has imported
-                code = self._wait_for(process)
+                job = {'stage': stage, 'config': config, 'starter': os.getpid(), 'log': str(log), 'command': command}
+                with self._changed:
+                    server = _fork_server(has_gpus=bool(gpu_ids))
+                code = self._wait_for(server.start(**job, environment=environment, has_gpus=bool(gpu_ids)))
         if code and not self._stopped:
             get_logger().error(f'task {task.name} fail, see\n{log}')
         return task.name, code
 
-    def _wait_for(self, process: ForkServerProcess | subprocess.Popen[bytes]) -> int:
+    def _wait_for(self, process: ForkedTask | subprocess.Popen[bytes]) -> int:
         """Waits for a process and returns its exit code; minus the signal number if a signal ended it."""
         with self._changed:
             self._running.add(process)
         if self._stopped:  # since before it was noted
             _signal(process, signal.SIGKILL)
-        if isinstance(process, subprocess.Popen):
-            code: int | None = process.wait()
-        else:
-            process.join()
-            code = process.exitcode
+        code = process.wait()
         with self._changed:
             self._running.discard(process)
             self._changed.notify_all()
-        return 1 if code is None else code
+        return code
 
     def _end_all(self) -> None:
         """Ends the running tasks and starts no more."""
@@ -265,10 +223,10 @@ class ToolEvalLocalRunner(LocalRunner):
             _signal(process, signal.SIGKILL)
 
 
-def _signal(process: ForkServerProcess | subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal(process: ForkedTask | subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Sends a signal to a task and all processes that it started, if it still runs; of a command to that alone."""
     if isinstance(process, subprocess.Popen):
         process.send_signal(number)
-    elif process.pid is not None and process.exitcode is None:
+    elif process.pid and process.exit_code is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

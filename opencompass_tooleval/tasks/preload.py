@@ -1,4 +1,4 @@
-"""Imports the modules of every task once, in the process from which ``local_runner`` forks tasks."""
+"""Imports the modules of every task once, in the process that forks tasks: ``runners/fork_server.py``."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""Tasks forked from a preloaded process: separate logs, GPUs and sessions; the end of one does not affect others."""
+"""Forked tasks: separate logs, GPUs and sessions, no thread; the end of one does not affect others."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.forked import Fork, start_python
+from tests.forked import Fork, run_python, start_python
 
 PATIENCE = 1500.0
 
@@ -32,16 +30,6 @@ def start(folder: Path, *arguments: str, **more: str) -> Fork:
 def codes(process: Fork) -> list[int]:
     assert process.wait(PATIENCE) == 0, process.errors.read_text(encoding='utf-8')[-3000:]
     result: list[int] = json.loads(process.output.read_text(encoding='utf-8').splitlines()[-1])
-    return result
-
-
-def codes_of_program(folder: Path, *arguments: str, **more: str) -> list[int]:
-    """Of a runner that is no fork, and so starts multiprocessing's own fork server."""
-    command = [sys.executable, '-m', 'tests.runners.runner_script', str(folder / 'out'), *arguments]
-    env = environment(folder, **more)
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr[-3000:]
-    result: list[int] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
@@ -84,13 +72,42 @@ def test_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
 
 def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path) -> None:
     arguments = ('tell', 'tell', '--gpus', '1', '--workers', '2')
-    assert codes_of_program(tmp_path, *arguments, CUDA_VISIBLE_DEVICES='3,5') == [0, 0]
+    assert codes(start(tmp_path, *arguments, CUDA_VISIBLE_DEVICES='3,5')) == [0, 0]
     first, second = told(tmp_path, '0-tell'), told(tmp_path, '1-tell')
     assert {first['gpus'], second['gpus']} <= {'3', '5'}
     assert first['session'] == first['process'] and second['session'] == second['process']
-    assert 'forkserver' in first['started_by']
-    assert first['parent'] == second['parent']  # one process has imported for both
+    assert 'import serve' in first['started_by']  # a program: the runner may have initialised CUDA
+    assert first['parent'] == second['parent']  # which has imported for both
     assert not set(first['random']) & set(second['random'])
+
+
+def test_tasks_without_gpus_come_from_a_fork_of_the_runner(tmp_path: Path) -> None:
+    runner = start(tmp_path, 'tell', 'tell', 'tell', '--workers', '2', CUDA_VISIBLE_DEVICES='3,5')
+    assert codes(runner) == [0, 0, 0]
+    rows = [told(tmp_path, f'{number}-tell') for number in range(3)]
+    assert {row['gpus'] for row in rows} == {''}
+    (parent,) = {row['parent'] for row in rows}
+    assert parent != runner.pid and 'import serve' not in rows[0]['started_by']
+    assert len({number for row in rows for number in row['random']}) == 6
+    assert len({row['session'] for row in rows}) == 3
+
+
+THREADS = {
+    'none': ('', True),
+    'OpenBLAS, which ends its own': ('import numpy; numpy.ones((500, 500)) @ numpy.ones((500, 500))', True),
+    'Python': ('import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()', False),
+    'OpenMP': ('import torch; torch.set_num_threads(2); torch.ones(10**6).exp()', False),
+}
+
+
+@pytest.mark.parametrize('name', THREADS)
+def test_no_thread_is_forked_over(name: str) -> None:
+    work, is_single = THREADS[name]
+    code = (
+        f'from opencompass_tooleval.runners.fork_server import _is_single_threaded as single\n{work}\nprint(single())'
+    )
+    done = run_python('-c', code, cwd=ROOT)
+    assert done.stdout.split() == [str(is_single)], done.stderr
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)

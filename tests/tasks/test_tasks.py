@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -56,7 +57,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedP
         (folder / f'{subset}_v2.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
     (folder / 'sweep.py').write_text(CONFIG.replace('PATH', str(folder)))
     command = [str(interpreter), '-m', 'opencompass.cli.main', 'sweep.py', '-w', 'out']
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
+    environment = {**os.environ, 'PYTHONPROFILEIMPORTTIME': '1'}  # each process reports what it imports
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True), folder
 
 
 def test_what_can_be_done_is_done(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
@@ -65,6 +67,16 @@ def test_what_can_be_done_is_done(run: tuple[subprocess.CompletedProcess[str], P
     assert set(results) == {'tooleval-teval-review_str_v2', 'tooleval-teval-instruct_v2'}, done.stderr
     assert results['tooleval-teval-review_str_v2']['review_quality'] == 100.0
     assert results['tooleval-teval-instruct_v2']['string_args_em_metric'] == 100.0
+
+
+def test_a_sweep_imports_opencompass_once(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    """In the command, in what forks the tasks, and in the tasks of both stages."""
+    done, folder = run
+    logs = list(folder.glob('out/*/logs/*/replay/*.out'))
+    assert len(logs) == 2
+    imported = '\n'.join([done.stderr, *(log.read_text() for log in logs)])
+    for module in ('torch', 'transformers', 'opencompass.datasets'):
+        assert len(re.findall(rf'import time: .*\| +{re.escape(module)}$', imported, re.MULTILINE)) == 1, module
 
 
 @pytest.mark.parametrize('task', [ToolEvalInferTask, ToolEvalEvalTask])

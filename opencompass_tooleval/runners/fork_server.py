@@ -1,0 +1,250 @@
+"""The process that forks the tasks of a local run: itself a fork of the command, so that OpenCompass is imported once.
+
+A process is forked only while it has a single thread: what other threads have locked stays locked in a fork. If the
+command has several, if a task needs GPUs (importing OpenCompass may have initialised CUDA, which no fork can use
+then), or if the fork server was killed, a fork server is a program that imports OpenCompass again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import multiprocessing
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from opencompass_tooleval.work_dir.interrupts import interrupt_held
+
+_PRELOAD = 'opencompass_tooleval.tasks.preload'
+_PROGRAM = f"""
+import sys
+sys.path[:] = {{path!r}}
+import {_PRELOAD}
+from {__name__} import serve
+serve({{control}})
+"""
+_LOST = 255
+"""Exit code of a task whose fork server was killed."""
+
+_PREPARED_THREADS = {'jemalloc_bg_thd'}
+"""Native threads that may run during a fork: their library prepares for it. OpenBLAS ends its threads before a fork."""
+
+_THREADS = Path('/proc/self/task')
+_POLLS = 10
+_SECONDS_PER_POLL = 0.01
+
+
+class ForkedTask:
+    """A task, in a session of its own.
+
+    Attributes:
+        pid: Its process id; 0 if the fork server was killed before it started the task.
+        exit_code: None until :meth:`wait` has returned.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._reports = connection.makefile('r')
+        self.pid = int(self._reports.readline() or 0)
+        self.exit_code: int | None = None
+
+    def wait(self) -> int:
+        """Waits for its end and returns its exit code; minus the signal number if a signal ended it."""
+        with self._reports:
+            self.exit_code = int(self._reports.readline() or _LOST)
+        return self.exit_code
+
+
+class ForkServer:
+    """Starts tasks as forks of another process, which ends with this one.
+
+    Args:
+        from_program: That process is a program that imports OpenCompass, not a fork of this process.
+    """
+
+    def __init__(self, from_program: bool = False) -> None:
+        self._lock = threading.Lock()
+        self._control: socket.socket | None = None
+        if not from_program:
+            self._control = _fork_server()
+
+    def start(self, **job: Any) -> ForkedTask:
+        """Starts a task, also from a thread; starts another process if the last one was killed.
+
+        Args:
+            job: Arguments of :func:`_run_task`.
+        """
+        with self._lock:
+            connection = self._connect()
+        with connection:
+            with suppress(OSError):  # the process was killed just now
+                connection.sendall(json.dumps(job).encode())
+                connection.shutdown(socket.SHUT_WR)
+            return ForkedTask(connection)
+
+    def _connect(self) -> socket.socket:
+        """Returns a connection to the process, for one task."""
+        here, there = socket.socketpair()
+        with there:
+            if self._control:
+                with suppress(OSError):
+                    socket.send_fds(self._control, [b'\0'], [there.fileno()])
+                    return here
+                self._control.close()
+            self._control = _start_program()
+            socket.send_fds(self._control, [b'\0'], [there.fileno()])
+        return here
+
+
+def _fork_server() -> socket.socket | None:
+    """Forks this process as a fork server; returns the connection to it, None if this process has several threads."""
+    if not _is_single_threaded():
+        return None
+    here, there = socket.socketpair()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # otherwise both processes print what waits
+    with there, interrupt_held():
+        if not os.fork():
+            try:
+                here.close()
+                serve(there.detach())
+            finally:
+                os._exit(1)  # never into the command's own code
+    return here
+
+
+def _is_single_threaded() -> bool:
+    """Tests if this process has a single thread, after libraries have ended those that they end before a fork."""
+    if threading.active_count() > 1 or not _THREADS.is_dir():
+        return False
+    process = os.fork()
+    if not process:
+        os._exit(0)
+    os.waitpid(process, 0)
+    for _ in range(_POLLS):
+        names = []
+        for thread in _THREADS.iterdir():
+            with suppress(OSError):  # it has ended
+                names.append((thread / 'comm').read_text(errors='replace').strip())
+        if len([name for name in names if name not in _PREPARED_THREADS]) == 1:
+            return True
+        time.sleep(_SECONDS_PER_POLL)  # an ended thread is listed for a moment
+    return False
+
+
+def _start_program() -> socket.socket:
+    """Starts a program as a fork server and returns the connection to it."""
+    here, there = socket.socketpair()
+    with there, interrupt_held():
+        program = _PROGRAM.format(path=sys.path, control=there.fileno())
+        subprocess.Popen([sys.executable, '-c', program], pass_fds=[there.fileno()])
+    return here
+
+
+def serve(control: int) -> NoReturn:
+    """Forks a task for each connection that arrives, until the other process closes its end or has ended.
+
+    Args:
+        control: Descriptor of a socket over which descriptors of connections arrive. Each has one job, and gets the
+            task's id and its exit code.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner ends the tasks
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    has_ended, wakeup = socket.socketpair()
+    wakeup.setblocking(False)
+    signal.set_wakeup_fd(wakeup.fileno())
+    gc.freeze()  # objects that all tasks share are not searched for cycles in each of them
+    arrivals = socket.socket(fileno=control)
+    running: dict[Any, socket.socket] = {}
+    stages: set[str] = set()
+    while True:
+        readable, _, _ = select.select([arrivals, has_ended], [], [])
+        if has_ended in readable:
+            has_ended.recv(select.PIPE_BUF)
+            for task in [task for task in running if task.exitcode is not None]:
+                with running.pop(task) as connection:
+                    _report(connection, task.exitcode)
+        if arrivals in readable:
+            _, descriptors, _, _ = socket.recv_fds(arrivals, 1, 1)
+            if not descriptors:
+                os._exit(0)
+            connection = socket.socket(fileno=descriptors[0])
+            with connection.makefile() as stream:
+                job = json.load(stream)
+            inherited = [arrivals, has_ended, wakeup, connection, *running.values()]
+            task = multiprocessing.get_context('fork').Process(target=_run_task, args=[inherited], kwargs=job)
+            task.start()
+            running[task] = connection
+            _report(connection, task.pid or 0)
+            if job['stage'] in stages:  # there are several, which share what the first one did without
+                from opencompass_tooleval.tasks import preload  # noqa: F401
+            stages.add(job['stage'])
+
+
+def _report(connection: socket.socket, number: int) -> None:
+    with suppress(OSError):  # the command was killed
+        connection.sendall(b'%d\n' % number)
+
+
+def _run_task(
+    inherited: Iterable[socket.socket],
+    stage: str,
+    config: str,
+    starter: int,
+    log: str,
+    environment: Mapping[str, str],
+    command: str,
+    has_gpus: bool,
+) -> None:
+    """Runs one task in its process: opens its session and its log, sets its GPUs, then runs it.
+
+    Args:
+        inherited: The fork server's sockets.
+        stage: ``infer`` or ``eval``.
+        config: The task's parameter file.
+        starter: Id of the process that runs the tasks.
+        log: File for its output.
+        environment: Its complete environment.
+        command: Shell command that runs the same task, used if a fork cannot use the GPUs.
+        has_gpus: Whether the task has GPUs.
+    """
+    # So that killpg ends the task and all processes that it started, and no other task.
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for opened in inherited:
+        opened.close()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what `tooleval retry` runs ignores it
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # held since interrupt_held
+    with open(log, 'w', encoding='utf-8') as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    os.environ.clear()
+    os.environ.update(environment)
+    import numpy
+    import torch
+    from tqdm import tqdm
+
+    if not has_gpus:
+        os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')  # finds none, also where no fork may ask CUDA
+    elif torch.cuda._is_in_bad_fork():  # CUDA was initialised before the fork: only a separate program can use it
+        os.execvp('sh', ['sh', '-c', command])
+    # tqdm's own is a semaphore of multiprocessing, of which a killed task leaves a warning in the terminal.
+    tqdm.set_lock(threading.RLock())
+    numpy.random.seed()  # otherwise every fork draws the same random numbers as its siblings
+    from opencompass_tooleval.tasks.task_process import main
+
+    try:
+        main(stage, config, str(starter))
+    finally:
+        atexit._run_exitfuncs()  # a fork of multiprocessing ends without
