@@ -569,7 +569,7 @@ READERS: Mapping[str, Reader] = {
             for name in FORMATS
             for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
         ],
-        tuple(f'core/calls/written/{part}_formats.py' for part in ('json', 'named', 'xml', 'pythonic')),
+        tuple(f'core/calls/written/{part}.py' for part in ('formats', 'scanning', 'named_formats', 'pythonic_formats')),
     ),
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')
