@@ -96,6 +96,8 @@ from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.report.samples import tasks_of
+from opencompass_tooleval.report.writing import short_digests
 from opencompass_tooleval.runners.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
@@ -579,6 +581,11 @@ READERS: Mapping[str, Reader] = {
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
         ('core/scoring/refusal.py', 'instructions/validate_description.py'),
     ),
+    'first words of a task': Reader(
+        lambda text: tasks_of([[('user', text)], [('user', f'{text} ')], [('user', '. ' + text)]]),
+        ('report/samples.py',),
+    ),
+    'digests on a page': Reader(short_digests, ('report/writing.py',)),
     'refusal': Reader(
         lambda text: [
             [is_refusal(beginning + text), declines_or_apologizes(text), without_offer(text[:MAX_REFUSAL_CHARS])]
@@ -675,6 +682,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'work_dir/shards.py': 'names of files and data sets',
     'work_dir/whole_file.py': 'names of files',
     'instructions/figures.py': 'names of files and data sets',
+    'work_dir/ledger.py': 'one class of characters, in names of models',
     'report/figure.py': 'one class of characters, in names',
     'report/caveats.py': 'names of models',
 }
