@@ -224,6 +224,7 @@ def _run_task(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for opened in inherited:
         opened.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that arrived before setsid: the runner ends this task
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what `tooleval retry` runs ignores it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # held since interrupt_held
     with open(log, 'w', encoding='utf-8') as stream:
