@@ -95,7 +95,7 @@ def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
             start_new_session=True,
         )
     if when == 'it runs':
-        wait_until(lambda: 'launch ' in said.read_text() or run.poll() is not None)
+        wait_until(lambda: 'infer on ' in said.read_text() or run.poll() is not None)
     else:
         wait_until(lambda: len(in_session(run.pid)) > 1 or run.poll() is not None)
     before = said.read_text()
