@@ -76,14 +76,18 @@ class Sweep:
             return True
         finally:
             process.kill()
-            while running := list(self._processes()):  # its tasks have groups of their own
-                for number in running:
-                    with suppress(ProcessLookupError):
-                        os.kill(number, signal.SIGKILL)
-                time.sleep(0.01)
+            self.kill()
             process.wait()
 
-    def _processes(self) -> Iterator[int]:
+    def kill(self) -> None:
+        """Kills all processes of the sweep: its tasks have groups of their own."""
+        while running := list(self.processes()):
+            for number in running:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            time.sleep(0.01)
+
+    def processes(self) -> Iterator[int]:
         """Those that run in the sweep's folder; a zombie, which in a container nobody may bury, is nowhere."""
         for process in sorted(Path('/proc').glob('[0-9]*'), key=lambda folder: int(folder.name)):
             with suppress(OSError):
@@ -135,16 +139,6 @@ def check(sweep: Sweep, baseline: Baseline) -> None:
     assert baseline.requests <= sweep.requests() <= baseline.requests + 2 * IN_FLIGHT
 
 
-def _group_lives(group: int) -> bool:
-    """Whether a process of the group is more than a zombie, which in a container nobody may bury."""
-    for stat in Path('/proc').glob('[0-9]*/stat'):
-        with suppress(OSError):  # it has ended meanwhile
-            state, _, of = stat.read_text().rpartition(')')[2].split()[:3]
-            if int(of) == group and state != 'Z':
-                return True
-    return False
-
-
 @pytest.mark.parametrize(
     ('point', 'debug'),
     [
@@ -178,13 +172,12 @@ def test_a_task_does_not_outlive_its_runner(server: ModelServer, tmp_path: Path)
         runner.kill()
         runner.wait()
         deadline = time.monotonic() + 1500
-        while _group_lives(runner.pid) and time.monotonic() < deadline:
+        while any(sweep.processes()) and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert not _group_lives(runner.pid)
+        assert not any(sweep.processes())
         assert 'which started this task, is gone' in ''.join(log.read_text() for log in sweep.folder.glob('**/*.out'))
     finally:
-        if _group_lives(runner.pid):
-            os.killpg(runner.pid, signal.SIGKILL)
+        sweep.kill()
 
 
 @pytest.mark.long

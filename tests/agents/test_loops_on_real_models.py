@@ -13,6 +13,7 @@ import pytest
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
@@ -117,8 +118,8 @@ def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(c
 class CallsTwice(ToolEvalHFChat):
     """Makes every call of the model twice in one answer."""
 
-    def read_calls(self, answer: Answer) -> Answer:
-        once = super().read_calls(answer)
+    def read_calls(self, answer: Answer, tools: ToolSet) -> Answer:
+        once = super().read_calls(answer, tools)
         return replace(once, calls=once.calls * 2)
 
 
