@@ -46,7 +46,7 @@ SLACK = LONGEST = 2000
 def received(server: ModelServer) -> Counter[str]:
     """Requests, and tokens of their prompts and answers, since the last look."""
     stats = server.stats()
-    server.reset()
+    server.settle()
     return Counter(
         {'requests': stats['requests'], **{name: stats['tokens'].get(name, 0) for name in ('prompt', 'completion')}}
     )
@@ -103,7 +103,7 @@ class Undisturbed:
 @pytest.fixture(scope='module')
 def undisturbed(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     sweep = BudgetSweep(tmp_path_factory.mktemp('undisturbed') / 'sweep', server)
-    server.reset()
+    server.settle()
     status, printed = sweep.run('', '-m', 'infer')
     assert status == 0, printed
     model = received(server)
@@ -182,7 +182,7 @@ def test_killed_requests_count_and_do_not_stay_reserved(
     cost_now = (spent['prompt'] + 2 * spent['completion']) / 1e6
     assert limit - SLACK * 2e-6 < cost_now <= limit + in_flight * (LONGEST + 2 * 600) / 1e6
     assert sweep.ledgers['api.cost.json']['in_flight'] == {}
-    server.reset()
+    server.settle()
     status, printed = sweep.run(f'budget=dict(cost={2 * sum(cost.values())})', '-r')
     assert status == 0, printed
     assert sweep.table() == undisturbed.table

@@ -14,6 +14,7 @@ from mmengine.config import ConfigDict
 from typer.testing import CliRunner
 
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
+from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, summary_of
@@ -125,7 +126,8 @@ def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:
 
     table = variant_table('easytool', list(comparisons(EASYTOOL, read([folder]))), {})
     reported = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    assert [{name: row[name] for name in summarized[0]} for row in reported] == summarized
+    in_words = [row | {'metric': words_of_metric(row['metric']).name} for row in summarized]
+    assert [{name: row[name] for name in summarized[0]} for row in reported] == in_words
 
     done = CliRunner().invoke(app, ['compare', str(folder), 'before', 'after', '--json', '-'])
     compared = json.loads(done.stdout)['datasets']
@@ -214,7 +216,7 @@ def test_tokens_are_the_same_on_every_screen(sweep: Run, tiny_model: Path, repor
     write_report([sweep.folder], sweep.folder / 'out')
     with (sweep.folder / 'out' / 'files' / 'easytool.csv').open(encoding='utf-8', newline='') as stream:
         reported_rows = list(csv.DictReader(stream))
-    assert [{name: row[name] for name in columns} for row in reported_rows] == summarized
+    assert [{name: row[name.replace('_', ' ')] for name in columns} for row in reported_rows] == summarized
     with (sweep.folder / 'out' / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
         first = next(csv.DictReader(stream))
     shown = [f'{float(summarized[0][name]):.0f}' for name in (columns[0], columns[3])]

@@ -45,7 +45,7 @@ def server_process() -> Iterator[ModelServer]:
 @pytest.fixture
 def server(server_process: ModelServer) -> ModelServer:
     """The server whose answers are as expensive as they may be, with nothing asked yet."""
-    server_process.reset()
+    server_process.settle()
     return server_process
 
 
