@@ -7,6 +7,7 @@ import os
 import resource
 import secrets
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -61,7 +62,8 @@ class ServerState:
 
 _MARK = 'TOOLEVAL_SERVER'
 """Variable with a random value that a server and all that it starts has: processes that outlive it are found by it."""
-_ROUNDS = 3
+_ROUNDS = 20
+_SECONDS_TO_DIE = 0.02
 _END_ALL = (
     'set -- $0; kill -s KILL -- "-$1"; for one in /proc/[0-9]*; do grep -qsF -- "$2" "$one/environ" && '
     'kill -s KILL "${one#/proc/}"; done'
@@ -209,6 +211,7 @@ def _end_marked(mark: bytes) -> None:
                     os.kill(int(environment.parent.name), signal.SIGKILL)
         if not found:
             return
+        time.sleep(_SECONDS_TO_DIE)  # what is killed is listed until it has ended
 
 
 def end_late_start(state: ServerState, seconds: float) -> None:
