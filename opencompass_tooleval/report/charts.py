@@ -48,6 +48,7 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
         return {'data': [_difference(series) for series in figure.series], 'layout': layout}
     if figure.kind == 'radar':
         radial = {'range': [0, figure.top], 'angle': 90, 'tickangle': 90}
+        layout['margin'] |= {'l': 70, 'r': 70}  # on a telephone the names beside it have no other space
         layout['polar'] = {'radialaxis': radial, 'angularaxis': {'type': 'category'}}
     elif figure.kind != 'rows':
         layout['xaxis'] = {'title': {'text': escape(short_name(figure.x_title))}, 'automargin': True}
@@ -88,7 +89,9 @@ def _told(name: str) -> str:
 def _names(labels: Sequence[str]) -> dict[str, Any]:
     """Builds an axis of numbered categories: plotly merges equal names, and takes some for numbers."""
     ticks = [escape(name) for name in short_names([_told(label) for label in labels])]
-    return {'automargin': True, 'tickvals': list(range(len(ticks))), 'ticktext': ticks}
+    # Plotly leaves out a name that reaches over the right edge: names that are turned end at their mark.
+    angles = [0, -30, -60]
+    return {'automargin': True, 'tickvals': list(range(len(ticks))), 'ticktext': ticks, 'autotickangles': angles}
 
 
 def _rows(labels: Sequence[str]) -> dict[str, Any]:
