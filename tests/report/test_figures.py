@@ -589,7 +589,12 @@ def test_heat_maps_number_their_categories() -> None:
     chart = to_plotly(figure)
     (heat,), layout = chart['data'], chart['layout']
     assert (heat['x'], heat['y']) == ([0, 1, 2], [0, 1])
-    assert layout['xaxis'] == {'automargin': True, 'tickvals': [0, 1, 2], 'ticktext': ['1', '&lt;b&gt;', '1']}
+    assert layout['xaxis'] == {
+        'automargin': True,
+        'tickvals': [0, 1, 2],
+        'ticktext': ['1', '&lt;b&gt;', '1'],
+        'autotickangles': [0, -30, -60],
+    }
     assert layout['yaxis']['automargin'] and layout['yaxis']['ticktext'] == ['m', 'm']
 
 
