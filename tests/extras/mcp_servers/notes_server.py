@@ -121,10 +121,10 @@ def _chatter() -> None:
 def _count_start() -> int:
     if 'COUNTER' not in os.environ:
         return 0
-    file = Path(os.environ['COUNTER'])
-    count = int(file.read_text()) + 1 if file.exists() else 1
-    file.write_text(str(count))
-    return count
+    with Path(os.environ['COUNTER']).open('ab') as file:  # a kill may come at any moment, also between two starts
+        file.write(b'.')
+        file.flush()
+        return file.tell()
 
 
 STARTS = _count_start()
