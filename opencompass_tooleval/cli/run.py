@@ -114,7 +114,7 @@ def run_benchmarks(
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
     text = config_text(chosen, tested, work_dir=folder, limit=limit, shards=shards, partition=slurm)
     if not write_config:
-        _check_data([row for one in chosen for row in one.rows], prepare)
+        _check_data([row for group in chosen for row in group.rows], prepare)
         if model and not key and (api_base is None or key_env != KEY_VARIABLE):
             raise ValueError(f'the key is read from ${key_env}, which is not set. Fix it with: export {key_env}=...')
     for path in () if max_out_len else (model or hf or ()):

@@ -70,7 +70,7 @@ def abbrs_of(names: Sequence[str]) -> list[str]:
     """Returns a name for tables and paths of files for each model; two models never share one."""
     short = [_plain(Path(name).name) for name in names]
     counts = Counter(short)
-    return [one if counts[one] == 1 else _plain(name) for one, name in zip(short, names, strict=True)]
+    return [abbr if counts[abbr] == 1 else _plain(name) for abbr, name in zip(short, names, strict=True)]
 
 
 def _plain(name: str) -> str:
@@ -106,7 +106,7 @@ def config_text(
         '# Written by tooleval run: an ordinary config of OpenCompass, to run again, to edit and to keep.',
         *('from mmengine.config import read_base', '', *sorted(imports), *([''] if imports else [])),
         'with read_base():',
-        *sorted({f'    from {one.module} import {", ".join(one.variables)}' for one in chosen}),
+        *sorted({f'    from {group.module} import {", ".join(group.variables)}' for group in chosen}),
         '    from opencompass_tooleval.configs.summarizers.tooleval import summarizer',
         *(f'    from opencompass_tooleval.configs.tooleval_{"slurm" if partition else "local"} import eval, infer', ''),
         *block,

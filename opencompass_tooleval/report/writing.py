@@ -31,8 +31,8 @@ _DIGEST = re.compile(r'[0-9a-f]{24,}')
 def short_digests(text: str) -> Markup:
     """Returns a text for a page, in which a digest is whole for who copies it, and cut for who reads it."""
     parts = Markup('<span class="digest" tabindex="0" data-tip="{0}">{0}</span>')
-    found = _DIGEST.findall(text)
-    texts = zip(_DIGEST.split(text), [*map(parts.format, found), ''], strict=True)
+    digests = _DIGEST.findall(text)
+    texts = zip(_DIGEST.split(text), [*map(parts.format, digests), ''], strict=True)
     return Markup('').join(part for pair in texts for part in pair)
 
 
