@@ -66,7 +66,7 @@ def opened(browser: Browser, folder: Path, *, fresh: bool = True) -> Path:
 
 
 def open_with_draft(browser: Browser, page: Path) -> None:
-    """Opens a page until it finds its draft: Chromium writes what a page stores a moment later than the next one reads."""
+    """Opens a page until it finds its draft, which Chromium may still be writing."""
     end = time.monotonic() + PATIENCE
     browser.open(page)
     while 'draft' not in text(browser, '#status'):
