@@ -83,10 +83,10 @@ class _OffersTools:
     def _parser_of_template(self) -> str:
         parser = choose_format(str(self.tokenizer.get_chat_template(tools=[{}])))
         if parser == NONE:
-            known = ', '.join(name for name in FORMATS if name != NONE)
+            readable = ', '.join(name for name in FORMATS if name != NONE)
             raise ValueError(
                 f'the chat template of {self.path} does not say how calls are written: set tool_parser to one of '
-                f'{known}, or {_WAY_OUT}'
+                f'{readable}, or {_WAY_OUT}'
             )
         return parser
 

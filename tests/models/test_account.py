@@ -125,10 +125,10 @@ def test_each_try_of_a_request_is_paid_for(server: ModelServer, tmp_path: Path) 
     server.reset('empty@all')
     with task(tmp_path, {'budget': {'tokens': 100_000}}):
         ask(make_model(server, retry=3), 1)
-    one = tokens(server) // 4
-    assert server.stats()['requests'] == 4 and one
+    per_try = tokens(server) // 4
+    assert server.stats()['requests'] == 4 and per_try
     server.reset('empty@all')
-    limit = one + 232
+    limit = per_try + 232
     with task(tmp_path / 'less', cfg := {'budget': {'tokens': limit}}):
         (answer,) = ask(make_model(server, retry=3), 1)
     assert (

@@ -61,12 +61,12 @@ def test_processes_together_stay_within_the_budget(tmp_path: Path) -> None:
     children = []
     for task in 'abcd':
         if not (child := os.fork()):
-            mine, sent = ledger(tmp_path, task), 0
+            ledger_of_a, sent = ledger(tmp_path, task), 0
             with exclusive(tmp_path / 'predictions' / 'm' / f'.{task}.lock'):
-                while (fits := mine.reserve(7, 3)) is not False:
+                while (fits := ledger_of_a.reserve(7, 3)) is not False:
                     if fits:
                         sent += 7
-                        mine.settle(7, 3, 7)
+                        ledger_of_a.settle(7, 3, 7)
                 (tmp_path / task).write_text(str(sent))
             os._exit(0)
         children.append(child)
@@ -110,24 +110,24 @@ def test_what_was_spent_before_there_was_a_ledger_counts(tmp_path: Path) -> None
         ):
             if damage is not None:
                 file.write_bytes(damage)
-            mine = ledger(tmp_path, 'a', budget, name, is_auxiliary)
-            mine.note_not_asked('begun', 3, 10)
+            ledger_of_a = ledger(tmp_path, 'a', budget, name, is_auxiliary)
+            ledger_of_a.note_not_asked('begun', 3, 10)
             assert read_ledger(file).spent == pytest.approx(spent)
 
 
 def test_what_was_not_asked_is_said_until_it_is_asked(tmp_path: Path) -> None:
     budget = Budget('cost', 5.0, PRICES)
-    mine = ledger(tmp_path, 'a', budget)
+    ledger_of_a = ledger(tmp_path, 'a', budget)
     assert not_asked_line(tmp_path, 'm', budget) == ''
-    mine.note_not_asked('plan', 100, 500)
-    mine.note_not_asked('review', 20, 43)
-    mine.note_not_asked('retrieve', 0, 10)
+    ledger_of_a.note_not_asked('plan', 100, 500)
+    ledger_of_a.note_not_asked('review', 20, 43)
+    ledger_of_a.note_not_asked('retrieve', 0, 10)
     assert not_asked_line(tmp_path, 'm', budget) == (
         'm: the budget of 5.00 is used up (0.00 spent): 120 of 553 requests were not sent (plan, review). Raise budget '
         'in its config, and run again with -r: only these are asked'
     )
-    mine.note_not_asked('plan', 0, 500)
-    mine.note_not_asked('review', 0, 43)
+    ledger_of_a.note_not_asked('plan', 0, 500)
+    ledger_of_a.note_not_asked('review', 0, 43)
     assert not_asked_line(tmp_path, 'm', budget) == ''
 
 
