@@ -101,8 +101,7 @@ def _text_of_tokens(tokens: Sequence[Any], decode: Decode | None) -> str:
         return decode(ids)
     if any(str(row.get('token')).startswith(_TOKEN_ID) for row in rows):
         return ''
-    parts = [bytes(piece) if _is_bytes(piece := row.get('bytes')) else _encoded(row.get('token')) for row in rows]
-    return b''.join(parts).decode('utf-8', 'replace')
+    return b''.join(map(_bytes_of, rows)).decode('utf-8', 'replace')
 
 
 def _id_of(row: Mapping[str, Any]) -> Any:
@@ -111,11 +110,11 @@ def _id_of(row: Mapping[str, Any]) -> Any:
     return int(number) if mark and number.isdecimal() and len(number) < 10 else row.get('id')
 
 
-def _is_bytes(value: Any) -> bool:
-    return isinstance(value, list) and all(type(item) is int and 0 <= item < 256 for item in value)
-
-
-def _encoded(text: Any) -> bytes:
+def _bytes_of(row: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of a token; those of its text, which may be a part of a character, if it has none."""
+    value, text = row.get('bytes'), row.get('token')
+    if isinstance(value, list) and all(type(item) is int and 0 <= item < 256 for item in value):
+        return bytes(value)
     return text.encode('utf-8', 'replace') if isinstance(text, str) else b''
 
 
