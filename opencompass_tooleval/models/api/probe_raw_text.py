@@ -45,6 +45,9 @@ def _search(probed: Probed) -> Found:
 def _asked(probed: Probed, request: Request) -> Any:
     path, members = request
     try:
-        return probed.endpoint.post(path, members) if path.startswith('/') else probed.ask(tokens=_TOKENS, **members)
+        if path.startswith('/'):
+            return probed.endpoint.post(path, members)
+        messages, settings = members['messages'], {key: value for key, value in members.items() if key != 'messages'}
+        return probed.ask(*messages, tokens=_TOKENS, **settings)
     except Failure as failure:
         return failure

@@ -56,9 +56,7 @@ class Probed:
         Raises:
             Failure: There was no message in reply.
         """
-        return self.endpoint.ask(
-            messages or settings.pop('messages'), **{**self.settings, self.limit: tokens, **settings}
-        )
+        return self.endpoint.ask(messages, **{**self.settings, self.limit: tokens, **settings})
 
     def is_dropped(self, reply: Reply, *messages: Message, **settings: Any) -> bool:
         """Tests if the additional part of a request did not reach the model, by sending the request without it.

@@ -143,8 +143,8 @@ class OnlyForced(Script):
 class DropsTools(Script):
     """A chat template without a place for tools."""
 
-    def prompt_tokens(self, request: Request) -> int:
-        return super().prompt_tokens({**request, 'tools': None})
+    def prompt(self, request: Request) -> str:
+        return super().prompt({**request, 'tools': None})
 
     def called(self, cities: list[str]) -> dict[str, Any]:
         return {'content': 'I cannot know.'}
@@ -516,10 +516,10 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (ObjectArguments, {}, ''),
     (OneCall, {'several calls': UNKNOWN}, 'one came for two cities'),
     (RefusesToolRole, {'role tool': FAULT}, 'refused: status 400: '),
-    (DropsRounds, {'role tool': FAULT}, 'the chat template leaves calls and results out'),
+    (DropsRounds, {'role tool': FAULT, 'prompt': FAULT}, 'the chat template leaves calls and results out'),
     (DeafToResults, {'role tool': UNKNOWN}, 'does not show whether the model saw the result'),
     (RefusesSystem, {'system role': FAULT}, "set system_role='user'"),
-    (DropsSystem, {'system role': FAULT}, 'the chat template leaves it out'),
+    (DropsSystem, {'system role': FAULT, 'prompt': FAULT}, 'the chat template leaves it out'),
     (DeafToSystem, {'system role': UNKNOWN}, 'does not show whether the model saw it'),
     (Thinks, {}, 'in reasoning_content, apart from the answer'),
     (ThinksToday, {}, 'in reasoning, apart from the answer'),
