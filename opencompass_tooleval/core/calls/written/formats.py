@@ -88,6 +88,7 @@ FORMATS: Mapping[str, Format] = {
             '</parameter>',
             '</function>',
             (_CALL, _CALL_END),
+            '\n',
         ).reader(),
         [(_CALL, '<function=')],
     ),
