@@ -17,6 +17,7 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.attribution import (
     LIMIT,
+    LOGPROBS,
     NONE,
     PARSER,
     REASONING,
@@ -74,6 +75,8 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
     lost = Attribution(TEMPLATE, f'the prompt lacks {", ".join(asked.lost)}') if asked.lost else None
     if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
         return lost or Attribution(UNKNOWN)
+    if raw.source == LOGPROBS and served.calls and not any(call.name in raw.text for call in served.calls):
+        return lost or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
     reference = _reference(raw.text, asked)
     if asked.tools and asked.format_name == formats.NONE and not reference.calls:
         found = lost or Attribution(UNKNOWN, 'the format of calls is unknown')

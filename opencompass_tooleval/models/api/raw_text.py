@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.calls.attribution import RawText
+from opencompass_tooleval.core.calls.attribution import IDS, LOGPROBS, VERBOSE, RawText
 from opencompass_tooleval.core.calls.prompt_parts import lost_parts
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
@@ -20,7 +20,6 @@ from opencompass_tooleval.models.api.reply import Reply
 Decode = Callable[[Sequence[int]], str]
 """Converts ids of tokens to text, with special tokens."""
 
-IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
 _TOKEN_ID = 'token_id:'
 _MAX_TOKENS = 500_000
 _MAX_PROMPT_CHARS = 2_000_000
