@@ -37,11 +37,11 @@ MARKS = (
 """Special tokens of the families."""
 
 
-def save_tokenizer(folder: Path, template: str = TEMPLATE) -> Path:
+def save_tokenizer(folder: Path, marks: Sequence[str] = MARKS) -> Path:
     """Writes a tokenizer with the special tokens of all families to a folder, and returns it."""
     tokenizer = load_tool('make_tiny_model').make_tokenizer()
-    tokenizer.add_special_tokens({'additional_special_tokens': ['<|im_start|>', *MARKS]})
-    tokenizer.chat_template = template
+    tokenizer.add_special_tokens({'additional_special_tokens': ['<|im_start|>', *marks]})
+    tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
     return folder
 

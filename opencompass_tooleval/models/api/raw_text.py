@@ -147,11 +147,15 @@ CANARY_TOOLS: list[dict[str, Any]] = [
     {
         'type': 'function',
         'function': {
-            'name': 'find_harbour',
-            'description': 'Finds the harbour of a ship.',
+            'name': name,
+            'description': description,
             'parameters': {'type': 'object', 'properties': {'ship': {'type': 'string'}}, 'required': ['ship']},
         },
     }
+    for name, description in (
+        ('find_harbour', 'Finds the harbour of a ship.'),
+        ('name_captain', 'Names the captain of a ship.'),  # never called: earlier calls have the name of the first
+    )
 ]
 CANARY: list[dict[str, Any]] = [
     {'role': 'system', 'content': f'The word of the day is {_WORDS[0]}.'},
