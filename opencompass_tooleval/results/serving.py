@@ -1,0 +1,175 @@
+"""Points that a server lost: scores of answers as the model wrote them, beside those of the answers as served.
+
+An evaluation writes them into the ``serving`` of a result (:func:`serving_of`); tables, reports and gates read them
+from there (:func:`read_serving`). Imports no OpenCompass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
+from opencompass_tooleval.core.calls.serving import NONE, SERVING, UNKNOWN, Attribution, read_attribution
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.scorer import Scorer
+from opencompass_tooleval.core.statistics.intervals import NOISE, compare_column
+from opencompass_tooleval.core.statistics.paired import Result, pairs_of
+from opencompass_tooleval.core.text.bounds import is_number
+
+MOST_RAW = 500
+"""Number of characters of the model's own text that a sample of a result keeps; the predictions have it all."""
+_MOST_SAMPLES = 10**9
+_IN_TRAJECTORY = f'"{SERVING}": {{'
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A score of the answers as served, and of the answers as written.
+
+    Attributes:
+        served: The official score, 0-100.
+        written: The same score if every answer is the one that the model wrote.
+        lost: Points that the server lost: positive if the answers as written are better.
+        low: Lower end of the 95% interval of ``lost``, over records; None if the score is no mean of its samples.
+        high: Its upper end.
+    """
+
+    served: float
+    written: float
+    lost: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        interval = '' if self.low is None or self.high is None else f' [{self.low + 0.0:.1f}, {self.high + 0.0:.1f}]'
+        return f'{self.lost + 0.0:.1f} points{interval}'
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The ``serving`` of a result.
+
+    Attributes:
+        causes: Cause -> number of samples, of all trials; they add up to all samples.
+        points: Metric -> its loss; empty if no answer was written differently from the served one.
+    """
+
+    causes: Mapping[str, int]
+    points: Mapping[str, Loss]
+
+    @property
+    def main(self) -> dict[str, Loss]:
+        """The losses of the main metrics."""
+        return {metric: self.points[metric] for metric in main_metrics(list(self.points)) if self.points}
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return sum(self.causes.values())
+
+
+def attribution_of(stored: Any, prediction: str = '') -> Attribution | None:
+    """Returns the attribution of a sample; None if the server was not asked what the model wrote.
+
+    Args:
+        stored: The member ``serving`` of its row. One that cannot be read says nothing.
+        prediction: Its text; that of a dialogue is a trajectory, of which the first fault counts: it changes all that
+            follows.
+    """
+    try:
+        if stored is not None or _IN_TRAJECTORY not in prediction:
+            return None if stored is None else read_attribution(stored) or Attribution(UNKNOWN)
+        steps = [read_attribution(step.serving) for step in parse_trajectory(prediction).steps]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Attribution(UNKNOWN) if stored is not None else None
+    known = [one or Attribution(UNKNOWN) for one in steps]
+    faults = [one for one in known if one.cause not in (NONE, UNKNOWN)]
+    return (faults or [one for one in known if one.cause == UNKNOWN] or known)[0]
+
+
+def serving_of(
+    scorer: Scorer,
+    served: Result,
+    second: Sequence[Sequence[SampleScore]],
+    attributions: Sequence[Attribution | None],
+) -> dict[str, Any]:
+    """Returns the ``serving`` of a result.
+
+    Args:
+        scorer: The scorer, whose aggregate both readings have.
+        served: The result of the answers as served, with details.
+        second: For each trial all scores, with those of the answers as written; empty without such answers.
+        attributions: One per detail; None counts as unknown.
+    """
+    causes = Counter(one.cause if one else UNKNOWN for one in attributions)
+    written = as_result(scorer, second) if second else {}
+    losses = {metric: _loss(served, written, metric) for metric in scorer.metrics if written}
+    points = {metric: asdict(loss) for metric, loss in losses.items() if loss}
+    return {'causes': dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))), 'points': points}
+
+
+def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
+    """Returns the metrics (the mean over trials) and the details of scores, for paired statistics."""
+    totals = [scorer.total(scores).metrics for scores in trials]
+    values = {metric: [total[metric] for total in totals if total[metric] is not None] for metric in scorer.metrics}
+    metrics = {metric: math.fsum(known) / len(known) for metric, known in values.items() if known}
+    return {**metrics, 'details': [score.to_detail() for scores in trials for score in scores]}
+
+
+def _loss(served: Result, written: Result, metric: str) -> Loss | None:
+    before, after = served.get(metric), written.get(metric)
+    if not is_number(before) or not is_number(after):
+        return None
+    sign = -1 if lower_is_better(metric) else 1
+    lost, pairs = sign * (after - before), pairs_of(served, written, metric)
+    if pairs is None or pairs.unshared:  # then the interval is that of another difference
+        return Loss(before, after, lost)
+    interval = compare_column({('', metric): 1.0}, {('', metric): pairs})
+    low, high = sorted((sign * interval.low + 0.0, sign * interval.high + 0.0))
+    return Loss(before, after, lost, low, high)
+
+
+def of_sample(attribution: Attribution | None, written: SampleScore | None) -> dict[str, Any]:
+    """Returns the ``serving`` of a detail; empty if the server has no known fault.
+
+    Args:
+        attribution: That of the sample.
+        written: Its score as written, if it was scored again.
+    """
+    if attribution is None or attribution.cause in (NONE, UNKNOWN):
+        return {}
+    values = dict(written.values) if written and attribution.written is not None else {}
+    row = {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw[:MOST_RAW], 'written': values}
+    return {name: value for name, value in row.items() if value}
+
+
+def read_serving(result: Mapping[str, Any]) -> Serving | None:
+    """Reads the ``serving`` of a stored result; None if it has none. Members that are none are left out."""
+    raw = result.get(SERVING)
+    if not isinstance(raw, Mapping):
+        return None
+    causes, points = raw.get('causes'), raw.get('points')
+    counts = {
+        cause: count
+        for cause, count in (causes.items() if isinstance(causes, Mapping) else ())
+        if type(count) is int and 0 < count < _MOST_SAMPLES
+    }
+    losses = {
+        metric: Loss(*(number if is_number(number := row.get(name)) else None for name in _MEMBERS))
+        for metric, row in (points.items() if isinstance(points, Mapping) else ())
+        if isinstance(row, Mapping) and all(is_number(row.get(name)) for name in _MEMBERS[:3])
+    }
+    return Serving(counts, losses) if counts else None
+
+
+_MEMBERS = ('served', 'written', 'lost', 'low', 'high')
+
+
+def is_lost(loss: Loss, most: float = 0.0) -> bool:
+    """Tests if a server lost more than ``most`` points."""
+    return loss.lost > most + NOISE
