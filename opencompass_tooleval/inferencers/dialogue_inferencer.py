@@ -116,7 +116,13 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             if outcome := outcomes.get(key):
                 # Not `value or ''`: an answer with only calls is an empty text, too.
                 answer = as_answer('' if outcome.value is None else outcome.value)
-                answer = replace(answer, reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
+                answer = replace(
+                    answer,
+                    reason=outcome.infra,
+                    finish_reason=outcome.finish_reason,
+                    usage=outcome.usage,
+                    serving=outcome.serving,
+                )
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -100,11 +100,18 @@ class Conversation(PromptList):
 
     def with_original_names(self, answer: Answer) -> Answer:
         """Returns the answer with the tools' original names in its calls, instead of the sent ones."""
-        if self.tools is None or not answer.calls:
+        written = answer.serving.written if answer.serving else None
+        if self.tools is None or not (answer.calls or written):
             return answer
-        return replace(
-            answer, calls=tuple(replace(call, name=self.tools.original_name(call.name)) for call in answer.calls)
-        )
+        named = replace(answer, calls=self._with_original_names(answer.calls))
+        if written is None:
+            return named
+        written = replace(written, calls=self._with_original_names(written.calls))
+        return replace(named, serving=replace(answer.serving, written=written))
+
+    def _with_original_names(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+        assert self.tools is not None
+        return tuple(replace(call, name=self.tools.original_name(call.name)) for call in calls)
 
 
 def _arguments_text(arguments: Any) -> str:

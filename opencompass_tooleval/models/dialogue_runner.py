@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CUT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.calls.attribution import NONE, UNKNOWN, Attribution
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
@@ -48,6 +49,7 @@ class Outcome(Generic[T]):
         others: Usage of the auxiliary models' answers in this dialogue, with failures, for
             ``other_rows``. An answer for several waiting dialogues counts
             for the first one.
+        served: Attributions of the answers of the model under test.
     """
 
     value: T | None = None
@@ -56,11 +58,21 @@ class Outcome(Generic[T]):
     finish_reason: str | None = None
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
+    served: list[Attribution] = field(default_factory=list)
 
     @property
     def usage(self) -> Usage | None:
         """Total usage of the model under test."""
         return with_failed(total_usage([answer.usage for answer in self.answers]), self.failed)
+
+    @property
+    def serving(self) -> Attribution | None:
+        """The first fault of the server among the answers of the model under test; without one, that of the first.
+
+        An answer as written is left out: with it, all that follows would be different.
+        """
+        first = next((one for one in self.served if one.cause not in (NONE, UNKNOWN)), next(iter(self.served), None))
+        return replace(first, written=None) if first else None
 
 
 @dataclass
@@ -87,6 +99,7 @@ class _Running(Generic[T]):
         self.dialogue.close()
         if not self.request.model:
             self.outcome.failed.append(answer.usage)
+            self._note_serving(answer)
         whom = f'{INFRA}{self.request.model}:' if self.request.model else INFRA
         self.request, self.outcome.infra = None, whom + str(answer.reason).removeprefix(INFRA)
 
@@ -100,7 +113,12 @@ class _Running(Generic[T]):
         # By request: after a simulator's answers are stored, a resumed dialogue sends it fewer requests.
         return request.digest if request.model else ''
 
+    def _note_serving(self, answer: Answer) -> None:
+        if answer.serving:
+            self.outcome.served.append(answer.serving)
+
     def _note(self, answer: Answer) -> None:
+        self._note_serving(answer)
         if _has_failed(answer):
             self.outcome.failed.append(answer.usage)
             return

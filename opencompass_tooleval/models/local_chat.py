@@ -13,7 +13,14 @@ from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.calls.written.formats import AUTO, FORMATS, NONE, choose_format, read_written_calls
+from opencompass_tooleval.core.calls.written.formats import (
+    AUTO,
+    FORMATS,
+    NONE,
+    choose_format,
+    parser_faults,
+    read_written_calls,
+)
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import left_out, render
 
@@ -44,9 +51,7 @@ class _OffersTools:
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
         """Yields the fault of a config's parser of calls."""
-        tool_parser = settings.get('tool_parser', AUTO)
-        if tool_parser != AUTO and tool_parser not in FORMATS:
-            yield f'tool_parser is {tool_parser!r}; there are {", ".join((AUTO, *FORMATS))}'
+        yield from parser_faults(settings)
 
     def check_offered(self, prompts: Sequence[Conversation]) -> None:
         """Checks once that the chat template has a place for tools, and once that it has one for their answers.

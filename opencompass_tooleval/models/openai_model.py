@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from opencompass.models.base_api import BaseAPIModel
@@ -21,16 +21,20 @@ from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.written.formats import AUTO, parser_faults
 from opencompass_tooleval.core.scoring.prices import read_prices
 from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, with_failed
-from opencompass_tooleval.core.text.redaction import redact, remember_config, remember_keys
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_config, remember_keys
 from opencompass_tooleval.models.account import Reservation
 from opencompass_tooleval.models.api.event_loop import sleep_unless
-from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status
+from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status, parse_failure
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
-from opencompass_tooleval.models.api.reply import read_reply
+from opencompass_tooleval.models.api.raw_text import Request
+from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
+from opencompass_tooleval.models.attributing import Attributor
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
@@ -40,6 +44,24 @@ _RESERVED = 100
 """Tokens that OpenCompass reserves beside prompt and answer."""
 _LIMITS = ('max_tokens', 'max_completion_tokens')
 """Members of a request with the limit of tokens."""
+
+
+_SEARCH_TOKENS = 16
+"""Limit of tokens of the answers with which the way to raw text is searched."""
+
+
+class _Sent(NamedTuple):
+    """A request.
+
+    Attributes:
+        body: Its JSON.
+        prompt: The prompt.
+        offers_tools: True if it offers tools.
+    """
+
+    body: bytes
+    prompt: Any
+    offers_tools: bool
 
 
 @MODELS.register_module()
@@ -67,6 +89,12 @@ class ToolEvalOpenAI(OpenAI):
         parallel_tool_calls: True to tell the server if a data set expects one call per answer or several; some servers
             refuse the setting.
         prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
+        attribution: True to request the model's raw text with each answer, and to attribute lost and changed calls to
+            the server (:mod:`~opencompass_tooleval.core.calls.attribution`). Ids of tokens, as vLLM and SGLang return
+            them, are decoded with ``tokenizer_path``. Begins with up to 16 short requests.
+        tool_parser: Format in which the model writes calls, for ``attribution``: a name of
+            :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, or ``auto``, which reads the chat template
+            or a prompt of the server.
         http_client_cfg: Settings of :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
         openai_extra_kwargs: Further members of each request, such as ``dict(top_p=0.9)``; ``extra_headers`` and
             ``extra_query`` become headers and query.
@@ -95,6 +123,8 @@ class ToolEvalOpenAI(OpenAI):
         tool_choice: str = 'auto',
         parallel_tool_calls: bool = True,
         prices: Mapping[str, float] | None = None,
+        attribution: bool = False,
+        tool_parser: str = AUTO,
         http_client_cfg: Mapping[str, Any] | None = None,
         openai_extra_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -137,11 +167,14 @@ class ToolEvalOpenAI(OpenAI):
         self.set_address(address)
         self._server = redact(address)
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
+        options = self._body.get('chat_template_kwargs') or {}
+        self._attributor = Attributor(tool_parser, self.tokenizer, options, self.logger) if attribution else None
         self._end = ''  # the reason for which it cannot be used any more
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's values: of the addresses and the HTTP client."""
+        """Yields the faults of a config's values: of the addresses, the HTTP client, and the parser of calls."""
+        yield from parser_faults(settings)
         try:
             for address in _addresses(settings.get('openai_api_base') or ''):
                 check_base_url(address)
@@ -240,7 +273,7 @@ class ToolEvalOpenAI(OpenAI):
             return Answer('', 'infra:truncated')
         tools = getattr(prompt, 'tools', None)
         offers_tools = bool(tools and tools.tools) or 'tools' in self._body
-        answer = await self._try_until_answered(body, offers_tools, stop, reservation)
+        answer = await self._try_until_answered(_Sent(body, prompt, offers_tools), stop, reservation)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
         return answer
@@ -290,7 +323,7 @@ class ToolEvalOpenAI(OpenAI):
         return offered
 
     async def _try_until_answered(
-        self, body: bytes, offers_tools: bool, stop: asyncio.Event, reservation: Reservation | None
+        self, sent: _Sent, stop: asyncio.Event, reservation: Reservation | None
     ) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
@@ -304,7 +337,7 @@ class ToolEvalOpenAI(OpenAI):
                     break
                 if not may_send:
                     return Answer('', OVER_BUDGET, usage=with_failed(None, failed))
-                answer, seconds = await self._try(body, offers_tools)
+                answer, seconds = await self._try(sent)
                 self.outage.reached()
                 return _timed(answer, seconds, failed)
             except Failure as failure:
@@ -321,7 +354,7 @@ class ToolEvalOpenAI(OpenAI):
                 continue  # a try at an unreachable server does not count
             tries += 1
             if not last.again or tries > self.retry:
-                return Answer('', last.reason, usage=with_failed(None, failed))
+                return Answer('', last.reason, usage=with_failed(None, failed), serving=last.serving)
             waits -= await self._pause(last.wait, waits, tries, stop)
         return None
 
@@ -348,22 +381,62 @@ class ToolEvalOpenAI(OpenAI):
         await sleep_unless(stop, min(asked, most))
         return min(asked, most)
 
-    async def _try(self, body: bytes, offers_tools: bool) -> tuple[Answer, float]:
+    async def _try(self, sent: _Sent) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
+        body, attributor = sent.body, self._attributor
+        if attributor:
+            await attributor.prepare(self._send)
+            body = _with_members(body, {key: value for key, value in attributor.members.items() if key not in self._body})
         if self._pace:
             await asyncio.sleep(self._pace.next_pause(time.monotonic()))
         started = time.monotonic()
         reply = await self._client.request('POST', self._url, self._headers, self.timeout, body)
         seconds = time.monotonic() - started
         if reply.status != 200:
-            raise failure_of_status(reply.status, reply.headers, reply.text)
-        return read_reply(reply.body, reply.content_type, offers_tools), seconds
+            failure = failure_of_status(reply.status, reply.headers, reply.text)
+            failure.serving = parse_failure(failure) if attributor else None
+            raise failure
+        message = read_message(reply.body, reply.content_type)
+        if not attributor:
+            return answer_of(message, sent.offers_tools), seconds
+        tools = getattr(sent.prompt, 'tools', None)
+        asked = {**(self._offered(tools) if tools else {}), **self._body}
+        try:
+            answer = answer_of(message, sent.offers_tools)
+        except Failure as failure:
+            failed = Answer('', failure.reason, message.finish_reason)
+            failure.serving = attributor.attributed(failed, message, sent.prompt, asked).serving
+            raise
+        return attributor.attributed(answer, message, sent.prompt, asked), seconds
+
+    async def _send(self, request: Request) -> Reply | Mapping[str, Any] | Failure:
+        """Sends a request of the search for raw text."""
+        path, members = request
+        root = self._url.partition('?')[0].removesuffix(_PATH)
+        is_chat = not path.startswith('/')
+        url = self._url if is_chat else root.removesuffix('/v1') + path
+        limit = {_LIMITS[any(name in self.path for name in OAI_REASONING_MODEL_LIST)]: _SEARCH_TOKENS}
+        body = {'model': self.path, **self._body, **(limit if is_chat else {}), **members}
+        try:
+            reply = await self._client.request('POST', url, self._headers, self.timeout, json.dumps(body).encode())
+            if reply.status != 200:
+                return failure_of_status(reply.status, reply.headers, reply.text)
+            return read_message(reply.body, reply.content_type) if is_chat else load_json(reply.body, bounded=True)
+        except Failure as failure:
+            return failure
+        except ValueError as error:
+            return Failure('infra:bad_response', excerpt(str(error)))
 
 
 def _addresses(named: str | Sequence[str]) -> Sequence[str]:
     """Returns the base URLs of a config, or that of the environment, or OpenAI's."""
     base = named or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
     return [base] if isinstance(base, str) else base
+
+
+def _with_members(body: bytes, members: Mapping[str, Any]) -> bytes:
+    """Adds members to the JSON of an object that has some."""
+    return body[:-1] + b', ' + json.dumps(members).encode()[1:] if members else body
 
 
 def _nothing(text: str) -> int:

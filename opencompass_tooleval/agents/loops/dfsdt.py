@@ -24,7 +24,7 @@ from opencompass_tooleval.agents.loops.steps import MAX_TEXT, answered_call, as_
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, standard_name
-from opencompass_tooleval.core.calls.answer import Answer, clean, visible_text
+from opencompass_tooleval.core.calls.answer import Answer, clean, payloads, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.function_calling import SEVERAL_CALLS
 from opencompass_tooleval.core.calls.messages import Message, tool_messages
@@ -269,10 +269,10 @@ class _Search:
         if reply.is_over_context:
             self.was_over_context = True
             return None, None
-        usage = answer.usage.to_payload() if answer.usage else None
+        stored = payloads(answer)
         text = as_written(clean(answer).text)
         if self.is_over:
-            self.steps.append(Step(text, (), node.index, reason=TOO_MANY_CALLS, usage=usage))
+            self.steps.append(Step(text, (), node.index, reason=TOO_MANY_CALLS, **stored))
             return None, None
         child = _Node(len(self.steps), node.depth, node.messages, omitted_observations=omitted_observations)
         node.children.append(child)
@@ -287,7 +287,7 @@ class _Search:
         if is_give_up:
             self.last_give_up = child
         reason = finish.stopped if finish and finish.stopped else self._why_ignored(answer)
-        self.steps.append(Step(text or thought_of(answer), child.calls, node.index, reason=reason, usage=usage))
+        self.steps.append(Step(text or thought_of(answer), child.calls, node.index, reason=reason, **stored))
         self.last_index = child.index
         return child, finish
 

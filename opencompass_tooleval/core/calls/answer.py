@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opencompass_tooleval.core.calls.attribution import Attribution, read_attribution
 from opencompass_tooleval.core.calls.harmony import is_harmony, read_harmony
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls, written_payload
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
@@ -37,6 +38,7 @@ class Answer:
         usage: Tokens, seconds and requests; None if unknown.
         has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
             count as a thought; False if the content is null.
+        serving: Whose fault it is, apart from the model's; None if that is not looked for.
     """
 
     text: str
@@ -46,6 +48,7 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     has_content: bool = False
+    serving: Attribution | None = None
 
 
 def as_answer(text: Answer | str) -> Answer:
@@ -53,25 +56,36 @@ def as_answer(text: Answer | str) -> Answer:
     return text if isinstance(text, Answer) else Answer(text)
 
 
-CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
+CALLS, USAGE, HAS_CONTENT, SERVING = 'calls', 'usage', 'has_content', 'serving'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """Returns the members of a stored row for an answer beside its text: calls and usage, if there are any."""
+    """Returns the members of a stored row for an answer beside its text, if there are any: calls, usage, attribution."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
     if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True
-    return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
+    return {**rows, **payloads(answer)}
+
+
+def payloads(answer: Answer) -> dict[str, Any]:
+    """Returns usage and attribution of an answer as JSON values, if there are any."""
+    parts = ((USAGE, answer.usage), (SERVING, answer.serving))
+    return {name: part.to_payload() for name, part in parts if part}
 
 
 def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
     """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
-        ValueError: The calls cannot be read.
+        ValueError: The calls or the attribution cannot be read.
     """
-    has_content = row.get(HAS_CONTENT) is True
-    return replace(answer, calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
+    return replace(
+        answer,
+        calls=read_calls(row.get(CALLS)),
+        usage=read_usage(row.get(USAGE)),
+        has_content=row.get(HAS_CONTENT) is True,
+        serving=read_attribution(row.get(SERVING)),
+    )
 
 
 def strip_reasoning(text: str) -> Answer:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from opencompass_tooleval.core.calls.attribution import read_attribution
 from opencompass_tooleval.core.calls.observation import ERROR, FAULTS, FUNCTION, SOURCES, Observation
 from opencompass_tooleval.core.calls.tool_calls import written_arguments
 from opencompass_tooleval.core.scoring.refusal import is_refusal, without_offer
@@ -92,6 +93,7 @@ class Step:
         reason: The reason for which it had no effect, as ``area:code``; else ``''``.
         usage: Usage of the answer, from ``to_payload``; None if unknown.
         asked: The last message of the request, for loops that store it; else None.
+        serving: Attribution of the answer, from ``to_payload``; None if that was not looked for.
     """
 
     text: str
@@ -101,6 +103,7 @@ class Step:
     reason: str = ''
     usage: Mapping[str, Any] | None = None
     asked: str | None = None
+    serving: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class Trajectory:
         return json.dumps(self.to_dict())
 
 
-_OPTIONAL = {'written': None, 'asked': None, 'changes': None, 'tasks': (), 'check': ''}
+_OPTIONAL = {'written': None, 'asked': None, 'serving': None, 'changes': None, 'tasks': (), 'check': ''}
 """Member that is left out -> its value then."""
 
 
@@ -230,6 +233,7 @@ def _check(trajectory: Trajectory) -> None:
     optional: list[Any] = []
     numbers: list[Any] = [trajectory.omitted_observations, *trajectory.path]
     for index, step in enumerate(trajectory.steps):
+        read_attribution(step.serving)
         texts += [step.text, step.purpose, step.reason]
         optional.append(step.asked)
         numbers.append(step.parent)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
+from opencompass_tooleval.core.calls.attribution import ERROR, Attribution
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.redaction import excerpt
 
@@ -38,6 +39,9 @@ _FILTER_HINTS = ('content_filter', 'content management policy', 'inappropriate c
 _NO_CREDIT = re.compile(r'"(?:code|type)"\s{0,9}:\s{0,9}"(?:insufficient_quota|arrearage)"')
 """OpenAI (429) and DashScope (400); only as a code, since an error may hold the prompt with any text."""
 
+_PARSE_HINTS = ('parse', 'parsing', 'jsondecode', 'tool call')
+"""llama.cpp: Failed to parse input at pos 12; vLLM and SGLang name the tool parser."""
+
 _NO_SERVER_BEHIND = {502, 521, 522, 523}
 """Status of a proxy that cannot reach the server."""
 
@@ -54,6 +58,9 @@ class Failure(Exception):
         no_connection: True if no server was reached.
         usage: Usage of the try that the server reported; None for none.
         sent: True if a server may have received the request.
+
+    Attributes:
+        serving: The server's fault in a reply without an answer; None if there is none, or it is not looked for.
     """
 
     def __init__(
@@ -76,11 +83,19 @@ class Failure(Exception):
         self.no_connection = no_connection
         self.usage = usage
         self.sent = sent
+        self.serving: Attribution | None = None
 
     @property
     def cost(self) -> Usage | None:
         """Returns the usage that the try adds to the answer's; None if nothing was sent."""
         return (self.usage or Usage()) if self.sent else None
+
+
+def parse_failure(failure: Failure) -> Attribution | None:
+    """Returns the attribution of a failure if the server could not parse what the model wrote; else None."""
+    words = failure.words[:_READ_CHARS]
+    is_parser = failure.reason == 'infra:server' and any(hint in words.lower() for hint in _PARSE_HINTS)
+    return Attribution(ERROR, words) if is_parser else None
 
 
 def retry_after(value: str | None) -> float | None:

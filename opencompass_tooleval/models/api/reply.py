@@ -58,6 +58,11 @@ class Reply:
         return [_mapping(_mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
 
     @property
+    def choice(self) -> Mapping[str, Any]:
+        """The first choice; empty for a stream."""
+        return _first_choice(self.body) or {} if self.body else {}
+
+    @property
     def choices(self) -> int:
         """Number of choices; 1 for a stream."""
         choices = self.body.get('choices')
@@ -68,8 +73,8 @@ class Reply:
         return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
 
-def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> Answer:
-    """Reads a reply of ``/chat/completions``.
+def answer_of(reply: Reply, offers_tools: bool = False) -> Answer:
+    """Reads the answer of a reply of ``/chat/completions``.
 
     Thoughts are put before the text as ``<think>...</think>``; if a message has only a refusal, that is the text. Calls
     stay calls; if tools were offered, an answer that the model ended may be empty. Without tools, a message with only
@@ -77,18 +82,16 @@ def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> An
     answer for a call.
 
     Args:
-        body: Decompressed body of a response with status 200.
-        content_type: The type in its header.
+        reply: The reply.
         offers_tools: True if tools were offered.
 
     Raises:
         Failure: There is no answer in it.
     """
-    reply = read_message(body, content_type)
     try:
         return _answer(reply, offers_tools)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(error, body, content_type) from None
+        raise Failure('infra:bad_response', f'{excerpt(str(error), 80)}: {excerpt(str(reply.message))}') from None
 
 
 def read_message(body: bytes, content_type: str) -> Reply:

@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.reply import read_reply
+from opencompass_tooleval.models.api.reply import answer_of, read_message
 from tests.growth import in_linear_time
 
 JSON, EVENTS = 'application/json', 'text/event-stream; charset=utf-8'
+
+
+def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> Answer:
+    """The answer in the body of a response."""
+    return answer_of(read_message(body, content_type), offers_tools)
 
 
 def reply(finish: str | None = 'stop', **message: Any) -> bytes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opencompass_tooleval.core.calls.harmony import CHANNEL, read_harmony_calls
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall
@@ -159,6 +160,13 @@ def _split_thoughts(text: str) -> tuple[str, str, str]:
     """Splits a text after its last thoughts: the text before their end, the mark, and the rest."""
     end, mark = max((text.rfind(close), close) for _, close in _THOUGHTS)
     return ('', '', text) if end < 0 else (text[:end], mark, text[end + len(mark) :])
+
+
+def parser_faults(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the fault of ``tool_parser`` in a model's config."""
+    name = settings.get('tool_parser', AUTO)
+    if name != AUTO and name not in FORMATS:
+        yield f'tool_parser is {name!r}; there are {", ".join((AUTO, *FORMATS))}'
 
 
 def choose_format(template: str) -> str:

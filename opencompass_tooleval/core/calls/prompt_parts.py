@@ -1,0 +1,79 @@
+"""Finds the parts of a request that the prompt of a server lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_SAMPLE_CHARS = 40
+_END_CHARS = 400
+
+TOOLS, SYSTEM, TURNS, CALLS, RESULTS, GENERATION = (
+    'tools',
+    'system text',
+    'a part of the conversation',
+    'earlier calls',
+    "tools' results",
+    'the generation prompt',
+)
+
+
+def lost_parts(
+    prompt: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], tail: str = ''
+) -> list[str]:
+    """Returns the parts of a request that a prompt lacks, in a fixed order.
+
+    Blanks do not count: templates strip texts, and tokenizers may change spaces. Earlier answers of the model are not
+    searched, since templates leave thoughts out.
+
+    Args:
+        prompt: The prompt that the server used, with special tokens.
+        messages: ``messages`` of the request.
+        tools: ``tools`` of the request.
+        tail: End of a prompt by the model's own template, the generation prompt; '' if it is unknown.
+    """
+    shown = _without_blanks(prompt)
+    lost = []
+    if not all(_has(shown, tool['function']['name']) for tool in tools):
+        lost.append(TOOLS)
+    for part, roles in ((SYSTEM, ('system',)), (TURNS, ('user',)), (RESULTS, ('tool',))):
+        texts = (message['content'] for message in messages if message['role'] in roles)
+        if not all(_has(shown, sample) for text in texts if isinstance(text, str) for sample in _samples(text)):
+            lost.append(part)
+    calls = [call['function'] for message in messages for call in message.get('tool_calls') or ()]
+    written_twice = (json.dumps(call['arguments'], ensure_ascii=False)[1:-1] for call in calls)
+    if not all(_has(shown, sample) for call in calls for sample in _call_samples(call)):
+        lost.append(CALLS)
+    elif any('\\"' in text and _without_blanks(text) in shown for text in written_twice):
+        lost.append(f'{CALLS} as objects (arguments are encoded twice)')
+    if tail.strip() and _without_blanks(tail) not in _without_blanks(prompt[-_END_CHARS:]):
+        lost.append(GENERATION)
+    return lost
+
+
+def _without_blanks(text: str) -> str:
+    return ''.join(text.split())
+
+
+def _samples(text: str) -> tuple[str, str]:
+    """Returns the beginning and the end of a text."""
+    text = text.strip()
+    return text[:_SAMPLE_CHARS], text[-_SAMPLE_CHARS:]
+
+
+def _has(shown: str, sample: str) -> bool:
+    sample = _without_blanks(sample)
+    return sample in shown or json.dumps(sample)[1:-1] in shown or json.dumps(sample, ensure_ascii=False)[1:-1] in shown
+
+
+def _call_samples(function: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the name of a call, and the texts among its arguments."""
+    yield function['name']
+    try:
+        arguments = json.loads(function['arguments'])
+    except ValueError:
+        return
+    for value in arguments.values() if isinstance(arguments, dict) else ():
+        if isinstance(value, str):
+            yield value[:_SAMPLE_CHARS]

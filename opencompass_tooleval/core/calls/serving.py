@@ -1,0 +1,178 @@
+"""Decides whose fault a served answer is: compares it with a reading of the model's raw text.
+
+A server that reads more than the reference reading does no harm: a broken call that it repairs, a call without the
+marks of the format, arguments that it converts to the types of the schema. Whatever it returns must stand in the raw
+text. Its answer is what an agent would get, so that it counts as right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
+from opencompass_tooleval.core.calls.attribution import (
+    LIMIT,
+    NONE,
+    PARSER,
+    REASONING,
+    TEMPLATE,
+    UNKNOWN,
+    Attribution,
+    RawText,
+    Written,
+    bounded_raw,
+)
+from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.written import formats
+from opencompass_tooleval.core.calls.written.reading import Reading, read_reference, read_required_calls
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+
+_FEWEST_CHARS = 16
+"""Fewer characters of thoughts are not searched in an answer: it may have them too."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The parts of a request that decide how its answer is read.
+
+    Attributes:
+        format_name: Format of calls of the model, a name of :data:`~.written.formats.FORMATS`.
+        tools: The offered tools, with the names under which they were sent; None for none.
+        tool_choice: ``tool_choice`` of the request.
+        is_single: True if the request allows one call (``parallel_tool_calls: false``): servers drop all others.
+        opened_thoughts: True if the prompt ends within thoughts.
+        lost: Parts of the request that the prompt of the server lacks, from :func:`~.prompt_parts.lost_parts`.
+    """
+
+    format_name: str
+    tools: ToolSet | None = None
+    tool_choice: Any = 'auto'
+    is_single: bool = False
+    opened_thoughts: bool = False
+    lost: Sequence[str] = ()
+
+
+def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_text: bool = False) -> Attribution:
+    """Decides whose fault a served answer is.
+
+    Args:
+        served: The answer as the server sent it; with a reason if it sent an empty one.
+        raw: The raw text of the same answer; None if the server returns none.
+        asked: The request.
+        is_call_for_text: True if the server sent a call and no text, and no tools were offered.
+    """
+    cut = Attribution(LIMIT, 'the answer was cut') if served.finish_reason == CUT else Attribution(NONE)
+    lost = Attribution(TEMPLATE, f'the prompt lacks {", ".join(asked.lost)}') if asked.lost else None
+    if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
+        return lost or Attribution(UNKNOWN)
+    reference = _reference(raw.text, asked)
+    if asked.tools and asked.format_name == formats.NONE and not reference.calls:
+        found = lost or Attribution(UNKNOWN, 'the format of calls is unknown')
+    else:
+        text_fault = _fault_of_text(served, reference, is_call_for_text)
+        found = _fault_of_calls(served, raw.text, reference, asked) or text_fault or lost or cut
+    return replace(found, raw=bounded_raw(raw.text), source=raw.source)
+
+
+def _reference(text: str, asked: Asked) -> Reading:
+    """Reads the raw text; without tools, calls are text."""
+    format_name = asked.format_name if asked.tools else formats.NONE
+    reference = read_reference(text, format_name, asked.tools, asked.opened_thoughts)
+    if reference.calls or not asked.tools or asked.tool_choice in ('auto', 'none', None):
+        return reference
+    named = asked.tool_choice.get('function') if isinstance(asked.tool_choice, dict) else None
+    name = str(named.get('name') or '') if isinstance(named, dict) else ''
+    required = read_required_calls(text, name, asked.opened_thoughts)
+    return required if required.calls else reference
+
+
+def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) -> Attribution | None:
+    """Returns the fault if readable calls of the raw text were lost or changed, or the server made up calls."""
+    if asked.tools is None or asked.tool_choice == 'none':
+        return None
+    left, missing = list(served.calls), list[ToolCall]()
+    written = [call for call in reference.calls if isinstance(call.arguments, dict)]
+    for call in written[:1] if asked.is_single else written:
+        same = next((other for other in left if _is_same(call, other)), None)
+        if same is None:
+            missing.append(call)
+        else:
+            left.remove(same)
+    names = {call.name for call in left}
+    lost = [call for call in missing if call.name not in names]
+    changed = [call for call in missing if call.name in names and not _is_converted(call, left, asked.tools)]
+    invented = [] if changed else [call for call in left if not _stands_in(call, raw)]
+    counted = ((lost, 'lost'), (changed, 'changed'), (invented, 'made up'))
+    notes = [f'{len(calls)} {what}' for calls, what in counted if calls]
+    if not notes:
+        return None
+    thoughts = served.text.replace(visible_text(served).text, '', 1).replace(reference.thoughts.strip(), '', 1)
+    if lost and not served.calls and all(call.name in thoughts for call in lost):
+        return _fault(REASONING, 'a call is among the thoughts', reference)
+    return _fault(PARSER, f'of {len(written)} calls {", ".join(notes)}', reference)
+
+
+def _fault_of_text(served: Answer, reference: Reading, is_call_for_text: bool) -> Attribution | None:
+    """Returns the fault if the text of an answer without calls was lost, or has thoughts in it."""
+    content, thoughts = reference.content.strip(), reference.thoughts.strip()
+    if not content or served.calls or reference.calls:
+        return None
+    shown = visible_text(served).text.strip()
+    if is_call_for_text:
+        return _fault(PARSER, 'text was read as a call', reference)
+    if not shown:
+        cause, note = (REASONING, 'the answer is among the thoughts') if served.text else (PARSER, 'the text was lost')
+        return _fault(cause, note, reference)
+    if len(thoughts) >= _FEWEST_CHARS and thoughts in shown and thoughts not in content:
+        return _fault(REASONING, 'thoughts are in the answer', reference)
+    return None
+
+
+def _fault(cause: str, note: str, reference: Reading) -> Attribution:
+    return Attribution(cause, note, written=Written(reference.text, reference.calls))
+
+
+def _is_same(first: ToolCall, second: ToolCall) -> bool:
+    return first.name == second.name and _plain(first.arguments) == _plain(second.arguments)
+
+
+def _plain(value: Any) -> str:
+    """Returns a text that is equal for equal JSON values: 2.0 is 2, but true is not 1."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, dict):
+        return f'{{{",".join(sorted(f"{json.dumps(key)}:{_plain(item)}" for key, item in value.items()))}}}'
+    return f'[{",".join(map(_plain, value))}]' if isinstance(value, list) else json.dumps(value)
+
+
+def _is_converted(call: ToolCall, left: Sequence[ToolCall], tools: ToolSet) -> bool:
+    """Tests if a server's call is valid under the schema, and the model's is not."""
+    schema = tools.schemas.get(call.name)
+    if schema is None:
+        return False
+    try:
+        served = (other.arguments for other in left if other.name == call.name)
+        return not keeps_to(call.arguments, schema) and any(keeps_to(arguments, schema) for arguments in served)
+    except Exception:  # of jsonschema, for what is no schema
+        return False
+
+
+def _stands_in(call: ToolCall, raw: str) -> bool:
+    """Tests if the name and all values of a call are in the raw text."""
+    return call.name in raw and all(text in raw or json.dumps(text)[1:-1] in raw for text in _leaves(call.arguments))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yields the texts and numbers of a JSON value."""
+    if isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield f'{value:.0f}' if isinstance(value, float) and value.is_integer() else json.dumps(value)
+    elif isinstance(value, str):
+        yield value.strip()

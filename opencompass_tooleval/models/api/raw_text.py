@@ -1,0 +1,210 @@
+"""Gets the text that a model wrote before its server parsed it, with the reply that the server made of it.
+
+vLLM from 0.10.2, SGLang from 0.5.17 and LMDeploy return the ids of tokens, llama.cpp the text, and others at most
+``logprobs``, whose ``bytes`` are exact. Servers that refuse unknown members exist, so that each way is tried first.
+Imports no OpenCompass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.calls.attribution import RawText
+from opencompass_tooleval.core.calls.prompt_parts import lost_parts
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.reply import Reply
+
+Decode = Callable[[Sequence[int]], str]
+"""Converts ids of tokens to text, with special tokens."""
+
+IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
+_TOKEN_ID = 'token_id:'
+_MAX_TOKENS = 500_000
+_UNAVAILABLE = ('infra:bad_request', 'infra:server', 'infra:bad_response', 'infra:empty')
+
+
+@dataclass(frozen=True)
+class RawSource:
+    """A way to get the raw text.
+
+    Attributes:
+        name: :data:`IDS`, :data:`VERBOSE` or :data:`LOGPROBS`.
+        members: Further members of each request.
+    """
+
+    name: str
+    members: Mapping[str, Any]
+
+    def read(self, reply: Reply, decode: Decode | None) -> RawText | None:
+        """Returns the raw text of a reply; None if the reply has none.
+
+        Args:
+            reply: The reply.
+            decode: Decodes ids; None without a tokenizer.
+        """
+        text, choice = '', reply.choice
+        if self.name == VERBOSE:
+            text = _verbose(reply, 'content')
+        elif self.name == IDS and decode:
+            ids = next(filter(None, (_ids(choice.get(key)) for key in _ANSWER_IDS)), None)
+            text = decode(ids) if ids else ''
+        elif self.name == LOGPROBS:
+            logprobs = choice.get('logprobs')
+            tokens = logprobs.get('content') if isinstance(logprobs, Mapping) else None
+            text = _text_of_tokens(tokens, decode) if isinstance(tokens, list) else ''
+        return RawText(text, self.name) if text else None
+
+    def prompt(self, reply: Reply, decode: Decode | None) -> str:
+        """Returns the prompt that the server used, with special tokens; '' if the reply does not have it."""
+        if self.name == VERBOSE:
+            return _verbose(reply, 'prompt')
+        ids = _ids(reply.body.get(_PROMPT_IDS)) or _ids(reply.choice.get(_PROMPT_IDS))
+        return decode(ids) if decode and ids else ''
+
+
+_ANSWER_IDS = ('token_ids', 'response_token_ids', 'output_ids')
+"""Members of a choice: of vLLM, SGLang, LMDeploy."""
+_PROMPT_IDS = 'prompt_token_ids'
+
+SOURCES = (
+    RawSource(IDS, {'return_token_ids': True}),
+    RawSource(VERBOSE, {'verbose': True}),
+    RawSource(LOGPROBS, {'logprobs': True, 'return_tokens_as_token_ids': True}),
+    RawSource(LOGPROBS, {'logprobs': True}),
+)
+
+
+def _verbose(reply: Reply, key: str) -> str:
+    verbose = reply.body.get('__verbose')
+    text = verbose.get(key) if isinstance(verbose, Mapping) else None
+    return text if isinstance(text, str) else ''
+
+
+def _ids(value: Any) -> list[int]:
+    is_list = isinstance(value, list) and len(value) <= _MAX_TOKENS
+    return value if is_list and all(type(item) is int and 0 <= item < 1 << 31 for item in value) else []
+
+
+def _text_of_tokens(tokens: Sequence[Any], decode: Decode | None) -> str:
+    """Returns the text of the tokens of ``logprobs``: by ids, else by bytes, else by their texts."""
+    rows = [token for token in tokens[:_MAX_TOKENS] if isinstance(token, Mapping)]
+    ids = _ids([_id_of(row) for row in rows])
+    if decode and ids:
+        return decode(ids)
+    if any(str(row.get('token')).startswith(_TOKEN_ID) for row in rows):
+        return ''
+    parts = [bytes(piece) if _is_bytes(piece := row.get('bytes')) else _encoded(row.get('token')) for row in rows]
+    return b''.join(parts).decode('utf-8', 'replace')
+
+
+def _id_of(row: Mapping[str, Any]) -> Any:
+    """Returns the id of a token: a member of llama.cpp, or vLLM's ``token_id:12`` in place of the text."""
+    _, mark, number = str(row.get('token')).partition(_TOKEN_ID)
+    return int(number) if mark and number.isdecimal() and len(number) < 10 else row.get('id')
+
+
+def _is_bytes(value: Any) -> bool:
+    return isinstance(value, list) and all(type(item) is int and 0 <= item < 256 for item in value)
+
+
+def _encoded(text: Any) -> bytes:
+    return text.encode('utf-8', 'replace') if isinstance(text, str) else b''
+
+
+@dataclass(frozen=True)
+class Found:
+    """Result of the search.
+
+    Attributes:
+        source: How the server returns raw text; None if it does not.
+        prompt: Its prompt for :data:`CANARY`; '' if it is unknown.
+        lost: Parts of the conversation that the prompt lacks, from :func:`~.prompt_parts.lost_parts`.
+    """
+
+    source: RawSource | None = None
+    prompt: str = ''
+    lost: tuple[str, ...] = ()
+
+
+_WORDS = ('kestrel', 'marigold', 'obsidian', 'turquoise')
+_ID = 'call000b1'
+CANARY_TOOLS: list[dict[str, Any]] = [
+    {
+        'type': 'function',
+        'function': {
+            'name': 'find_harbour',
+            'description': 'Finds the harbour of a ship.',
+            'parameters': {'type': 'object', 'properties': {'ship': {'type': 'string'}}, 'required': ['ship']},
+        },
+    }
+]
+CANARY: list[dict[str, Any]] = [
+    {'role': 'system', 'content': f'The word of the day is {_WORDS[0]}.'},
+    {'role': 'user', 'content': f'Where is the ship {_WORDS[1]}?'},
+    {
+        'role': 'assistant',
+        'content': None,
+        'tool_calls': [
+            {
+                'id': _ID,
+                'type': 'function',
+                'function': {'name': 'find_harbour', 'arguments': f'{{"ship": "{_WORDS[1]}"}}'},
+            }
+        ],
+    },
+    {'role': 'tool', 'tool_call_id': _ID, 'content': f'{{"harbour": "{_WORDS[2]}"}}'},
+    {'role': 'assistant', 'content': f'In {_WORDS[2]}.'},
+    {'role': 'user', 'content': f'And the ship {_WORDS[3]}?'},
+]
+"""A conversation with all parts that a chat template may leave out."""
+
+CANARIES: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
+    (CANARY, CANARY_TOOLS),
+    (CANARY[1:], CANARY_TOOLS),
+    (CANARY[-1:], CANARY_TOOLS),
+    (CANARY[-1:], []),
+)
+"""Conversations and tools, the next one for servers that refuse the one before, such as a system prompt."""
+
+Request = tuple[str, dict[str, Any]]
+"""A path, from the root of the server if it begins with a slash, and members of the request."""
+Search = Generator[Request, 'Reply | Mapping[str, Any] | Failure', Found]
+
+
+def search(decode: Decode | None, tail: str = '') -> Search:
+    """Searches the first source of :data:`SOURCES` that a server has; yields requests, and takes their replies.
+
+    Args:
+        decode: Decodes ids; None without a tokenizer.
+        tail: End of a prompt by the model's own template; '' if it is unknown.
+    """
+    for messages, tools in CANARIES:
+        offered: dict[str, Any] = {'messages': messages, **({'tools': tools} if tools else {})}
+        is_refused = True
+        for source in SOURCES:
+            reply = yield 'chat/completions', {**offered, **source.members}
+            if isinstance(reply, Failure):
+                if reply.reason not in _UNAVAILABLE or reply.ends:
+                    raise reply
+                continue
+            is_refused = False
+            if isinstance(reply, Reply) and source.read(reply, decode):
+                prompt = source.prompt(reply, decode) or (yield from _rendered(offered, decode))
+                return Found(source, prompt, tuple(lost_parts(prompt, messages, tools, tail)) if prompt else ())
+        if not is_refused:
+            prompt = yield from _rendered(offered, decode)
+            return Found(None, prompt, tuple(lost_parts(prompt, messages, tools, tail)) if prompt else ())
+    return Found()
+
+
+def _rendered(offered: dict[str, Any], decode: Decode | None) -> Generator[Request, Any, str]:
+    """Returns the prompt that the server makes of a conversation: by llama.cpp's way, or vLLM's; '' without either."""
+    page = yield '/apply-template', offered
+    if isinstance(page, Mapping) and isinstance(page.get('prompt'), str):
+        return str(page['prompt'])[:MAX_CHARS]
+    page = yield '/tokenize', {**offered, 'add_generation_prompt': True}
+    ids = _ids(page.get('tokens')) if isinstance(page, Mapping) else []
+    return decode(ids) if ids and decode else ''

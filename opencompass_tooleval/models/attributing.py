@@ -1,0 +1,170 @@
+"""Attributes the answers of a server: requests the raw text beside each, and compares the two."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.attribution import ERROR, Attribution
+from opencompass_tooleval.core.calls.prompt_parts import CALLS, RESULTS, SYSTEM, TOOLS, lost_parts
+from opencompass_tooleval.core.calls.serving import Asked, attribute
+from opencompass_tooleval.core.calls.written.formats import AUTO, NONE, choose_format
+from opencompass_tooleval.core.calls.written.reading import opens_thoughts
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.raw_text import Decode, Found, Request, search
+from opencompass_tooleval.models.api.reply import Reply
+from opencompass_tooleval.models.conversation import Conversation
+
+_PARSE_ERROR = 'parse_error'
+"""Finish reason of LMDeploy."""
+_CHARS_PER_TOKEN = 8
+"""A prompt with more characters per token has lost a part: English has 4 to 5."""
+
+Send = Callable[[Request], Awaitable['Reply | Mapping[str, Any] | Failure']]
+
+
+@dataclass
+class Attributor:
+    """Attributes the answers of one server.
+
+    Args:
+        tool_parser: Format of the model's calls, or ``auto`` for that of its chat template.
+        tokenizer: The model's tokenizer; None without one.
+        template_options: Further arguments of the chat template (``chat_template_kwargs``).
+        logger: Logger of what the server returns.
+    """
+
+    tool_parser: str
+    tokenizer: Any
+    template_options: Mapping[str, Any]
+    logger: logging.Logger
+    _found: Found | None = None
+    _format: str = NONE
+    _opened: bool = False
+    _searching: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def members(self) -> Mapping[str, Any]:
+        """Further members of each request."""
+        return self._found.source.members if self._found and self._found.source else {}
+
+    async def prepare(self, send: Send) -> None:
+        """Finds out once how the server returns raw text.
+
+        Raises:
+            Failure: The server cannot be asked.
+        """
+        async with self._searching:
+            if self._found is None:
+                self._note(await self._search(send))
+
+    async def _search(self, send: Send) -> Found:
+        searching = search(self._decode, self._tail)
+        request = next(searching)
+        while True:
+            reply = await send(request)
+            try:
+                request = searching.send(reply)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    def _note(self, found: Found) -> None:
+        known = (name for name in (choose_format(self._template), choose_format(found.prompt)) if name != NONE)
+        self._format = next(known, NONE) if self.tool_parser == AUTO else self.tool_parser
+        self._opened = opens_thoughts(found.prompt or self._tail)
+        self._found = found
+        if found.source is None:
+            advice = '' if self.tokenizer else '; with tokenizer_path, servers that return ids of tokens could be read'
+            self.logger.warning(f'attribution: the server returns no raw text{advice}: faults stay unknown')
+        else:
+            self.logger.info(f'attribution: raw text by {found.source.name}, calls in format {self._format}')
+        if found.lost:
+            self.logger.warning(f'attribution: the prompts of the server lack {", ".join(found.lost)}')
+
+    @cached_property
+    def _decode(self) -> Decode | None:
+        if self.tokenizer is None:
+            return None
+        return partial(self.tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+
+    @cached_property
+    def _template(self) -> str:
+        """Returns the chat template of the tokenizer; '' without one."""
+        try:
+            return str(self.tokenizer.get_chat_template(tools=[{}])) if self.tokenizer else ''
+        except ValueError:
+            return ''
+
+    @cached_property
+    def _tail(self) -> str:
+        """Returns the generation prompt of the tokenizer's chat template; '' if it is unknown."""
+        from jinja2 import TemplateError
+
+        if not self._template:
+            return ''
+        render = partial(
+            self.tokenizer.apply_chat_template,
+            [{'role': 'user', 'content': 'ready'}],
+            tokenize=False,
+            **self.template_options,
+        )
+        try:
+            without, whole = str(render(add_generation_prompt=False)), str(render(add_generation_prompt=True))
+        except TemplateError:
+            return ''
+        return whole[len(without) :] if whole.startswith(without) else ''
+
+    def attributed(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> Answer:
+        """Adds the attribution to an answer.
+
+        Args:
+            answer: The answer, with a reason if the reply has none.
+            reply: The reply.
+            prompt: The prompt.
+            asked: Members of the request about tools.
+        """
+        assert self._found is not None
+        source, tools = self._found.source, getattr(prompt, 'tools', None)
+        tools = tools if tools and tools.tools else None
+        if reply.finish_reason == _PARSE_ERROR:
+            return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer'))
+        raw = source.read(reply, self._decode) if source else None
+        request = Asked(
+            self._format,
+            tools,
+            asked.get('tool_choice', 'auto'),
+            asked.get('parallel_tool_calls') is False,
+            self._opened,
+            self._lost(answer, reply, prompt),
+        )
+        is_call_for_text = not tools and not asked.get('tools') and bool(reply.functions) and not reply.text
+        return replace(answer, serving=attribute(answer, raw, request, is_call_for_text))
+
+    def _lost(self, answer: Answer, reply: Reply, prompt: Any) -> tuple[str, ...]:
+        """Returns the parts that the server's prompt lacks, by its prompt where that is doubtful, else by the search.
+
+        To read every prompt would take longer than everything else.
+        """
+        if not isinstance(prompt, Conversation) or self._found is None:
+            return ()
+        messages, tools = prompt.messages(), prompt.tools.tools if prompt.tools else ()
+        tokens, chars = reply.tokens('prompt'), sum(len(message.content) for message in messages)
+        is_short = tokens is not None and chars > _CHARS_PER_TOKEN * tokens
+        if self._found.source and ((tools and not answer.calls) or is_short):
+            shown = self._found.source.prompt(reply, self._decode)
+            if shown:
+                offered = prompt.tools.as_request() if prompt.tools else []
+                return tuple(lost_parts(shown, prompt.as_request(), offered, self._tail))
+        roles = {message.role for message in messages}
+        has = {
+            TOOLS: bool(tools),
+            SYSTEM: 'system' in roles,
+            RESULTS: 'tool' in roles,
+            CALLS: any(message.calls for message in messages),
+        }
+        return tuple(part for part in self._found.lost if has.get(part.partition(' as ')[0], True))
