@@ -14,8 +14,8 @@ from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.core.calls.answer import CALLS, USAGE, Answer, postprocessed
-from opencompass_tooleval.core.calls.serving import SERVING
+from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE, Answer, postprocessed
+from opencompass_tooleval.core.calls.attribution import Written
 from opencompass_tooleval.core.calls.tool_calls import calls_payload, calls_text, read_calls
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.runs import split_runs, with_runs
@@ -199,39 +199,38 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
     ) -> None:
         """Adds the faults of the server, from the predictions beside the result, and scores as written.
 
-        OpenCompass passes columns that every row must have to :meth:`score`; the rows of earlier versions lack this one.
+        They are read from the file, since rows of earlier versions lack the column, and OpenCompass's task passes only
+        columns that all rows have.
         """
         result_path = ResultPath.of(self)
         stored = result_path.servings() if result_path else {}
-        keys = (key for key, _ in with_runs(columns['record_id'], str))
-        found = [
-            attribution_of(stored.get(key), str(text)) for key, text in zip(keys, columns['predictions'], strict=True)
-        ]
+        found = [attribution_of(stored.get(key)) for key, _ in with_runs(columns['record_id'], str)]
         if not any(found):
             return
-        second = []
-        for run, rows in zip(runs, positions, strict=True):
+        again: dict[int, SampleScore] = {}
+        for rows in positions if self.can_score_again else ():
             written = {row: one.written for row in rows if (one := found[row]) and one.written is not None}
-            again = self._score_written(columns, written) if written and self.can_score_again else {}
-            second.append([again.get(row, score) for row, score in zip(rows, run.scores, strict=True)])
-        changed = any(score is not other for run, scores in zip(runs, second, strict=True) for score, other in zip(run.scores, scores, strict=True))
-        ordered = [found[row] for rows in positions for row in rows]
-        result[SERVING] = serving_of(self, result, second if changed else (), ordered)
-        result['details'] = details = result.pop('details')  # stays last
-        scores = (score for part in second for score in part)
-        for detail, one, score in zip(details, ordered, scores, strict=True):
-            if serving := of_sample(one, score if changed else None):
+            again |= self._score_written(columns, written) if written else {}
+        second = [
+            [again.get(row, score) for row, score in zip(rows, run.scores, strict=True)]
+            for run, rows in zip(runs, positions, strict=True)
+        ]
+        order = [row for rows in positions for row in rows]
+        result[SERVING] = serving_of(self, result, second if again else (), [found[row] for row in order])
+        result['details'] = result.pop('details')  # stays last
+        for detail, row in zip(result['details'], order, strict=True):
+            if serving := of_sample(found[row], again.get(row)):
                 detail[SERVING] = serving
 
-    def _score_written(self, columns: Mapping[str, Any], written: Mapping[int, Answer]) -> dict[int, SampleScore]:
+    def _score_written(self, columns: Mapping[str, Any], written: Mapping[int, Written]) -> dict[int, SampleScore]:
         """Scores some rows with the answers that the model wrote."""
         answers = list(written.values())
         texts = (run_context().postprocess or self.scored_parts)([answer.text for answer in answers])
         part = {key: _part(value, list(written)) for key, value in columns.items()}
-        part |= {'predictions': list(texts), 'infra': [answer.reason for answer in answers]}
+        part |= {'predictions': list(texts), 'infra': [None] * len(answers)}
         if CALLS in part:
             part[CALLS] = [calls_payload(answer.calls) for answer in answers]
-        return dict(zip(written, self.score(**part), strict=True))
+        return dict(zip(written, self.summarize(self.score(**part), part['record_id']).scores, strict=True))
 
     def _trials(self, runs: Sequence[Scored], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
         """Returns ``n``, ``success`` (see :class:`BinaryMetrics`), ``same_answers``, and ``metrics``."""

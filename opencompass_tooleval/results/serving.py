@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.calls.serving import NONE, SERVING, UNKNOWN, Attribution, read_attribution
-from opencompass_tooleval.core.calls.trajectory import parse_trajectory
+from opencompass_tooleval.core.calls.answer import SERVING
+from opencompass_tooleval.core.calls.attribution import NONE, UNKNOWN, Attribution, read_attribution
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.statistics.intervals import NOISE, compare_column
@@ -24,7 +24,6 @@ from opencompass_tooleval.core.text.bounds import is_number
 MOST_RAW = 500
 """Number of characters of the model's own text that a sample of a result keeps; the predictions have it all."""
 _MOST_SAMPLES = 10**9
-_IN_TRAJECTORY = f'"{SERVING}": {{'
 
 
 @dataclass(frozen=True)
@@ -73,23 +72,12 @@ class Serving:
         return sum(self.causes.values())
 
 
-def attribution_of(stored: Any, prediction: str = '') -> Attribution | None:
-    """Returns the attribution of a sample; None if the server was not asked what the model wrote.
-
-    Args:
-        stored: The member ``serving`` of its row. One that cannot be read says nothing.
-        prediction: Its text; that of a dialogue is a trajectory, of which the first fault counts: it changes all that
-            follows.
-    """
+def attribution_of(stored: Any) -> Attribution | None:
+    """Reads the attribution of a row of predictions; None without one, unknown if it cannot be read."""
     try:
-        if stored is not None or _IN_TRAJECTORY not in prediction:
-            return None if stored is None else read_attribution(stored) or Attribution(UNKNOWN)
-        steps = [read_attribution(step.serving) for step in parse_trajectory(prediction).steps]
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return Attribution(UNKNOWN) if stored is not None else None
-    known = [one or Attribution(UNKNOWN) for one in steps]
-    faults = [one for one in known if one.cause not in (NONE, UNKNOWN)]
-    return (faults or [one for one in known if one.cause == UNKNOWN] or known)[0]
+        return read_attribution(stored)
+    except ValueError:
+        return Attribution(UNKNOWN)
 
 
 def serving_of(
@@ -116,8 +104,8 @@ def serving_of(
 def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
     """Returns the metrics (the mean over trials) and the details of scores, for paired statistics."""
     totals = [scorer.total(scores).metrics for scores in trials]
-    values = {metric: [total[metric] for total in totals if total[metric] is not None] for metric in scorer.metrics}
-    metrics = {metric: math.fsum(known) / len(known) for metric, known in values.items() if known}
+    values = {name: [value for total in totals if (value := total[name]) is not None] for name in scorer.metrics}
+    metrics = {name: math.fsum(known) / len(known) for name, known in values.items() if known}
     return {**metrics, 'details': [score.to_detail() for scores in trials for score in scores]}
 
 
@@ -126,7 +114,7 @@ def _loss(served: Result, written: Result, metric: str) -> Loss | None:
     if not is_number(before) or not is_number(after):
         return None
     sign = -1 if lower_is_better(metric) else 1
-    lost, pairs = sign * (after - before), pairs_of(served, written, metric)
+    lost, pairs = sign * (after - before) + 0.0, pairs_of(served, written, metric)
     if pairs is None or pairs.unshared:  # then the interval is that of another difference
         return Loss(before, after, lost)
     interval = compare_column({('', metric): 1.0}, {('', metric): pairs})
@@ -143,7 +131,7 @@ def of_sample(attribution: Attribution | None, written: SampleScore | None) -> d
     """
     if attribution is None or attribution.cause in (NONE, UNKNOWN):
         return {}
-    values = dict(written.values) if written and attribution.written is not None else {}
+    values = dict(written.values) if written else {}
     row = {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw[:MOST_RAW], 'written': values}
     return {name: value for name, value in row.items() if value}
 
@@ -160,14 +148,18 @@ def read_serving(result: Mapping[str, Any]) -> Serving | None:
         if type(count) is int and 0 < count < _MOST_SAMPLES
     }
     losses = {
-        metric: Loss(*(number if is_number(number := row.get(name)) else None for name in _MEMBERS))
+        metric: loss
         for metric, row in (points.items() if isinstance(points, Mapping) else ())
-        if isinstance(row, Mapping) and all(is_number(row.get(name)) for name in _MEMBERS[:3])
+        if isinstance(row, Mapping) and (loss := _read_loss(row))
     }
     return Serving(counts, losses) if counts else None
 
 
-_MEMBERS = ('served', 'written', 'lost', 'low', 'high')
+def _read_loss(row: Mapping[str, Any]) -> Loss | None:
+    served, written, lost, low, high = (
+        number if is_number(number := row.get(name)) else None for name in ('served', 'written', 'lost', 'low', 'high')
+    )
+    return None if served is None or written is None or lost is None else Loss(served, written, lost, low, high)
 
 
 def is_lost(loss: Loss, most: float = 0.0) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.catalogue.labels import with_current_reasons
-from opencompass_tooleval.core.calls.serving import SERVING
+from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.text.json_object import load_json

@@ -10,7 +10,12 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS, postprocess_clean, postprocess_v1, postprocess_v2
+from opencompass_tooleval.benchmarks.teval.answers import (
+    POSTPROCESSORS,
+    postprocess_clean,
+    postprocess_v1,
+    postprocess_v2,
+)
 from opencompass_tooleval.benchmarks.teval.function_calling import (
     TEvalCallsScorer,
     native_samples,
