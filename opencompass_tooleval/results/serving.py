@@ -12,11 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.calls.answer import SERVING
-from opencompass_tooleval.core.calls.attribution import NONE, UNKNOWN, Attribution, read_attribution
+from opencompass_tooleval.core.calls.answer import SERVING, Answer, postprocessed
+from opencompass_tooleval.core.calls.attribution import (
+    CAUSES,
+    COUNTED_IN_POINTS,
+    NONE,
+    UNKNOWN,
+    Attribution,
+    read_attribution,
+)
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.scorer import Scorer
+from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.statistics.intervals import NOISE, compare_column
 from opencompass_tooleval.core.statistics.paired import Result, pairs_of
 from opencompass_tooleval.core.text.bounds import is_number
@@ -67,6 +75,11 @@ class Serving:
         return {metric: self.points[metric] for metric in main_metrics(list(self.points)) if self.points}
 
     @property
+    def blamed(self) -> dict[str, int]:
+        """Causes that can be counted in points -> number of samples, where there are any."""
+        return {cause: self.causes[cause] for cause in COUNTED_IN_POINTS if self.causes.get(cause)}
+
+    @property
     def samples(self) -> int:
         """Number of samples."""
         return sum(self.causes.values())
@@ -99,6 +112,25 @@ def serving_of(
     losses = {metric: _loss(served, written, metric) for metric in scorer.metrics if written}
     points = {metric: asdict(loss) for metric, loss in losses.items() if loss}
     return {'causes': dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))), 'points': points}
+
+
+def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
+    """Returns the ``serving`` of recorded answers; empty if none says what the model wrote.
+
+    Args:
+        run: The answers.
+        scored: Their scores as served.
+    """
+    found = [answer.serving if isinstance(answer, Answer) else None for answer in run.answers.values()]
+    written = {place: one.written for place, one in enumerate(found) if one and one.written}
+    second = list(scored.scores)
+    if written and run.scorer.can_score_again:
+        again = postprocessed([Answer(one.text, calls=one.calls) for one in written.values()], run.postprocess)
+        scores = run.scorer.score_records([run.records[place] for place in written], again)
+        for place, score in zip(written, scores, strict=True):
+            second[place] = score
+    changed = [second] if second != scored.scores else []
+    return serving_of(run.scorer, as_result(run.scorer, [scored.scores]), changed, found) if any(found) else {}
 
 
 def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
@@ -145,7 +177,7 @@ def read_serving(result: Mapping[str, Any]) -> Serving | None:
     counts = {
         cause: count
         for cause, count in (causes.items() if isinstance(causes, Mapping) else ())
-        if type(count) is int and 0 < count < _MOST_SAMPLES
+        if cause in CAUSES and type(count) is int and 0 < count < _MOST_SAMPLES
     }
     losses = {
         metric: loss
