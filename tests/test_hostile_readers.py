@@ -56,7 +56,8 @@ from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.calls.written.formats import FORMATS, read_written_calls
+from opencompass_tooleval.core.calls.written.formats import FORMATS
+from opencompass_tooleval.core.calls.written.reading import read_required_calls, read_written_calls
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.scoring.refusal import (
     MAX_REFUSAL_CHARS,
@@ -566,12 +567,18 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, check': Reader(replies.read_check),
     'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
     'calls as text': Reader(
-        lambda text: [
-            read_written_calls(f'{mark}{text}'[:MAX_CHARS], name)
-            for name in FORMATS
-            for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
-        ],
-        tuple(f'core/calls/written/{part}.py' for part in ('formats', 'scanning', 'named_formats', 'pythonic_formats')),
+        lambda text: (
+            [
+                read_written_calls(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == '[f(a=')
+                for name in FORMATS
+                for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
+            ]
+            + [read_required_calls(text, name) for name in ('', 'f')]
+        ),
+        tuple(
+            f'core/calls/written/{part}.py'
+            for part in ('formats', 'scanning', 'named_formats', 'pythonic_formats', 'reading')
+        ),
     ),
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')

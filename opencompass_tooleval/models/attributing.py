@@ -79,8 +79,8 @@ class Attributor:
         self._opened = opens_thoughts(found.prompt or self._tail)
         self._found = found
         if found.source is None:
-            advice = '' if self.tokenizer else '; with tokenizer_path, servers that return ids of tokens could be read'
-            self.logger.warning(f'attribution: the server returns no raw text{advice}: faults stay unknown')
+            why = 'returns ids of tokens: set tokenizer_path' if found.has_unread_ids else 'returns no raw text'
+            self.logger.warning(f'attribution: the server {why}; faults of its parser stay unknown')
         else:
             self.logger.info(f'attribution: raw text by {found.source.name}, calls in format {self._format}')
         if found.lost:

@@ -100,14 +100,13 @@ class Conversation(PromptList):
 
     def with_original_names(self, answer: Answer) -> Answer:
         """Returns the answer with the tools' original names in its calls, instead of the sent ones."""
-        written = answer.serving.written if answer.serving else None
-        if self.tools is None or not (answer.calls or written):
+        serving = answer.serving
+        if self.tools is None or not (answer.calls or (serving and serving.written)):
             return answer
-        named = replace(answer, calls=self._with_original_names(answer.calls))
-        if written is None:
-            return named
-        written = replace(written, calls=self._with_original_names(written.calls))
-        return replace(named, serving=replace(answer.serving, written=written))
+        if serving and serving.written:
+            written = replace(serving.written, calls=self._with_original_names(serving.written.calls))
+            serving = replace(serving, written=written)
+        return replace(answer, calls=self._with_original_names(answer.calls), serving=serving)
 
     def _with_original_names(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         assert self.tools is not None

@@ -13,16 +13,10 @@ from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.calls.written.formats import (
-    AUTO,
-    FORMATS,
-    NONE,
-    choose_format,
-    parser_faults,
-    read_written_calls,
-)
+from opencompass_tooleval.core.calls.written.formats import AUTO, FORMATS, NONE, choose_format, parser_faults
+from opencompass_tooleval.core.calls.written.reading import opens_thoughts, read_written_calls, without_end_tokens
 from opencompass_tooleval.models.conversation import Conversation
-from opencompass_tooleval.models.rendered_tools import left_out, render
+from opencompass_tooleval.models.rendered_tools import generation_prompt, left_out, render
 
 _WAY_OUT = 'take the data set without -fc, which has the tools in the prompt'
 
@@ -46,6 +40,7 @@ class _OffersTools:
             raise ValueError(fault)
         super().__init__(*args, **kwargs)
         self._tool_parser = tool_parser
+        self._opens_thoughts = False
         self._checked: set[bool] = set()
 
     @staticmethod
@@ -74,6 +69,8 @@ class _OffersTools:
         if lost:
             raise ValueError(f'the chat template of {self.path} leaves {lost} out: {_WAY_OUT}')
         self._tool_parser = self._parser_of_template() if self._tool_parser == AUTO else self._tool_parser
+        options = getattr(self, 'chat_template_kwargs', {})  # of OpenCompass's wrapper of vLLM
+        self._opens_thoughts = opens_thoughts(generation_prompt(self.tokenizer.apply_chat_template, tools, **options))
         self._checked.add(has_answers)
 
     def takes(self, prompt: Conversation) -> bool:
@@ -97,11 +94,8 @@ class _OffersTools:
 
     def read_calls(self, answer: Answer, tools: ToolSet) -> Answer:
         """Converts the calls in an answer's text, and removes the special tokens at its end."""
-        content, calls = read_written_calls(answer.text, self._tool_parser, tools)
-        tokens = tuple(token for token in self.tokenizer.all_special_tokens if token)
-        while content.endswith(tokens or ('\0',)):
-            content = content.removesuffix(next(token for token in tokens if content.endswith(token))).rstrip()
-        return replace(answer, text=content, calls=calls)
+        content, calls = read_written_calls(answer.text, self._tool_parser, tools, self._opens_thoughts)
+        return replace(answer, text=without_end_tokens(content, self.tokenizer.all_special_tokens), calls=calls)
 
 
 @MODELS.register_module()

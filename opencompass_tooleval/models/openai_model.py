@@ -386,7 +386,8 @@ class ToolEvalOpenAI(OpenAI):
         body, attributor = sent.body, self._attributor
         if attributor:
             await attributor.prepare(self._send)
-            body = _with_members(body, {key: value for key, value in attributor.members.items() if key not in self._body})
+            members = {key: value for key, value in attributor.members.items() if key not in self._body}
+            body = _with_members(body, members)
         if self._pace:
             await asyncio.sleep(self._pace.next_pause(time.monotonic()))
         started = time.monotonic()

@@ -72,6 +72,19 @@ def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
     return ''
 
 
+def generation_prompt(render_template: Any, tools: ToolSet, **options: Any) -> str:
+    """Returns the prompt of a question with tools, up to where a model begins its answer.
+
+    Args:
+        render_template: ``apply_chat_template`` of a tokenizer.
+        tools: The offered tools.
+        options: Further arguments of the template.
+    """
+    messages = _round('', '')
+    offered = tools.as_request()
+    return str(render_template(messages, tools=offered, tokenize=False, add_generation_prompt=True, **options))
+
+
 def _round(name: str, answer: str) -> list[dict[str, Any]]:
     """Returns a question, and if a tool answers, the call of the tool and the answer."""
     messages: list[dict[str, Any]] = [{'role': 'user', 'content': 'Call the tool.'}]

@@ -10,7 +10,17 @@ import pytest
 
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_payload
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
-from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE, choose_format, read_written_calls
+from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE, choose_format
+from opencompass_tooleval.core.calls.written.reading import (
+    END_TOKENS,
+    Reading,
+    calls_within_thoughts,
+    opens_thoughts,
+    read_reference,
+    read_required_calls,
+    read_written_calls,
+    without_end_tokens,
+)
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
 PARIS, ROME = ('weather', {'city': 'Paris'}), ('weather', {'city': 'Rome', 'days': 3})
@@ -28,6 +38,7 @@ def read(text: str, parser: str) -> tuple[str, Named]:
     return content, [(call.name, call.arguments) for call in calls]
 
 
+F = '<tool_call>{"name": "f"}</tool_call>'
 HERMES: list[tuple[str, str | None, Named]] = [
     ('<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>', '', [PARIS]),
     ('<tool_call>{"arguments": {"city": "Paris"}, "name": "weather"}</tool_call>', '', [PARIS]),
@@ -60,12 +71,12 @@ HERMES: list[tuple[str, str | None, Named]] = [
         '',
         [PARIS, ROME],
     ),
-    ('[THINK]I <tool_call>{"name": "f"}</tool_call>[/THINK]No.', None, []),
+    ('[THINK]I <tool_call>{"name": "f"}</tool_call>[/THINK]No.', f'<think>I {F}</think>No.', []),
     ('<tool_call>', '', [('', '')]),
     ('<think>Shall I <tool_call>{"name": "f"}</tool_call>?</think>No.', None, []),
     ('<think>I shall <tool_call>{"name": "f"}', None, []),
     ('<think>Yes.</think>\n<tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>', [('f', {})]),
-    ('Yes.</think>\nI do <tool_call>{"name": "f"}</tool_call>', 'Yes.</think>I do', [('f', {})]),
+    ('Yes.</think>\nI do <tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>I do', [('f', {})]),
     ('{"name": "weather", "arguments": {}}', None, []),
 ]
 LLAMA: list[tuple[str, str | None, Named]] = [
@@ -308,7 +319,7 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         (
             '<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>commentary to=functions.weather '
             '<|constrain|>json<|message|>{"city": "Paris"}<|call|>',
-            '<|channel|>analysis<|message|>Look.<|end|>',
+            '<think>Look.</think>',
             [PARIS],
         ),
         (
@@ -316,7 +327,17 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
             '',
             [PARIS],
         ),
-        ('<|channel|>final<|message|>to=functions.f is how one calls.<|return|>', None, []),
+        (
+            '<|channel|>final<|message|>to=functions.f is how one calls.<|return|>',
+            'to=functions.f is how one calls.',
+            [],
+        ),
+        (
+            ' to=functions.f<|channel|>commentary json<|message|>{"a": "<|end|><|message|>"}<|call|>',
+            '',
+            [('f', {'a': '<|end|><|message|>'})],
+        ),
+        ('<|start|>assistant to=user<|channel|>final<|message|>Hi', 'Hi', []),
     ],
 }
 CASES = [
@@ -340,6 +361,108 @@ def test_each_format_has_cases() -> None:
 def test_calls_are_read_and_taken_out(parser: str, text: str, content: str | None, calls: Named) -> None:
     """A content of None is the whole text: there is no call in it."""
     assert read(text, parser) == (text if content is None else content, calls)
+
+
+TWO_CALLS = ', '.join(json.dumps({'name': name, 'parameters': arguments}) for name, arguments in (PARIS, ROME))
+MARKED = '<tool_call>{"name": "f", "arguments": {"a": "</think><think>"}}</tool_call>'
+CALL = ('f', {'a': '</think><think>'})
+TO = '<|start|>assistant to=functions.f<|channel|>'
+READINGS: list[tuple[str, str, bool, tuple[str, str, Named, bool]]] = [
+    ('hermes', f'I do.{F}<|im_end|><|endoftext|>\n', False, ('', 'I do.', [('f', {})], False)),
+    ('hermes', f'Hm {F}', True, (f'Hm {F}', '', [], True)),
+    ('hermes', f'<think>Hm {F}', False, (f'Hm {F}', '', [], True)),
+    ('hermes', f'Hm {F}</think>Ok {F}', True, (f'Hm {F}', 'Ok', [('f', {})], False)),
+    ('hermes', f'Hm {F}</think>Ok {F}', False, (f'Hm {F}', 'Ok', [('f', {})], False)),
+    ('hermes', f'<thinking>Hm</thinking>{MARKED}', False, ('Hm', '', [CALL], False)),
+    ('hermes', MARKED, False, ('', '', [CALL], False)),
+    ('hermes', f'Hm</think>{MARKED}', True, ('Hm', '', [CALL], False)),
+    ('hermes', f'{F}<think>Hm</think>x{F}', False, ('Hm', 'x', [('f', {}), ('f', {})], False)),
+    ('hermes', f'<think>a<think>b</think>c</think>{F}', False, ('a<think>b</think>c', '', [('f', {})], False)),
+    ('hermes', f'{F} ok <think>Hm', False, ('Hm', 'ok', [('f', {})], True)),
+    ('hermes', '<tool_call>{"name": "f"</think>\nNo.', True, ('<tool_call>{"name": "f"', '\nNo.', [], False)),
+    ('hermes', '<tool_call>{"name": "f"</think>\nNo.', False, ('<tool_call>{"name": "f"', '\nNo.', [], False)),
+    ('mistral', '[THINK]Hm[/THINK]Ok[TOOL_CALLS]f[ARGS]{}</s>', False, ('Hm', 'Ok', [('f', {})], False)),
+    ('mistral', '[THINK]Hm[TOOL_CALLS]f[ARGS]{}</s>', False, ('Hm[TOOL_CALLS]f[ARGS]{}', '', [], True)),
+    (
+        'gemma4',
+        '<|channel>thought\nHm\n<channel|><|tool_call>call:f{}<tool_call|><|tool_response>',
+        False,
+        ('\nHm\n', '', [('f', {})], False),
+    ),
+    ('openai', f'Hm<|end|>{TO}commentary<|message|>{{}}<|call|>', True, ('Hm', '', [('f', {})], False)),
+    ('openai', f'Hm<|end|>{TO}analysis<|message|>{{}}<|call|>', True, ('Hm', '', [('f', {})], False)),
+    ('openai', 'Hm', True, ('Hm', '', [], True)),
+    ('openai', '<|channel|>analysis<|message|>Hm<|end|>', False, ('Hm', '', [], False)),
+    (NONE, '<|channel|>analysis<|message|>Hm<|end|>', False, ('Hm', '', [], False)),
+    (NONE, '<think>Hm</think>Yes.<|eot_id|>', False, ('Hm', 'Yes.', [], False)),
+]
+
+
+@pytest.mark.parametrize(('parser', 'text', 'opened', 'parts'), READINGS)
+def test_a_raw_text_is_thoughts_content_and_calls(
+    parser: str, text: str, opened: bool, parts: tuple[str, str, Named, bool]
+) -> None:
+    reading = read_reference(text, parser, TOOLS, opened)
+    calls = [(call.name, call.arguments) for call in reading.calls]
+    assert (reading.thoughts, reading.content, calls, reading.is_unfinished) == parts
+
+
+@pytest.mark.parametrize('end', [' ', '', '\n\n'])
+@pytest.mark.parametrize('token', END_TOKENS)
+def test_end_tokens_are_no_content(token: str, end: str) -> None:
+    assert without_end_tokens(f'{token} Yes{end}{token}{token}\n{token}') == f'{token} Yes'
+    assert without_end_tokens(f'Yes{token} No') == f'Yes{token} No'
+
+
+def test_marks_that_look_like_end_tokens_stay() -> None:
+    assert without_end_tokens('<s>old</s>') == without_end_tokens('<s>old</s></s></s>'[:-4]) == '<s>old</s>'
+    assert without_end_tokens('Yes<pad><|im_end|><pad>', ['<pad>', '']) == 'Yes'
+    assert without_end_tokens('Yes' + '</s>' * 250_000) == 'Yes'
+
+
+def test_calls_within_thoughts_are_known_as_such() -> None:
+    thoughts = read_reference(f'<think>Use <tool_call> tags: {F} or {MARKED}', 'hermes').thoughts
+    assert calls_within_thoughts(f'{F} or {MARKED}, not <tool_call>', 'hermes') == (
+        ToolCall('f', {}),
+        ToolCall('f', {'a': '</think><think>'}),
+    )
+    assert calls_within_thoughts(thoughts, 'hermes', TOOLS) == ()
+    assert calls_within_thoughts('x' * MAX_CHARS + F, 'hermes') == ()
+
+
+@pytest.mark.parametrize(
+    ('text', 'name', 'calls'),
+    [
+        ('[{"name": "weather", "parameters": {"city": "Paris"}}]<|im_end|>', '', [PARIS]),
+        (f'[{TWO_CALLS}]', '', [PARIS, ROME]),
+        (' {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
+        ('{"city": "Paris"}', 'weather', [PARIS]),
+        ('{"name": "weather", "parameters": {"city": "Paris"}}', 'weather', [PARIS]),
+        ('{"name": "Bob"}', 'weather', [('weather', {'name': 'Bob'})]),
+        ('{"name": "Bob"}', '', []),
+        ('{"city": "Par', 'weather', []),
+        ('[3]', 'weather', []),
+        ('No.', '', []),
+    ],
+)
+def test_required_calls_are_json(text: str, name: str, calls: Named) -> None:
+    for before, opened, thoughts in (('', False, ''), ('<think>Hm</think>\n', False, 'Hm'), ('Hm</think>', True, 'Hm')):
+        reading = read_required_calls(before + text, name, opened)
+        assert [(call.name, call.arguments) for call in reading.calls] == calls
+        assert reading.thoughts == thoughts and (reading.content == '') == bool(calls)
+        assert reading.text.startswith('<think>Hm</think>' if thoughts else reading.content)
+
+
+def test_too_long_a_text_is_content() -> None:
+    for text in ('<think>' + 'x' * MAX_CHARS, '<|channel|>analysis<|message|>' + 'x' * MAX_CHARS):
+        assert read_reference(text, 'openai') == read_reference(text, 'hermes') == Reading(content=text)
+        assert read_required_calls(text) == Reading(content=text)
+
+
+def test_a_prompt_tells_if_it_ends_within_thoughts() -> None:
+    for end in ('<think>', '<think>\n', '[THINK]', '<|channel|>analysis<|message|>'):
+        assert opens_thoughts(f'<|im_start|>assistant\n{end}')
+    assert not opens_thoughts('<|im_start|>assistant\n<think>\n\n</think>\n\n') and not opens_thoughts('')
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
-from opencompass_tooleval.core.calls.written.formats import choose_format, read_written_calls
+from opencompass_tooleval.core.calls.written.formats import choose_format
+from opencompass_tooleval.core.calls.written.reading import read_written_calls
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
 from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length
@@ -163,6 +164,17 @@ def test_special_tokens_at_the_end_are_no_content(chat: ToolEvalHFChat) -> None:
     chat.check_offered([prompt()])
     answer = chat.read_calls(Answer('Well <tool_call>{"name": "add"}</tool_call><|im_start|> <|im_start|>'), TOOLS)
     assert answer.text == 'Well' and len(answer.calls) == 1
+
+
+def test_thoughts_that_the_prompt_opens_have_no_calls(chat: ToolEvalHFChat) -> None:
+    begin = '<|im_start|>assistant\\n" }}{% endif %}'
+    chat.tokenizer.chat_template = HERMES.removesuffix(begin) + begin.replace('" }}', '<think>\\n" }}')
+    assert len(chat.tokenizer.chat_template) == len(HERMES + '<think>\\n')
+    call = '<tool_call>{"name": "add"}</tool_call>'
+    says(chat, f'Perhaps {call}', f'Perhaps {call}</think>{call}<|im_start|>')
+    cut, called = ask(chat, [prompt()] * 2, 100)
+    assert (cut.text, cut.calls) == (f'<think>Perhaps {call}', ())
+    assert (called.text, len(called.calls)) == (f'<think>Perhaps {call}</think>', 1)
 
 
 def test_the_offered_schema_types_arguments_that_are_written_without_types(chat: ToolEvalHFChat) -> None:

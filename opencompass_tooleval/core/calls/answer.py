@@ -60,7 +60,7 @@ CALLS, USAGE, HAS_CONTENT, SERVING = 'calls', 'usage', 'has_content', 'serving'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """Returns the members of a stored row for an answer beside its text, if there are any: calls, usage, attribution."""
+    """Returns the members of a stored row beside the text of an answer: calls, usage and attribution, if known."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
     if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True

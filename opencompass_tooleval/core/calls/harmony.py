@@ -10,13 +10,16 @@ import re
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
+from opencompass_tooleval.core.calls.written.scanning import decode_json
 
 CHANNEL = '<|channel|>'
-
 _MESSAGE = '<|message|>'
+ANALYSIS = f'{CHANNEL}analysis{_MESSAGE}'
+
 _END = re.compile(r'<\|(?:end|return|call|start)\|>')
 _NAME = re.compile(r'\s*([a-z]*)')
 _RECIPIENT = re.compile(r'\bto=(?:functions\.)?([\w.-]{1,256})')
+_NO_TOOLS = ('all', 'assistant', 'user')
 _MAX_HEADER = 600
 
 _BARE_START, _BARE_FINAL = 'analysis', 'assistantfinal'
@@ -31,10 +34,12 @@ class Spoken:
         answer: The text before all messages and that of the last ``final`` message; without a ``final`` message, the
             other messages that are no thoughts, such as a call in ``commentary``.
         unfinished: True if the text ends within thoughts, or before the name of a channel.
+        thoughts: The messages of ``analysis``, a line end between two.
     """
 
     answer: str
     unfinished: bool
+    thoughts: str = ''
 
 
 def is_harmony(text: str) -> bool:
@@ -50,6 +55,7 @@ def read_harmony(text: str) -> Spoken:
     front, *messages = text.split(CHANNEL)
     if _END.search(front):  # '<|start|>assistant', or thoughts that the prompt opened
         front = ''
+    thoughts: list[str] = []
     finals: list[str] = []
     others: list[str] = []
     thinking = False
@@ -63,13 +69,15 @@ def read_harmony(text: str) -> Spoken:
         thinking = channel == 'analysis' and not end
         if channel == 'final':
             finals.append(content)
-        elif channel != 'analysis':
-            others.append(content)
-    return Spoken(front + (finals[-1] if finals else ''.join(others)), thinking)
+        else:
+            (thoughts if channel == 'analysis' else others).append(content)
+    return Spoken(front + (finals[-1] if finals else ''.join(others)), thinking, '\n'.join(filter(None, thoughts)))
 
 
 def read_harmony_calls(text: str) -> tuple[str, list[ToolCall]]:
     """Reads the messages with a recipient, in any channel: ``to=functions.find``, before or after the channel's name.
+
+    Functions are called in ``commentary`` as a rule, built-in tools in ``analysis``; both end the model's turn.
 
     Returns:
         The text without these messages, and their calls.
@@ -79,10 +87,11 @@ def read_harmony_calls(text: str) -> tuple[str, list[ToolCall]]:
     position = 0
     while len(calls) < MAX_CALLS and (begin := text.find(_MESSAGE, position)) >= 0:
         content = begin + len(_MESSAGE)
-        end = _END.search(text, content)
-        stop, after = (end.start(), end.end()) if end else (len(text), len(text))
         recipient = _RECIPIENT.search(text, max(position, begin - _MAX_HEADER), begin)
-        if recipient:
+        decoded = decode_json(text, content) if recipient else None  # arguments may have a mark in their text
+        end = _END.search(text, decoded[1] if decoded else content)
+        stop, after = (end.start(), end.end()) if end else (len(text), len(text))
+        if recipient and recipient[1] not in _NO_TOOLS:
             calls.append(make_call(recipient[1], text[content:stop]))
         else:
             kept.append(text[position:after])

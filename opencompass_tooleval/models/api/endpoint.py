@@ -83,11 +83,22 @@ class Endpoint:
             Failure: There is none.
         """
         (exchanged,) = self._exchange('GET', _url(url or self.url, path), [None], self._headers(key))
-        reply = _checked(exchanged)
-        try:
-            return load_json(reply.body, bounded=True)
-        except ValueError:
-            raise Failure('infra:bad_response', f'no JSON: {excerpt(reply.text)}') from None
+        return _page(exchanged)
+
+    def post(self, path: str, members: Mapping[str, Any]) -> Any:
+        """Requests the JSON of a page at the root of the server, without ``/v1``.
+
+        Args:
+            path: A path such as ``/tokenize``.
+            members: Members of the request beside the model.
+
+        Raises:
+            Failure: There is none.
+        """
+        body = json.dumps({'model': self.model, **members}).encode('ascii')
+        headers = {**self._headers(None), 'Content-Type': 'application/json'}
+        (exchanged,) = self._exchange('POST', self.url.removesuffix('/v1') + path, [body], headers)
+        return _page(exchanged)
 
     def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> Reply:
         """Requests a chat completion, twice if that may help: the server is busy, or a connection broke.
@@ -181,6 +192,19 @@ class Endpoint:
 
 def _url(base: str, path: str) -> str:
     return f'{base}/{path}'
+
+
+def _page(exchanged: HttpReply | Failure) -> Any:
+    """Returns the JSON of a page.
+
+    Raises:
+        Failure: There is none.
+    """
+    reply = _checked(exchanged)
+    try:
+        return load_json(reply.body, bounded=True)
+    except ValueError:
+        raise Failure('infra:bad_response', f'no JSON: {excerpt(reply.text)}') from None
 
 
 def _checked(exchanged: HttpReply | Failure) -> HttpReply:

@@ -23,6 +23,7 @@ from opencompass_tooleval.models.api.probe_limits import (
     check_context,
     check_long_prompt,
 )
+from opencompass_tooleval.models.api.probe_raw_text import check_raw_text
 from opencompass_tooleval.models.api.probe_server import check_key, check_listed, check_reachable
 from opencompass_tooleval.models.api.probed import Probed
 
@@ -61,6 +62,7 @@ CALLS = (
     ProbeCheck('tool calls', check_auto, CALLING),
     ProbeCheck('several calls', check_several, CALLING),
     ProbeCheck('role tool', check_tool_role, ROUNDS),
+    ProbeCheck('raw text', check_raw_text, CALLING),
 )
 LIMITS = (
     ProbeCheck('n', check_choices, 'none'),

@@ -49,7 +49,7 @@ class RawSource:
         if self.name == VERBOSE:
             text = _verbose(reply, 'content')
         elif self.name == IDS and decode:
-            ids = next(filter(None, (_ids(choice.get(key)) for key in _ANSWER_IDS)), None)
+            ids = answer_ids(reply)
             text = decode(ids) if ids else ''
         elif self.name == LOGPROBS:
             logprobs = choice.get('logprobs')
@@ -77,6 +77,11 @@ SOURCES = (
 )
 
 
+def answer_ids(reply: Reply) -> list[int]:
+    """Returns the ids of an answer's tokens; empty if the reply has none."""
+    return next(filter(None, (_ids(reply.choice.get(key)) for key in _ANSWER_IDS)), [])
+
+
 def _verbose(reply: Reply, key: str) -> str:
     verbose = reply.body.get('__verbose')
     text = verbose.get(key) if isinstance(verbose, Mapping) else None
@@ -96,8 +101,7 @@ def _text_of_tokens(tokens: Sequence[Any], decode: Decode | None) -> str:
         return decode(ids)
     if any(str(row.get('token')).startswith(_TOKEN_ID) for row in rows):
         return ''
-    parts = [bytes(piece) if _is_bytes(piece := row.get('bytes')) else _encoded(row.get('token')) for row in rows]
-    return b''.join(parts).decode('utf-8', 'replace')
+    return b''.join(map(_bytes_of, rows)).decode('utf-8', 'replace')
 
 
 def _id_of(row: Mapping[str, Any]) -> Any:
@@ -106,11 +110,11 @@ def _id_of(row: Mapping[str, Any]) -> Any:
     return int(number) if mark and number.isdecimal() and len(number) < 10 else row.get('id')
 
 
-def _is_bytes(value: Any) -> bool:
-    return isinstance(value, list) and all(type(item) is int and 0 <= item < 256 for item in value)
-
-
-def _encoded(text: Any) -> bytes:
+def _bytes_of(row: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of a token; those of its text, which may be a part of a character, if it has none."""
+    value, text = row.get('bytes'), row.get('token')
+    if isinstance(value, list) and all(type(item) is int and 0 <= item < 256 for item in value):
+        return bytes(value)
     return text.encode('utf-8', 'replace') if isinstance(text, str) else b''
 
 
@@ -122,11 +126,13 @@ class Found:
         source: How the server returns raw text; None if it does not.
         prompt: Its prompt for :data:`CANARY`; '' if it is unknown.
         lost: Parts of the conversation that the prompt lacks, from :func:`~.prompt_parts.lost_parts`.
+        has_unread_ids: True if the server returns ids of tokens, and there is no tokenizer for them.
     """
 
     source: RawSource | None = None
     prompt: str = ''
     lost: tuple[str, ...] = ()
+    has_unread_ids: bool = False
 
 
 _WORDS = ('kestrel', 'marigold', 'obsidian', 'turquoise')
@@ -181,9 +187,10 @@ def search(decode: Decode | None, tail: str = '') -> Search:
         decode: Decodes ids; None without a tokenizer.
         tail: End of a prompt by the model's own template; '' if it is unknown.
     """
+    has_ids = False
     for messages, tools in CANARIES:
         offered: dict[str, Any] = {'messages': messages, **({'tools': tools} if tools else {})}
-        is_refused = True
+        is_refused, found, prompt = True, None, ''
         for source in SOURCES:
             reply = yield 'chat/completions', {**offered, **source.members}
             if isinstance(reply, Failure):
@@ -191,12 +198,15 @@ def search(decode: Decode | None, tail: str = '') -> Search:
                     raise reply
                 continue
             is_refused = False
-            if isinstance(reply, Reply) and source.read(reply, decode):
-                prompt = source.prompt(reply, decode) or (yield from _rendered(offered, decode))
-                return Found(source, prompt, tuple(lost_parts(prompt, messages, tools, tail)) if prompt else ())
+            assert isinstance(reply, Reply)
+            has_ids = has_ids or (decode is None and bool(answer_ids(reply)))
+            if source.read(reply, decode):
+                found, prompt = source, source.prompt(reply, decode)
+                break
         if not is_refused:
-            prompt = yield from _rendered(offered, decode)
-            return Found(None, prompt, tuple(lost_parts(prompt, messages, tools, tail)) if prompt else ())
+            prompt = prompt or (yield from _rendered(offered, decode))
+            lost = lost_parts(prompt, messages, tools, tail) if prompt else ()
+            return Found(found, prompt, tuple(lost), has_ids)
     return Found()
 
 

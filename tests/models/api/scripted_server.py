@@ -57,7 +57,18 @@ class Script:
 
     def prompt_tokens(self, request: Request) -> int:
         """Tokens of what the model sees."""
-        return len(json.dumps([self.seen(request), request.get('tools')]).split())
+        return len(self.prompt(request).split())
+
+    def prompt(self, request: Request) -> str:
+        """The text that the model sees."""
+        messages = json.loads(json.dumps(self.seen(request)))
+        for made in (made for message in messages for made in message.get('tool_calls') or ()):
+            made['function']['arguments'] = json.loads(made['function']['arguments'])
+        return json.dumps([messages, request.get('tools')])
+
+    def verbose(self, request: Request, message: dict[str, Any]) -> dict[str, Any]:
+        """What llama.cpp adds to a reply on request: the prompt, and the text before its parser."""
+        return {'__verbose': {'prompt': self.prompt(request), 'content': json.dumps(message)}}
 
     def seen(self, request: Request) -> list[dict[str, Any]]:
         """The messages that reach the model."""
@@ -69,7 +80,7 @@ class Script:
         messages = self.seen(request)
         texts = {message['role']: message['content'] for message in messages}
         if 'tool' in texts:
-            return {'content': f'It is {json.loads(texts["tool"])["degrees"]} degrees.'}
+            return {'content': f'It is {json.loads(texts["tool"]).get("degrees")} degrees.'}
         if 'BANANA' in texts.get('system', ''):
             return {'content': 'BANANA'}
         text = texts['user']
@@ -112,7 +123,8 @@ class Script:
         message, is_cut = self.cut({'role': 'assistant', **self.message(request)}, request['max_tokens'])
         choice = {'message': message, 'finish_reason': self.finish(message, is_cut)}
         choices = [{'index': index, **choice} for index in range(self.choices(request))]
-        return {'object': 'chat.completion', 'choices': choices, 'usage': self.usage(request, message)}
+        page = {'object': 'chat.completion', 'choices': choices, 'usage': self.usage(request, message)}
+        return {**page, **self.verbose(request, message)} if request.get('verbose') else page
 
 
 def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:

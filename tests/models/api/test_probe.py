@@ -28,6 +28,8 @@ ORDER = [
     'tool calls',
     'several calls',
     'role tool',
+    'raw text',
+    'prompt',
     'n',
     'context',
     'long prompt',
@@ -53,7 +55,7 @@ def test_a_good_server_is_ok_and_costs_little() -> None:
     assert [finding.what for finding in findings] == [what for what in ORDER if what != 'long prompt']
     assert others(findings) == {}
     assert all(finding.concerns for finding in findings)
-    assert len(script.asked) == 8 + 16 and endpoint.requests == len(script.asked) + 3
+    assert len(script.asked) == 10 + 16 and endpoint.requests == len(script.asked) + 3
     assert 0 < endpoint.prompt_tokens < 1000 and 0 < endpoint.completion_tokens < 100
     says = {finding.what: finding.says for finding in findings}
     assert says['key'] == 'accepted; a wrong one is refused'
@@ -63,7 +65,7 @@ def test_a_good_server_is_ok_and_costs_little() -> None:
 def test_function_calling_may_be_left_out() -> None:
     script = Script()
     found = {finding.what for finding in look(script, with_calls=False)}
-    assert found == set(ORDER) - {'forced call', 'tool calls', 'several calls', 'role tool'}
+    assert found == set(ORDER) - {'forced call', 'tool calls', 'several calls', 'role tool', 'raw text', 'prompt'}
     assert not any('tools' in request for request in script.asked)
 
 
@@ -141,8 +143,8 @@ class OnlyForced(Script):
 class DropsTools(Script):
     """A chat template without a place for tools."""
 
-    def prompt_tokens(self, request: Request) -> int:
-        return super().prompt_tokens({**request, 'tools': None})
+    def prompt(self, request: Request) -> str:
+        return super().prompt({**request, 'tools': None})
 
     def called(self, cities: list[str]) -> dict[str, Any]:
         return {'content': 'I cannot know.'}
@@ -514,10 +516,10 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (ObjectArguments, {}, ''),
     (OneCall, {'several calls': UNKNOWN}, 'one came for two cities'),
     (RefusesToolRole, {'role tool': FAULT}, 'refused: status 400: '),
-    (DropsRounds, {'role tool': FAULT}, 'the chat template leaves calls and results out'),
+    (DropsRounds, {'role tool': FAULT, 'prompt': FAULT}, 'the chat template leaves calls and results out'),
     (DeafToResults, {'role tool': UNKNOWN}, 'does not show whether the model saw the result'),
     (RefusesSystem, {'system role': FAULT}, "set system_role='user'"),
-    (DropsSystem, {'system role': FAULT}, 'the chat template leaves it out'),
+    (DropsSystem, {'system role': FAULT, 'prompt': FAULT}, 'the chat template leaves it out'),
     (DeafToSystem, {'system role': UNKNOWN}, 'does not show whether the model saw it'),
     (Thinks, {}, 'in reasoning_content, apart from the answer'),
     (ThinksToday, {}, 'in reasoning, apart from the answer'),

@@ -6,15 +6,12 @@ Sources: the tool-use guide of transformers; Mistral's tokenizers v3 to v13; the
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.calls.harmony import CHANNEL, read_harmony_calls
-from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall
-from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.json_formats import json_between, read_llama3_json
 from opencompass_tooleval.core.calls.written.named_formats import (
     MISTRAL,
@@ -27,11 +24,10 @@ from opencompass_tooleval.core.calls.written.named_formats import (
 from opencompass_tooleval.core.calls.written.pythonic_formats import pythonic_between, read_pythonic
 from opencompass_tooleval.core.calls.written.scanning import Reader
 from opencompass_tooleval.core.calls.written.xml_formats import Elements
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
 AUTO, NONE = 'auto', 'none'
+HARMONY = 'openai'
 
-_THOUGHTS = (('<think>', '</think>'), ('[THINK]', '[/THINK]'))
 _CALL, _CALL_END = '<tool_call>', '</tool_call>'
 _GRANITE = '<|tool_call|>'
 
@@ -120,46 +116,13 @@ FORMATS: Mapping[str, Format] = {
         bare_object('<start_function_call>call:', '<end_function_call>', '<escape>'), [('<start_function_call>',)]
     ),
     'gemma4': Format(bare_object('<|tool_call>call:', '<tool_call|>', '<|"|>'), [('<|tool_call>',)]),
-    'openai': Format(lambda text, schemas: read_harmony_calls(text), [(CHANNEL,)]),
+    HARMONY: Format(lambda text, schemas: read_harmony_calls(text), [(CHANNEL,)]),
     'llama_function': Format(name_then_json('<function=', '>', '</function>'), [('<function=',), ('<{start_tag}=',)]),
     'pythonic': Format(read_pythonic, [('<|python_start|>',), ('func_name1(',)]),
     'llama3_json': Format(read_llama3_json, [('<|python_tag|>',), ('{"name": function name, "parameters"',)]),
     NONE: Format(lambda text, schemas: (text, [])),
 }
 """Name -> format, in the order in which a template is searched; names are those of vLLM's parsers where it has one."""
-
-
-def read_written_calls(text: str, format_name: str, tools: ToolSet | None = None) -> tuple[str, tuple[ToolCall, ...]]:
-    """Extracts the calls from a model's answer.
-
-    Calls within thoughts do not count. An unreadable call is kept, with its text as arguments. Each call has an id of
-    nine letters and digits, derived from the answer: Mistral's templates accept no other.
-
-    Args:
-        text: The answer, with its special tokens.
-        format_name: A name of :data:`FORMATS`.
-        tools: The offered tools. Formats without types of their own take the types of arguments from them.
-
-    Returns:
-        The answer without its calls (with unchanged thoughts before it), and the calls in their order.
-    """
-    before, close, visible_text = _split_thoughts(text)
-    if len(text) > MAX_CHARS or any(begin in visible_text for begin, _ in _THOUGHTS):
-        return text, ()
-    rest, calls = FORMATS[format_name].reader(visible_text, tools.schemas if tools else {})
-    if not calls:
-        return text, ()
-    stem = hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()
-    numbered = tuple(
-        ToolCall(call.name, call.arguments, f'{stem}{number:03}') for number, call in enumerate(calls[:MAX_CALLS])
-    )
-    return f'{before}{close}{rest.strip()}', numbered
-
-
-def _split_thoughts(text: str) -> tuple[str, str, str]:
-    """Splits a text after its last thoughts: the text before their end, the mark, and the rest."""
-    end, mark = max((text.rfind(close), close) for _, close in _THOUGHTS)
-    return ('', '', text) if end < 0 else (text[:end], mark, text[end + len(mark) :])
 
 
 def parser_faults(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,240 @@
+"""The reference reading of a model's raw text: thoughts, content and calls, without end tokens.
+
+Raw text is what the model wrote, with its special tokens: of a local model, or of a server that sends token ids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from opencompass_tooleval.core.calls.harmony import ANALYSIS, CHANNEL, is_harmony, read_harmony
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.written.formats import FORMATS, HARMONY, NONE
+from opencompass_tooleval.core.calls.written.scanning import call_of, decode_json, skip_blanks
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+
+_HTML_END = '</s>'
+_MESSAGE_END = '<|end|>'
+END_TOKENS = (
+    '<|im_end|>',  # ChatML: Qwen, Hermes, Kimi, SmolLM, InternLM, LFM2, OLMo 3
+    '<|endoftext|>',  # padding of the same, and of Phi and GLM
+    '<|eot_id|>',  # Llama 3: a turn, and one that waits for a tool
+    '<|eom_id|>',
+    '<|eot|>',  # Llama 4
+    '<|eom|>',
+    '<|end_of_text|>',  # Llama, Granite
+    _HTML_END,  # Mistral, Llama 2
+    _MESSAGE_END,  # Phi; in Harmony also between messages
+    '<|return|>',  # Harmony: the last message, and a call
+    '<|call|>',
+    '<end_of_turn>',  # Gemma 2 and 3
+    '<eos>',
+    '<start_function_response>',  # FunctionGemma, after its calls
+    '<turn|>',  # Gemma 4
+    '<|tool_response>',
+    '<｜end▁of▁sentence｜>',  # DeepSeek
+    '[EOS]',  # Kimi
+    '<|user|>',  # GLM: the next turn, and a tool's answer
+    '<|observation|>',
+    '[e~[',  # MiniMax
+    '<SPECIAL_12>',  # Nemotron Nano 2
+)
+"""Tokens that end an answer, by the generation configs and chat templates of the families."""
+
+_THOUGHTS = {
+    '<think>': '</think>',
+    '<thinking>': '</thinking>',
+    '[THINK]': '[/THINK]',
+    '<|channel>thought': '<channel|>',
+}
+"""Mark before thoughts -> mark after them; the last pair is Gemma 4's."""
+_OPEN, _CLOSE = (re.compile('|'.join(map(re.escape, marks))) for marks in (_THOUGHTS, _THOUGHTS.values()))
+
+_Read = Callable[[str], tuple[str, list[ToolCall]]]
+"""Takes a text without thoughts, and returns it without its calls, and the calls."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The parts of a raw text.
+
+    Attributes:
+        thoughts: The thoughts, without marks.
+        content: The rest without calls. Blanks at its ends are kept if there are no calls.
+        calls: The calls in their order, each with an id. An unreadable call has its text as arguments.
+        is_unfinished: True if the text ends within thoughts.
+    """
+
+    thoughts: str = ''
+    content: str = ''
+    calls: tuple[ToolCall, ...] = ()
+    is_unfinished: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text of an answer: thoughts in ``<think>``, and the content."""
+        if self.is_unfinished:
+            return f'{self.content}<think>{self.thoughts}'
+        return f'<think>{self.thoughts}</think>{self.content}' if self.thoughts else self.content
+
+
+def read_reference(
+    raw_text: str, format_name: str, tools: ToolSet | None = None, opened_thoughts: bool = False
+) -> Reading:
+    """Reads a model's raw text.
+
+    Calls within thoughts are none: see :func:`calls_within_thoughts`. In Harmony, a message with a recipient is a call
+    in each channel, ``analysis`` too: the model ends its turn after one (openai/harmony, docs/format.md).
+
+    Args:
+        raw_text: The answer, with its special tokens. One that is longer than ``MAX_CHARS`` is content as a whole.
+        format_name: A name of :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`.
+        tools: The offered tools. Formats without types of their own take the types of arguments from them.
+        opened_thoughts: True if the prompt ends within thoughts: see :func:`opens_thoughts`.
+    """
+    schemas = tools.schemas if tools else {}
+
+    def read(text: str) -> tuple[str, list[ToolCall]]:
+        return FORMATS[format_name].reader(text, schemas)
+
+    if format_name != HARMONY and not (format_name == NONE and is_harmony(raw_text)):
+        return _read(raw_text, read, opened_thoughts)
+    if len(raw_text) > MAX_CHARS:
+        return Reading(content=raw_text)
+    rest, calls = read(without_end_tokens(f'{ANALYSIS}{raw_text}' if opened_thoughts else raw_text))
+    spoken = read_harmony(rest)
+    content = spoken.answer.strip() if calls else spoken.answer
+    return Reading(spoken.thoughts, content, _numbered(raw_text, calls), spoken.unfinished)
+
+
+def read_required_calls(raw_text: str, name: str = '', opened_thoughts: bool = False) -> Reading:
+    """Reads the JSON that servers make a model write if ``tool_choice`` requires a call.
+
+    Args:
+        raw_text: A list of objects with ``name`` and ``parameters`` or ``arguments``, or one such object.
+        name: The tool that ``tool_choice`` names: an object that is no such call is its arguments.
+        opened_thoughts: As in :func:`read_reference`.
+    """
+    return _read(raw_text, partial(_required, name=name), opened_thoughts)
+
+
+def _required(text: str, name: str) -> tuple[str, list[ToolCall]]:
+    decoded = decode_json(text, skip_blanks(text, 0))
+    value, end = decoded or (None, 0)
+    if (
+        name
+        and isinstance(value, dict)
+        and not (value.get('name') == name and value.keys() & {'arguments', 'parameters'})
+    ):
+        return text[end:], [make_call(name, value)]
+    items = value[:MAX_CALLS] if isinstance(value, list) else [value]
+    calls = [call for item in items if (call := call_of(item, needs_arguments=True))]
+    return (text[end:], calls) if len(calls) == len(items) else (text, [])
+
+
+def read_written_calls(
+    text: str, format_name: str, tools: ToolSet | None = None, opened_thoughts: bool = False
+) -> tuple[str, tuple[ToolCall, ...]]:
+    """Extracts the calls from a model's raw text.
+
+    Args:
+        text: See :func:`read_reference`, as for the other arguments.
+        format_name: The format.
+        tools: The offered tools.
+        opened_thoughts: True if the prompt ends within thoughts.
+
+    Returns:
+        The text without calls and end tokens, with thoughts in ``<think>``; and the calls in their order. Each has an
+        id of nine letters and digits, derived from the answer: Mistral's templates accept no other.
+    """
+    reading = read_reference(text, format_name, tools, opened_thoughts)
+    return reading.text, reading.calls
+
+
+def calls_within_thoughts(thoughts: str, format_name: str, tools: ToolSet | None = None) -> tuple[ToolCall, ...]:
+    """Returns the readable calls in thoughts, which are none of the answer; of offered tools, if there are some."""
+    if len(thoughts) > MAX_CHARS:
+        return ()
+    schemas = tools.schemas if tools else {}
+    _, calls = FORMATS[format_name].reader(thoughts, schemas)
+    return tuple(
+        call for call in calls if not isinstance(call.arguments, str) and (not schemas or call.name in schemas)
+    )
+
+
+def opens_thoughts(prompt: str) -> bool:
+    """Tests if a prompt ends within thoughts, as chat templates of reasoning models do."""
+    return prompt[-100:].rstrip().endswith((*_THOUGHTS, ANALYSIS))
+
+
+def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
+    """Removes tokens at the end of a text, and blanks around them.
+
+    Args:
+        text: A raw text.
+        others: Tokens beside :data:`END_TOKENS`, such as a tokenizer's.
+    """
+    # '<|end|>' closes thoughts of Harmony; the '</s>' of '<s>old</s>' is content.
+    tokens = tuple(
+        token for token in (*END_TOKENS, *others) if token and not (token == _MESSAGE_END and CHANNEL in text)
+    )
+    html_ends = text.count(_HTML_END) - text.count('<s>')
+    end, position = len(text), len(text.rstrip())
+    while token := next((token for token in tokens if text.endswith(token, 0, position)), ''):
+        html_ends -= token == _HTML_END
+        if token == _HTML_END and html_ends < 0:
+            break
+        position -= len(token)
+        while position and text[position - 1].isspace():
+            position -= 1
+        end = position
+    return text[:end]
+
+
+def _numbered(text: str, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Gives each call its id."""
+    stem = hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest() if calls else ''
+    return tuple(
+        ToolCall(call.name, call.arguments, f'{stem}{number:03}') for number, call in enumerate(calls[:MAX_CALLS])
+    )
+
+
+def _read(raw_text: str, read: _Read, opened_thoughts: bool) -> Reading:
+    """Reads a text whose thoughts are between marks."""
+    if len(raw_text) > MAX_CHARS:
+        return Reading(content=raw_text)
+    text = without_end_tokens(raw_text)
+    opened = _OPEN.match(text, skip_blanks(text, 0))
+    begin, end, start = opened.end() if opened else 0, 0, 0
+    if opened or opened_thoughts:
+        close = _CLOSE.search(text, begin)
+        if close is None:
+            return Reading(text[begin:], is_unfinished=True)
+        end, start = close.span()
+    content, calls = read(text[start:])
+    thoughts = text[begin:end]
+    unfinished = None
+    if any(mark.search(part) for part in (content, *_unread(calls)) for mark in (_OPEN, _CLOSE)):
+        # Marks outside arguments: the last closing one ends thoughts; one that opens after it begins unfinished ones.
+        front = ''
+        if closes := list(_CLOSE.finditer(text, start)):
+            first = _OPEN.search(text, 0, closes[0].start())
+            if first and not start:
+                front, begin = text[: first.start()], first.end()
+            end, start = closes[-1].span()
+        unfinished = _OPEN.search(text, start)
+        thoughts = text[begin:end] + (text[unfinished.end() :] if unfinished else '')
+        content, calls = read(front)
+        more, others = read(text[start : unfinished.start() if unfinished else len(text)])
+        content, calls = content + more, calls + others
+    return Reading(thoughts, content.strip() if calls else content, _numbered(raw_text, calls), bool(unfinished))
+
+
+def _unread(calls: Sequence[ToolCall]) -> list[str]:
+    """Returns the texts of unreadable calls."""
+    return [call.arguments for call in calls if isinstance(call.arguments, str)]

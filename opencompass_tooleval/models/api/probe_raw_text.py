@@ -1,0 +1,53 @@
+"""Checks what the server returns beside its reading of an answer, and what its chat template leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.raw_text import Found, Request, search
+
+_TOKENS = 16
+
+
+def check_raw_text(probed: Probed) -> Iterator[Finding]:
+    """Checks if answers can be attributed, and if the prompt has all parts of a conversation."""
+    found = _search(probed)
+    what = 'raw text'
+    if found.source:
+        yield Finding(Level.OK, what, f'returned by {found.source.name}: attribution=True finds faults of the parser')
+    elif found.has_unread_ids:
+        yield Finding(Level.OK, what, 'ids of tokens are returned: attribution=True with tokenizer_path reads them')
+    else:
+        yield Finding(Level.UNKNOWN, what, 'not returned: whether the parser loses calls cannot be seen')
+    what = 'prompt'
+    if found.lost:
+        yield Finding(Level.FAULT, what, f'the chat template of the server leaves out {", ".join(found.lost)}')
+    elif found.prompt:
+        yield Finding(Level.OK, what, 'system text, tools, calls and results reach the model')
+    else:
+        yield Finding(Level.UNKNOWN, what, 'the server does not show it')
+
+
+def _search(probed: Probed) -> Found:
+    searching = search(None)
+    request = next(searching)
+    while True:
+        try:
+            request = searching.send(_asked(probed, request))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _asked(probed: Probed, request: Request) -> Any:
+    path, members = request
+    try:
+        if path.startswith('/'):
+            return probed.endpoint.post(path, members)
+        messages, settings = members['messages'], {key: value for key, value in members.items() if key != 'messages'}
+        return probed.ask(*messages, tokens=_TOKENS, **settings)
+    except Failure as failure:
+        return failure
