@@ -2,9 +2,9 @@
 'use strict';
 
 const PAGE = 50;
-const FIELDS = ['model', 'other', 'dataset', 'reason', 'domain', 'metric', 'from', 'to', 'text'];
+const FIELDS = ['model', 'other', 'dataset', 'reason', 'domain', 'cause', 'metric', 'from', 'to', 'text'];
 const TICKS = ['differ', 'talk'];
-const LATE = ['reason', 'domain', 'metric']; // their choices are known once the index is there
+const LATE = ['reason', 'domain', 'cause', 'metric']; // their choices are known once the index is there
 const tooleval = {
   pairs: [],
   size: 100,
@@ -141,6 +141,7 @@ async function show() {
   if (turn !== asked) return;
   options('reason', [...index.reasons, LOST], 'all reasons', reasonName);
   options('domain', index.domains.filter(Boolean), 'all domains');
+  options('cause', [...new Set(index.causes)].filter(Boolean), 'all answers', reasonName);
   options('metric', index.metrics, mainLabel(index), (metric) => wordsOf(tooleval.metrics, metric)[0]);
   const filter = state();
   const scoreOf = scorer(index, filter.metric);
@@ -148,6 +149,7 @@ async function show() {
   let rows = index.ids.map((_, i) => i).filter((i) => {
     const score = scoreOf(i);
     return (!filter.reason || fits(index.reasons[index.reason[i]], filter.reason))
+      && (!filter.cause || index.causes?.[i] === filter.cause)
       && (!filter.domain || index.domains[index.domain[i]] === filter.domain)
       && (filter.from === '' || (score !== null && score >= Number(filter.from)))
       && (filter.to === '' || (score !== null && score <= Number(filter.to)))
@@ -286,6 +288,21 @@ async function sampleOf(pair, i) {
   return { pair, index, row, i, agent: row.trajectory && agentOf(row) };
 }
 
+// The fault of the server, and the scores of the answer as the model wrote it.
+function faultOf({ cause, note, values }) {
+  const [name, sentence] = wordsOf(tooleval.reasons, cause);
+  const scores = Object.entries(values ?? {}).map(([metric, value]) => `${wordsOf(tooleval.metrics, metric)[0]} ${(100 * value).toFixed(1)}`);
+  return element('p', { className: 'verdict lost server' }, reasonLabel(cause), ` ${sentence || name}${note ? ` (${note})` : ''}`,
+    scores.length ? `. As the model wrote it: ${scores.join(' · ')}` : '');
+}
+
+// The raw text is no answer: it is folded, and named.
+function rawOf({ raw, read }) {
+  if (!raw && !read) return [];
+  return [element('details', { className: 'raw' }, element('summary', { textContent: 'What the model wrote, before the server read it' }),
+    ...(raw ? [boxOf('raw', raw)] : []), ...(read ? [element('p', { className: 'note', textContent: 'Read by this package as:' }), boxOf('raw', read)] : []))];
+}
+
 function headOf({ pair, index, row, i }) {
   const reason = index.reasons[index.reason[i]];
   const [name, sentence] = wordsOf(tooleval.reasons, reason);
@@ -298,6 +315,7 @@ function headOf({ pair, index, row, i }) {
     element('p', { className: reason === 'ok' ? 'verdict' : 'verdict lost' }, reasonLabel(reason), ` ${sentence || name}`),
     element('p', { className: 'note', textContent: values.join(' · ') })];
   if (row.cut) parts.push(element('p', { className: 'note', textContent: 'Truncated at the limit of tokens (max_out_len).' }));
+  if (row.serving) parts.push(faultOf(row.serving));
   if (row.infra) parts.push(element('p', { className: 'warning', textContent: `No answer: ${row.infra}` }));
   return parts;
 }
@@ -316,7 +334,8 @@ function scoredOf({ row }) {
 function answeredOf({ row, agent }) {
   return [
     element('h4', { textContent: agent ? 'Trajectory' : 'Answer' }),
-    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : boxOf('answer', row.answer)];
+    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : boxOf('answer', row.answer),
+    ...(row.serving && !agent ? rawOf(row.serving) : [])];
 }
 
 const inSides = (samples, parts) => element('div', { className: 'sides' }, ...samples.map((sample) => element('article', {}, ...parts(sample))));
