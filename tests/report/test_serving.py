@@ -89,6 +89,12 @@ def test_a_lost_call_is_found_and_read(browser: Browser, tmp_path: Path, width: 
     assert finding.text == "m, T-Eval review text v2: the server's parser"
     finding.click()
     browser.wait("document.querySelector('#status')?.textContent === '2 of 20 samples'")
+    chip = browser.all('#chips [aria-pressed=true]')[-1]
+    assert chip.text == 'parser of the server 2'
+    chip.click()
+    browser.wait("document.querySelector('#status')?.textContent === '20 of 20 samples'")
+    browser.all('#chips button')[-1].click()
+    browser.wait("document.querySelector('#status')?.textContent === '2 of 20 samples'")
     browser.all('body')[0].send_keys('j')
     browser.wait("document.querySelector('#sample .server')")
     said = browser.all('#sample .server')[0].text

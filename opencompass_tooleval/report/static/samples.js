@@ -141,7 +141,7 @@ async function show() {
   if (turn !== asked) return;
   options('reason', [...index.reasons, LOST], 'all reasons', reasonName);
   options('domain', index.domains.filter(Boolean), 'all domains');
-  options('cause', [...new Set(index.causes)].filter(Boolean), 'all answers', reasonName);
+  options('cause', causesOf(index), 'all answers', reasonName);
   options('metric', index.metrics, mainLabel(index), (metric) => wordsOf(tooleval.metrics, metric)[0]);
   const filter = state();
   const scoreOf = scorer(index, filter.metric);
@@ -174,22 +174,30 @@ function scoreCell(cell, score) {
   if (score !== null) cell.style.setProperty('--part', `${score}%`);
 }
 
-// Every reason of the data set with its count; the first one stands for all lost points.
+// Every reason of the data set with its count, and every fault of its server; the first ones stand for all samples.
 function showChips(index) {
   const counts = index.reasons.map((reason, r) => [reason, index.reason.filter((number) => number === r).length]);
   const lost = counts.filter(([reason]) => reason !== 'ok').reduce((sum, [, count]) => sum + count, 0);
-  const chosen = form.elements.reason.value;
   const wanted = [['', index.ids.length], ...(lost ? [[LOST, lost]] : []), ...counts.sort(([, a], [, b]) => b - a)];
-  document.getElementById('chips').replaceChildren(...wanted.map(([reason, count]) => {
-    const chip = element('button', { type: 'button', textContent: `${reason ? reasonName(reason) : 'all'} ${count}` });
-    chip.setAttribute('aria-pressed', String(reason === chosen));
-    if (reason && reason !== LOST) chip.dataset.tip = tipOf(reason, wordsOf(tooleval.reasons, reason));
-    chip.addEventListener('click', () => {
-      form.elements.reason.value = reason;
-      form.elements.reason.dispatchEvent(new Event('change', { bubbles: true }));
-    });
-    return chip;
-  }));
+  const causes = causesOf(index).map((cause) => [cause, index.causes.filter((one) => one === cause).length]);
+  document.getElementById('chips').replaceChildren(
+    ...wanted.map(([reason, count]) => chipOf('reason', reason, count)),
+    ...causes.map(([cause, count]) => chipOf('cause', cause, count)));
+}
+
+const causesOf = (index) => [...new Set(index.causes)].filter(Boolean);
+
+// A button that filters by a code; a fault of the server is beside the reason, and a second click takes it back.
+function chipOf(field, code, count) {
+  const chip = element('button', { type: 'button', textContent: `${code ? reasonName(code) : 'all'} ${count}` });
+  const isChosen = code === form.elements[field].value;
+  chip.setAttribute('aria-pressed', String(isChosen));
+  if (code && code !== LOST) chip.dataset.tip = tipOf(code, wordsOf(tooleval.reasons, code));
+  chip.addEventListener('click', () => {
+    form.elements[field].value = field === 'cause' && isChosen ? '' : code;
+    form.elements[field].dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  return chip;
 }
 
 function markOpened() {
