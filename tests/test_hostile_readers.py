@@ -52,9 +52,12 @@ from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.calls.attribution import RawText
 from opencompass_tooleval.core.calls.messages import tool_messages
+from opencompass_tooleval.core.calls.prompt_parts import lost_parts
+from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.written.formats import FORMATS
 from opencompass_tooleval.core.calls.written.reading import read_required_calls, read_written_calls
@@ -92,7 +95,8 @@ from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
-from opencompass_tooleval.models.api.reply import Reply, read_reply
+from opencompass_tooleval.models.api.raw_text import SOURCES
+from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -368,8 +372,26 @@ def _server(text: str) -> None:
         message = json.dumps({'choices': [{'message': {'content': text}, 'finish_reason': text}]})
         for body in (text, f'data: {text}', message):
             with contextlib.suppress(Failure):
-                read_reply(body.encode('utf-8'), kind)
+                answer_of(read_message(body.encode('utf-8'), kind))
     redaction.redact(text)
+
+
+def _attribution(text: str) -> None:
+    tools = ToolSet([ToolSchema('find', '', {'type': 'object', 'properties': {'q': {'type': 'string'}}})])
+    verbose = {'content': text, 'prompt': text}
+    choice = {'logprobs': {'content': [{'token': text, 'bytes': [300]}, {'token': f'token_id:{text[:20]}', 'id': 9}]}}
+    reply = Reply({'content': text}, None, None, {'__verbose': verbose, 'choices': [choice]})
+    for source in SOURCES:
+        source.read(reply, lambda ids: text)
+        source.prompt(reply, lambda ids: text)
+    calls = tuple(make_call(name, text) for name in ('find', text[:300]))
+    for served in (Answer(text), Answer(f'<think>{text}'), Answer(text, calls=calls)):
+        attribute(served, RawText(text, 'ids'), Asked('hermes', tools, 'required', opened_thoughts=bool(served.calls)))
+    messages = [{'role': role, 'content': text} for role in ('system', 'user', 'tool')]
+    function = {'name': text[:300], 'arguments': text}
+    lost_parts(
+        text, [*messages, {'role': 'assistant', 'tool_calls': [{'function': function}]}], tools.as_request(), text
+    )
 
 
 class _Echo(Endpoint):
@@ -582,6 +604,9 @@ READERS: Mapping[str, Reader] = {
     ),
     'server that is looked at': Reader(
         _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')
+    ),
+    'attribution of a served answer': Reader(
+        _attribution, ('core/calls/serving.py', 'core/calls/prompt_parts.py', 'models/api/raw_text.py')
     ),
     'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/text/redaction.py')),
     'description against the documentation': Reader(

@@ -28,6 +28,9 @@ CAUSES = (PARSER, REASONING, ERROR, TEMPLATE, LIMIT, NONE, UNKNOWN)
 COUNTED_IN_POINTS = (PARSER, REASONING)
 """Causes with a second reading: the model's text has the answer as it wrote it."""
 
+IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
+"""Sources of raw text: ids of tokens, llama.cpp's text, tokens with their probabilities."""
+
 MAX_RAW_CHARS = 20_000
 """Maximum number of characters of a raw text that is stored."""
 
@@ -38,7 +41,7 @@ class RawText:
 
     Attributes:
         text: The text with its special tokens.
-        source: How the server returns it: ``ids``, ``verbose`` or ``logprobs``.
+        source: How the server returns it: :data:`IDS`, :data:`VERBOSE` or :data:`LOGPROBS`.
     """
 
     text: str

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
-from opencompass_tooleval.core.calls.written.scanning import decode_json
+from opencompass_tooleval.core.calls.written.scanning import broken_call, decode_json
 
 CHANNEL = '<|channel|>'
 _MESSAGE = '<|message|>'
@@ -92,7 +92,9 @@ def read_harmony_calls(text: str) -> tuple[str, list[ToolCall]]:
         end = _END.search(text, decoded[1] if decoded else content)
         stop, after = (end.start(), end.end()) if end else (len(text), len(text))
         if recipient and recipient[1] not in _NO_TOOLS:
-            calls.append(make_call(recipient[1], text[content:stop]))
+            written = text[content:stop]
+            is_cut = not end and not written.strip()  # an empty text means no arguments
+            calls.append(broken_call('', recipient[1]) if is_cut else make_call(recipient[1], written))
         else:
             kept.append(text[position:after])
         position = after

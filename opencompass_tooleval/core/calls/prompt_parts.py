@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.core.text.json_object import load_json
+
 _SAMPLE_CHARS = 40
 _END_CHARS = 400
 
@@ -71,7 +73,7 @@ def _call_samples(function: Mapping[str, Any]) -> Iterator[str]:
     """Yields the name of a call, and the texts among its arguments."""
     yield function['name']
     try:
-        arguments = json.loads(function['arguments'])
+        arguments = load_json(function['arguments'], bounded=True)
     except ValueError:
         return
     for value in arguments.values() if isinstance(arguments, dict) else ():

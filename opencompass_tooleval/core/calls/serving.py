@@ -8,13 +8,16 @@ text. Its answer is what an agent would get, so that it counts as right.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.attribution import (
     LIMIT,
+    LOGPROBS,
     NONE,
     PARSER,
     REASONING,
@@ -34,6 +37,8 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
 _FEWEST_CHARS = 16
 """Fewer characters of thoughts are not searched in an answer: it may have them too."""
+_MOST_SEARCHED, _MOST_VALUES = 16, 64
+"""Number of calls beyond the written ones, and of values of each, that are searched in the raw text."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
     lost = Attribution(TEMPLATE, f'the prompt lacks {", ".join(asked.lost)}') if asked.lost else None
     if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
         return lost or Attribution(UNKNOWN)
+    if raw.source == LOGPROBS and served.calls and not any(call.name in raw.text for call in served.calls):
+        return lost or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
     reference = _reference(raw.text, asked)
     if asked.tools and asked.format_name == formats.NONE and not reference.calls:
         found = lost or Attribution(UNKNOWN, 'the format of calls is unknown')
@@ -95,18 +102,21 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
     """Returns the fault if readable calls of the raw text were lost or changed, or the server made up calls."""
     if asked.tools is None or asked.tool_choice == 'none':
         return None
-    left, missing = list(served.calls), list[ToolCall]()
+    unmatched, missing = defaultdict[str, list[ToolCall]](list), list[ToolCall]()
+    for call in served.calls:
+        unmatched[_plain([call.name, call.arguments])].append(call)
     written = [call for call in reference.calls if isinstance(call.arguments, dict)]
     for call in written[:1] if asked.is_single else written:
-        same = next((other for other in left if _is_same(call, other)), None)
-        if same is None:
-            missing.append(call)
+        same = unmatched[_plain([call.name, call.arguments])]
+        if same:
+            same.pop()
         else:
-            left.remove(same)
+            missing.append(call)
+    left = [call for calls in unmatched.values() for call in calls]
     names = {call.name for call in left}
     lost = [call for call in missing if call.name not in names]
     changed = [call for call in missing if call.name in names and not _is_converted(call, left, asked.tools)]
-    invented = [] if changed else [call for call in left if not _stands_in(call, raw)]
+    invented = [] if changed else [call for call in left[:_MOST_SEARCHED] if not _stands_in(call, raw)]
     counted = ((lost, 'lost'), (changed, 'changed'), (invented, 'made up'))
     notes = [f'{len(calls)} {what}' for calls, what in counted if calls]
     if not notes:
@@ -137,10 +147,6 @@ def _fault(cause: str, note: str, reference: Reading) -> Attribution:
     return Attribution(cause, note, written=Written(reference.text, reference.calls))
 
 
-def _is_same(first: ToolCall, second: ToolCall) -> bool:
-    return first.name == second.name and _plain(first.arguments) == _plain(second.arguments)
-
-
 def _plain(value: Any) -> str:
     """Returns a text that is equal for equal JSON values: 2.0 is 2, but true is not 1."""
     if isinstance(value, float) and value.is_integer():
@@ -156,7 +162,7 @@ def _is_converted(call: ToolCall, left: Sequence[ToolCall], tools: ToolSet) -> b
     if schema is None:
         return False
     try:
-        served = (other.arguments for other in left if other.name == call.name)
+        served = islice((other.arguments for other in left if other.name == call.name), _MOST_SEARCHED)
         return not keeps_to(call.arguments, schema) and any(keeps_to(arguments, schema) for arguments in served)
     except Exception:  # of jsonschema, for what is no schema
         return False
@@ -164,7 +170,8 @@ def _is_converted(call: ToolCall, left: Sequence[ToolCall], tools: ToolSet) -> b
 
 def _stands_in(call: ToolCall, raw: str) -> bool:
     """Tests if the name and all values of a call are in the raw text."""
-    return call.name in raw and all(text in raw or json.dumps(text)[1:-1] in raw for text in _leaves(call.arguments))
+    values = islice(_leaves(call.arguments), _MOST_VALUES)
+    return call.name in raw and all(text in raw or json.dumps(text)[1:-1] in raw for text in values)
 
 
 def _leaves(value: Any) -> Iterator[str]:

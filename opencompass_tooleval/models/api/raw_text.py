@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.calls.attribution import RawText
+from opencompass_tooleval.core.calls.attribution import IDS, LOGPROBS, VERBOSE, RawText
 from opencompass_tooleval.core.calls.prompt_parts import lost_parts
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
@@ -20,9 +20,10 @@ from opencompass_tooleval.models.api.reply import Reply
 Decode = Callable[[Sequence[int]], str]
 """Converts ids of tokens to text, with special tokens."""
 
-IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
 _TOKEN_ID = 'token_id:'
 _MAX_TOKENS = 500_000
+_MAX_PROMPT_CHARS = 2_000_000
+"""Longer prompts are not searched."""
 _UNAVAILABLE = ('infra:bad_request', 'infra:server', 'infra:bad_response', 'infra:empty')
 
 
@@ -59,10 +60,9 @@ class RawSource:
 
     def prompt(self, reply: Reply, decode: Decode | None) -> str:
         """Returns the prompt that the server used, with special tokens; '' if the reply does not have it."""
-        if self.name == VERBOSE:
-            return _verbose(reply, 'prompt')
         ids = _ids(reply.body.get(_PROMPT_IDS)) or _ids(reply.choice.get(_PROMPT_IDS))
-        return decode(ids) if decode and ids else ''
+        text = _verbose(reply, 'prompt') if self.name == VERBOSE else decode(ids) if decode and ids else ''
+        return text if len(text) <= _MAX_PROMPT_CHARS else ''
 
 
 _ANSWER_IDS = ('token_ids', 'response_token_ids', 'output_ids')

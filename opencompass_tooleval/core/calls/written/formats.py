@@ -89,6 +89,7 @@ FORMATS: Mapping[str, Format] = {
             '</parameter>',
             '</function>',
             (_CALL, _CALL_END),
+            '\n',
         ).reader(),
         [(_CALL, '<function=')],
     ),

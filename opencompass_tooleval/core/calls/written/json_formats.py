@@ -63,16 +63,22 @@ def read_llama3_json(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
     servers make a model write if a call is required.
     """
     content, tag, written = text.partition(_PYTHON_TAG)
-    if not tag:
-        content, written = '', text
+    if tag and not text.startswith(('{', '['), skip_blanks(text, 0)):
+        return _read_objects(content, tag, written)
+    rest, calls = _read_objects('', '', text)  # an argument may have the tag in its text
+    return _read_objects(content, tag, written) if tag and not calls else (rest, calls)
+
+
+def _read_objects(content: str, tag: str, written: str) -> tuple[str, list[ToolCall]]:
+    """Reads calls with ``tag`` before them; ``content`` is the text before that."""
     calls: list[ToolCall] = []
     position = skip_blanks(written, 0)
     if tag and (methods := read_method_calls(written, position)):
         return content, methods
     if not tag and written.startswith('[', position):
-        return _read_list(text, position)
+        return _read_list(written, position)
     if not tag and not written.startswith('{', position):
-        return text, []
+        return written, []
     while position < len(written) and len(calls) < MAX_CALLS:
         decoded = decode_json(written, position)
         call = call_of(decoded[0], needs_arguments=True) if decoded else None
@@ -80,7 +86,7 @@ def read_llama3_json(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
             # '{"answer": 3}' is an answer, '{"name": "f", "parameters": {"a' a truncated call.
             begins = name_in_json(written[position + 1 :][:300]) if decoded is None else None
             is_call = tag or calls or (begins and not written[position + 1 :][: begins.start()].strip())
-            return (content, [*calls, broken_call(written[position:])]) if is_call else (text, [])
+            return (content, [*calls, broken_call(written[position:])]) if is_call else (written, [])
         calls.append(call)
         position = skip_blanks(written, decoded[1])
         while written.startswith((';', ',', _PYTHON_TAG), position):

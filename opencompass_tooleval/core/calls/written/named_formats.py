@@ -26,7 +26,8 @@ _MISTRAL_ARGUMENTS, _MISTRAL_ID = '[ARGS]', '[CALL_ID]'
 _DEEPSEEK_BEGIN, _SEPARATOR, _DEEPSEEK_END = '<｜tool▁call▁begin｜>', '<｜tool▁sep｜>', '<｜tool▁call▁end｜>'
 _FENCED = re.compile(r'\s{0,20}([^\s`]{1,256})\s{1,20}```(?:json)?\s{0,20}')
 _KIMI_NAME = re.compile(r'\s{0,20}(?:functions\.)?(.{0,256}?)(?::\d{1,9})?\s{0,20}', re.DOTALL)
-_BARE_KEY = re.compile(r'([{,]\s{0,20})([^\W\d][\w.-]{0,255})(\s{0,20}:)')
+_BARE_KEY = re.compile(r'([{,]\s{0,20})([^\s{}\[\],:"][^{}\[\],:"]{0,255}?)(?=\s{0,20}:)')
+_BARE_NONE = re.compile(r'(?<=[:\[,])None(?=[,\]}])')
 _ANY_NAME = re.compile(r'\s{0,20}([^\s{]{0,256})\s{0,20}')
 
 
@@ -120,25 +121,44 @@ def bare_object(begin: str, end: str, quote: str) -> Reader:
         end: Mark after it.
         quote: Mark around a text.
     """
-    return partial(read_blocks, begin=begin, block=partial(_bare_block, begin=begin, end=end, quote=quote))
+    marks = re.compile('|'.join(map(re.escape, (quote, end, begin))))
+    return partial(read_blocks, begin=begin, block=partial(_bare_block, begin=begin, end=end, quote=quote, marks=marks))
 
 
 def _bare_block(
-    text: str, position: int, schemas: Schemas, begin: str, end: str, quote: str
+    text: str, position: int, schemas: Schemas, begin: str, end: str, quote: str, marks: re.Pattern[str]
 ) -> tuple[list[ToolCall], int]:
-    stop = find_first(text, position, (end, begin))
-    match = _ANY_NAME.match(text, position, stop)
-    name, written = (match[1], text[match.end() : stop]) if match else ('', text[position:stop])
-    value = _bare_value(written, quote)
-    call = make_call(name, value) if isinstance(value, dict) else broken_call(written, name)
+    named = _ANY_NAME.match(text, position)
+    name, position = (named[1], named.end()) if named else ('', position)
+    parts: list[str] = []  # every second one lies between quotes, and is a text
+    start = position
+    mark = marks.search(text, position)
+    while mark and (mark[0] == quote or len(parts) % 2):  # an end mark within a text is part of it
+        if mark[0] == quote:
+            parts.append(text[start : mark.start()])
+            start = mark.end()
+        mark = marks.search(text, mark.end())
+    stop = mark.start() if mark else find_first(text, start, (end, begin)) if len(parts) % 2 else len(text)
+    value = _bare_value([*parts, text[start:stop]])
+    call = make_call(name, value) if isinstance(value, dict) else broken_call(text[position:stop], name)
     return [call], skip_mark(text, stop, end)
 
 
-def _bare_value(written: str, quote: str) -> Any:
-    """Reads an object with bare keys; None if it is none."""
-    # Every second part lies between quotes, and is a text.
-    parts = written.split(quote)
-    parts[::2] = [_BARE_KEY.sub(r'\1"\2"\3', part) for part in parts[::2]]
-    parts[1::2] = [json.dumps(part) for part in parts[1::2]]
-    decoded = decode_json(''.join(parts).strip(), 0)
+def _bare_value(parts: Sequence[str]) -> Any:
+    """Reads an object with bare keys; None if it is none.
+
+    Args:
+        parts: The object, split at the marks around texts.
+    """
+    if not len(parts) % 2:
+        return None  # the last text is unclosed
+    written = [
+        json.dumps(part) if number % 2 else _BARE_KEY.sub(_quoted_key, _BARE_NONE.sub('null', part))
+        for number, part in enumerate(parts)
+    ]
+    decoded = decode_json(''.join(written).strip(), 0)
     return decoded[0] if decoded else None
+
+
+def _quoted_key(key: re.Match[str]) -> str:
+    return key[1] + json.dumps(key[2])

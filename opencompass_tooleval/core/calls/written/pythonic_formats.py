@@ -52,15 +52,19 @@ def _block(text: str, position: int, schemas: Schemas, begin: str, end: str) -> 
 def read_pythonic(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
     """Reads ``[f(a=1, b='x'), g()]``, perhaps between ``<|python_start|>`` and ``<|python_end|>``."""
     content, tag, written = text.partition(_PYTHON_START)
-    if not tag:
+    if not tag or _begins_list(content):  # an argument may have the mark in its text
         content, written = '', text
-    written, _, behind = written.partition(_PYTHON_END)
-    position = skip_blanks(written, 0)
-    if not written.startswith('[', position) or not _FUNCTION.match(written, position + 1):
+    if not (begin := _begins_list(written)):
         return text, []
-    calls, position = _calls_at(written, position + 1)
-    position = skip_blanks(written, position)
-    return content + written[position + written.startswith(']', position) :] + behind, calls
+    calls, position = _calls_at(written, begin)
+    position = skip_mark(written, position, ']')
+    return content + written[skip_mark(written, position, _PYTHON_END) :], calls
+
+
+def _begins_list(text: str) -> int:
+    """Returns the index after the bracket before the first call; 0 if the text begins with something else."""
+    position = skip_blanks(text, 0)
+    return position + 1 if text.startswith('[', position) and _FUNCTION.match(text, position + 1) else 0
 
 
 def read_method_calls(text: str, position: int) -> list[ToolCall]:
@@ -119,7 +123,10 @@ def _keywords(parts: Sequence[str]) -> dict[str, Any] | None:
         name = _ARGUMENT.match(part)
         if not name or name[1] in arguments:
             return None
-        value = parse_literal(part[name.end() :].strip())
+        written = part[name.end() :].strip()
+        value = parse_literal(written)
+        if not value.ok:  # templates write line ends of a text as they are
+            value = parse_literal(written.replace('\n', '\\n'))
         if not value.ok:
             return None
         arguments[name[1]] = value.value

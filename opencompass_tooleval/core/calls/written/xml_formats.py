@@ -6,9 +6,10 @@ Arguments have no type of their own: texts are written as they are, other values
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
@@ -19,10 +20,12 @@ from opencompass_tooleval.core.calls.written.scanning import (
     decode_json,
     find_first,
     read_blocks,
+    skip_blanks,
     skip_mark,
 )
 
 _CONSTANTS = {'true': True, 'false': False, 'null': None, 'none': None}
+_MAX_REFERENCES = 4
 _TYPE_NAMES: Mapping[type, str] = {
     str: 'string',
     bool: 'boolean',
@@ -46,6 +49,7 @@ class Elements:
         value_end: After a value.
         end: After the call.
         around: Around all calls.
+        padding: Around each value.
     """
 
     begin: str
@@ -54,6 +58,7 @@ class Elements:
     value_end: str
     end: str
     around: Sequence[str] = ()
+    padding: str = ''
 
     def reader(self) -> Reader:
         """Creates the reader of calls with these marks."""
@@ -63,60 +68,75 @@ class Elements:
         stop = find_first(text, position, (*self.name_end, self.end, self.begin))
         name = text[position:stop].strip()
         begin = skip_mark(text, stop, self.name_end[0])
-        properties = _properties(schemas.get(name, {}))
+        schema = schemas.get(name, {})
+        properties = schema.get('properties')
+        documented = properties if isinstance(properties, Mapping) else {}
         arguments: dict[str, Any] = {}
         position = begin
         while match := self.argument.match(text, position):
-            value_end = text.find(self.value_end, match.end())
-            if value_end < 0:
-                break
             is_text = match[2] == 'true' if match.re.groups > 1 and match[2] else None
-            value = text[match.end() : value_end].removeprefix('\n').removesuffix('\n')
-            arguments[match[1]] = _typed(value, properties.get(match[1]), is_text)
-            position = value_end + len(self.value_end)
+            types: set[str] = {'string'} if is_text else set()
+            if is_text is None:
+                types = _allowed_types(documented.get(match[1]), schema)
+            value, stop = self._value(text, match.end(), types)
+            if not text.startswith(self.value_end, stop):
+                break
+            arguments[match[1]] = value
+            position = stop + len(self.value_end)
         after = skip_mark(text, position, self.end)
         if after == position:  # neither another argument nor the end: the call is cut, or something else
             stop = find_first(text, position, (self.end, self.begin))
             return [broken_call(text[begin:stop], name)], skip_mark(text, stop, self.end)
         return [make_call(name, arguments)], after
 
+    def _value(self, text: str, position: int, types: Collection[str]) -> tuple[Any, int]:
+        """Reads the value at a position as one of ``types``, any without some; returns the index after it too."""
+        if types != {'string'} and (decoded := decode_json(text, skip_blanks(text, position))):
+            stop = skip_blanks(text, decoded[1])  # a text within the JSON may have the mark after a value
+            if text.startswith(self.value_end, stop) and ('string' not in types or _fits(decoded[0], types)):
+                return decoded[0], stop
+        stop = find_first(text, position, (self.value_end,))
+        written = text[position:stop].removeprefix(self.padding).removesuffix(self.padding)
+        constant = written.strip().lower()  # templates write constants as Python does
+        if (
+            types == {'string'}
+            or constant not in _CONSTANTS
+            or ('string' in types and not _fits(_CONSTANTS[constant], types))
+        ):
+            return written, stop
+        return _CONSTANTS[constant], stop
 
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    properties = schema.get('properties')
-    return properties if isinstance(properties, Mapping) else {}
+
+def _fits(value: Any, types: Collection[str]) -> bool:
+    """Tests if a JSON value that is no text has one of the types; a text is written without quotes."""
+    return not isinstance(value, str) and _TYPE_NAMES[type(value)] in types
 
 
-def _typed(text: str, schema: Any, is_text: bool | None) -> Any:
-    """Converts the text of an argument to a value of its type; text that is none stays.
+def _allowed_types(schema: Any, whole: Mapping[str, Any]) -> set[str]:
+    """Returns the types that a schema allows, integers as ``number``; text if it has no known one.
 
     Args:
-        text: The argument as written.
-        schema: Its schema; None for an undocumented argument, which is text.
-        is_text: True or False if the call says so.
+        schema: The argument's; None for an undocumented one.
+        whole: The schema with its definitions.
     """
-    types = _allowed_types(schema) if is_text is None else {'string'} if is_text else set()
-    value = text if types == {'string'} else _value_of(text)
-    return text if 'string' in types and _TYPE_NAMES[type(value)] not in types else value
+    types = {'number' if name == 'integer' else name for name in _type_names(schema, whole)}
+    return types & set(_TYPE_NAMES.values()) or {'string'}
 
 
-def _value_of(text: str) -> Any:
-    stripped = text.strip()
-    if stripped.lower() in _CONSTANTS:  # templates write constants as Python does
-        return _CONSTANTS[stripped.lower()]
-    decoded = decode_json(stripped, 0)
-    return decoded[0] if decoded and decoded[1] == len(stripped) else text
-
-
-def _allowed_types(schema: Any) -> set[str]:
-    """Returns the types that a schema allows, integers as ``number``; text without a known one."""
-    if not isinstance(schema, Mapping):
-        return {'string'}
-    lists = (schema.get(key) for key in ('anyOf', 'oneOf', 'enum'))
-    any_of, one_of, values = (value if isinstance(value, list) else [] for value in lists)
-    named: list[Any] = []
-    for part in (schema, *any_of, *one_of):
-        kind = part.get('type') if isinstance(part, Mapping) else None
-        named += kind if isinstance(kind, list) else [kind]
-    types = {'number' if name == 'integer' else name for name in named if isinstance(name, str)}
-    types &= set(_TYPE_NAMES.values())
-    return types or {_TYPE_NAMES[type(value)] for value in values if type(value) in _TYPE_NAMES} or {'string'}
+def _type_names(schema: Any, whole: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    """Yields the names of types in a schema, in its alternatives, and where it refers to."""
+    if not isinstance(schema, Mapping) or depth > _MAX_REFERENCES:
+        return
+    kind = schema.get('type')
+    kinds = [name for name in (kind if isinstance(kind, list) else [kind]) if isinstance(name, str)]
+    lists = (schema.get(key) for key in ('anyOf', 'oneOf', 'allOf', 'enum'))
+    *alternatives, values = (value if isinstance(value, list) else [] for value in lists)
+    yield from kinds or (_TYPE_NAMES[type(value)] for value in values if type(value) in _TYPE_NAMES)
+    for part in chain(*alternatives):
+        yield from _type_names(part, whole, depth + 1)
+    reference = schema.get('$ref')
+    if isinstance(reference, str) and reference.startswith('#/'):
+        target: Any = whole
+        for key in reference[2:].split('/'):
+            target = target.get(key) if isinstance(target, Mapping) else None
+        yield from _type_names(target, whole, depth + 1)

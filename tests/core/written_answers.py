@@ -1,0 +1,439 @@
+"""Generated answers of many families, written as their chat templates write them, with what they mean.
+
+Nothing here knows the readers. Each family avoids the texts that are ambiguous in its own format, which has no escape
+for them: see :class:`Family`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
+Think = tuple[str, str]
+
+FRAGMENTS = (
+    'Paris', 'a "b" c', "it's", '\\', '\\n', '\n', '\n\n', '\t', ' ', '临安', '中文，（是）。', '🌤', 'é', '{',
+    '}', '{"a": [', '],', ');', '<tool_call>', '</tool_call>', '</function>', '</parameter>', '<parameter=x>',
+    '[TOOL_CALLS]', '[ARGS]', '<|python_tag|>', '<|tool_call_end|>', '<｜tool▁call▁end｜>', '</arg_value>',
+    '<arg_key>', '```', '```json', '<end_function_call>', '<tool_call|>', '<escape>', '<|"|>', '</invoke>',
+    '</｜DSML｜parameter>', '<|end|>', '<|call|>', '<|message|>', '<|im_end|>', '</s>', '<think>', '</think>',
+    '[/THINK]', '<|python_end|>', '</function_calls>', 'null', 'True', '7', '1.5', '-0', 'name=', 'x: y', ':',
+    ',', '#', '%s', '&lt;', '$ref', '</TOOLCALL>', ']', 'functions.f:0', 'a\r\nb', '"}', "'}", '{{x}}',
+)  # fmt: skip
+WORDS = (
+    'I look it up.',
+    '我来查一下。',
+    'Two things are needed:\n- the city\n- the day',
+    'Sure!',
+    'Let me see…',
+    '"Fine", I said; ok?',
+)
+THOUGHTS = (
+    'Need the weather.',
+    '用户想知道天气。',
+    'First {this}, then [that].\n\nSo:',
+    'It is 5 > 3, "yes".',
+    "don't",
+)
+KEYS = ('city', 'days', 'where', 'userId', 'max_price', 'q', '日期', 'filter_by', 'x1', 'Name', 'arguments', 'name')
+TOOL_NAMES = ('get_weather', 'search', 'Maps-route', 'add_2', 'sendMail', '_private', 'f')
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family writes.
+
+    Attributes:
+        format_name: Its format of calls.
+        write: Writes the calls, with what the template puts before them.
+        ends: Its end tokens.
+        think: Marks around thoughts; None for a family without.
+        avoid: Texts without escape in the format, which are left out of values.
+        has_prose: True if text may be before the calls.
+        max_calls: Calls of one answer, at most.
+        plain: Around an answer without calls.
+        keys_in_objects: True if keys within an object may be any text.
+    """
+
+    format_name: str
+    write: Callable[[Calls, random.Random], str]
+    ends: tuple[str, ...]
+    think: Think | None = ('<think>', '</think>')
+    avoid: tuple[str, ...] = ()
+    has_prose: bool = True
+    max_calls: int = 3
+    plain: tuple[str, str] = ('', '')
+    keys_in_objects: bool = True
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """An answer, and what it means.
+
+    Attributes:
+        family: Its family.
+        format_name: The format of its calls.
+        tools: The offered tools.
+        raw: The raw text.
+        opened_thoughts: True if the prompt ends within thoughts.
+        thoughts: The thoughts, without blanks at their ends.
+        content: The visible text, without blanks at its ends.
+        calls: Name and arguments of each call.
+    """
+
+    family: str
+    format_name: str
+    tools: ToolSet
+    raw: str
+    opened_thoughts: bool
+    thoughts: str
+    content: str
+    calls: tuple[tuple[str, Any], ...]
+
+
+def _json(value: Any, draw: random.Random | None = None) -> str:
+    """JSON as templates write it; models escape letters now and then."""
+    return json.dumps(value, ensure_ascii=draw is not None and draw.random() < 0.2)
+
+
+def _named(calls: Calls, key: str, draw: random.Random) -> list[str]:
+    return [f'{{"name": "{name}", "{key}": {_json(arguments, draw)}}}' for name, arguments in calls]
+
+
+def _hermes(calls: Calls, draw: random.Random) -> str:
+    return '\n' + '\n'.join(f'<tool_call>\n{text}\n</tool_call>' for text in _named(calls, 'arguments', draw))
+
+
+def _deepseek_v3(calls: Calls, draw: random.Random) -> str:
+    written = '\n'.join(
+        f'<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{_json(arguments, draw)}\n```<｜tool▁call▁end｜>'
+        for name, arguments in calls
+    )
+    return f'<｜tool▁calls▁begin｜>{written}<｜tool▁calls▁end｜>'
+
+
+def _deepseek_v31(calls: Calls, draw: random.Random) -> str:
+    written = ''.join(
+        f'<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{_json(arguments, draw)}<｜tool▁call▁end｜>'
+        for name, arguments in calls
+    )
+    return f'<｜tool▁calls▁begin｜>{written}<｜tool▁calls▁end｜>'
+
+
+def _deepseek_v32(calls: Calls, draw: random.Random) -> str:
+    def element(key: str, value: Any) -> str:
+        is_text = isinstance(value, str)
+        text = value if is_text else _json(value, draw)
+        return f'<｜DSML｜parameter name="{key}" string="{_json(is_text)}">{text}</｜DSML｜parameter>\n'
+
+    written = ''.join(
+        f'<｜DSML｜invoke name="{name}">\n{"".join(element(*item) for item in arguments.items())}</｜DSML｜invoke>\n'
+        for name, arguments in calls
+    )
+    return f'\n\n<｜DSML｜function_calls>\n{written}</｜DSML｜function_calls>'
+
+
+def _kimi(calls: Calls, draw: random.Random) -> str:
+    written = ''.join(
+        f'<|tool_call_begin|>functions.{name}:{number}<|tool_call_argument_begin|>{_json(arguments, draw)}'
+        '<|tool_call_end|>'
+        for number, (name, arguments) in enumerate(calls, draw.randrange(3))
+    )
+    return f'<|tool_calls_section_begin|>{written}<|tool_calls_section_end|>'
+
+
+def _qwen_coder(calls: Calls, draw: random.Random) -> str:
+    def element(key: str, value: Any) -> str:
+        text = _json(value, draw) if isinstance(value, (dict, list)) else str(value)
+        return f'<parameter={key}>\n{text}\n</parameter>\n'
+
+    return '\n' + ''.join(
+        f'\n<tool_call>\n<function={name}>\n{"".join(element(*item) for item in arguments.items())}</function>\n'
+        '</tool_call>'
+        for name, arguments in calls
+    )
+
+
+def _text_or_json(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _glm(between: str) -> Callable[[Calls, random.Random], str]:
+    """GLM 4.5 has line ends between its marks, 4.7 none."""
+
+    def write(calls: Calls, draw: random.Random) -> str:
+        return ''.join(
+            f'{between}<tool_call>{name}{between}'
+            + ''.join(
+                f'<arg_key>{key}</arg_key>{between}<arg_value>{_text_or_json(value)}</arg_value>{between}'
+                for key, value in arguments.items()
+            )
+            + '</tool_call>'
+            for name, arguments in calls
+        )
+
+    return write
+
+
+def _minimax(calls: Calls, draw: random.Random) -> str:
+    written = ''.join(
+        f'<invoke name="{name}">\n'
+        + ''.join(f'<parameter name="{key}">{_text_or_json(value)}</parameter>\n' for key, value in arguments.items())
+        + '</invoke>\n'
+        for name, arguments in calls
+    )
+    return f'\n<minimax:tool_call>\n{written}</minimax:tool_call>'
+
+
+def _llama3(calls: Calls, draw: random.Random) -> str:
+    return draw.choice(('', '<|python_tag|>')) + '; '.join(_named(calls, 'parameters', draw))
+
+
+def _llama_function(calls: Calls, draw: random.Random) -> str:
+    return ''.join(f'<function={name}>{_json(arguments, draw)}</function>' for name, arguments in calls)
+
+
+def _mistral_list(calls: Calls, draw: random.Random) -> str:
+    objects = (f'{text[:-1]}, "id": "{draw.randrange(10**8, 10**9)}"}}' for text in _named(calls, 'arguments', draw))
+    return f'[TOOL_CALLS]{draw.choice(("", " "))}[{", ".join(objects)}]'
+
+
+def _mistral(calls: Calls, draw: random.Random) -> str:
+    return ''.join(f'[TOOL_CALLS]{name}[ARGS]{_json(arguments, draw)}' for name, arguments in calls)
+
+
+def _listed(begin: str, end: str, key: str = 'arguments') -> Callable[[Calls, random.Random], str]:
+    return lambda calls, draw: f'{begin}[{", ".join(_named(calls, key, draw))}]{end}'
+
+
+def _harmony(calls: Calls, draw: random.Random) -> str:
+    """Two ways to write a recipient, in the role or in the channel; the second message names its role again."""
+    written = [
+        draw.choice(
+            (
+                f'<|start|>assistant to=functions.{name}<|channel|>{channel} json<|message|>',
+                f'<|start|>assistant<|channel|>{channel} to=functions.{name} <|constrain|>json<|message|>',
+            )
+        )
+        + f'{_json(arguments, draw)}<|call|>'
+        for name, arguments in calls
+        for channel in [draw.choices(('commentary', 'analysis'), (9, 1))[0]]
+    ]
+    return ''.join(written)
+
+
+def _python(value: Any, raw_text: bool) -> str:
+    return f"'{value}'" if raw_text and isinstance(value, str) else repr(value)
+
+
+def _keywords(arguments: Mapping[str, Any], raw_text: bool = False) -> str:
+    return ', '.join(f'{key}={_python(value, raw_text)}' for key, value in arguments.items())
+
+
+def _pythonic(calls: Calls, draw: random.Random) -> str:
+    written = f'[{", ".join(f"{name}({_keywords(arguments)})" for name, arguments in calls)}]'
+    return written if draw.random() < 0.7 else f'<|python_start|>{written}<|python_end|>'
+
+
+def _lfm2(calls: Calls, draw: random.Random) -> str:
+    written = ', '.join(f'{name}({_keywords(arguments, raw_text=True)})' for name, arguments in calls)
+    return f'<|tool_call_start|>[{written}]<|tool_call_end|>'
+
+
+def _olmo3(calls: Calls, draw: random.Random) -> str:
+    def element(key: str, value: Any) -> str:
+        return f"{key}='{value}'" if isinstance(value, str) else f'{key}={_json(value)}'
+
+    lines = (f'{name}({", ".join(element(*item) for item in arguments.items())})' for name, arguments in calls)
+    return '<function_calls>\n{}\n</function_calls>'.format('\n'.join(lines))
+
+
+def _tool_code(calls: Calls, draw: random.Random) -> str:
+    return '```tool_code\n{}\n```'.format('\n'.join(f'{name}({_keywords(arguments)})' for name, arguments in calls))
+
+
+def _gemma(begin: str, end: str, quote: str) -> Callable[[Calls, random.Random], str]:
+    def written(value: Any) -> str:
+        if isinstance(value, str):
+            return f'{quote}{value}{quote}'
+        if isinstance(value, bool):
+            return _json(value)
+        if isinstance(value, dict):
+            return '{' + ','.join(f'{key}:{written(item)}' for key, item in sorted(value.items())) + '}'
+        return f'[{",".join(map(written, value))}]' if isinstance(value, list) else str(value)
+
+    return lambda calls, draw: ''.join(f'{begin}call:{name}{written(arguments)}{end}' for name, arguments in calls)
+
+
+FAMILIES: Mapping[str, Family] = {
+    'Qwen 3': Family('hermes', _hermes, ('<|im_end|>', '<|im_end|><|endoftext|>')),
+    'Hermes': Family('hermes', _hermes, ('<|im_end|>',), think=None),
+    'Granite 4': Family('hermes', _hermes, ('<|end_of_text|>',), think=None),
+    'DeepSeek V3': Family('deepseek_v3', _deepseek_v3, ('<｜end▁of▁sentence｜>',)),
+    'DeepSeek V3.1': Family('deepseek_v31', _deepseek_v31, ('<｜end▁of▁sentence｜>',)),
+    'DeepSeek V3.2': Family('deepseek_v32', _deepseek_v32, ('<｜end▁of▁sentence｜>',), avoid=('</｜DSML｜parameter>',)),
+    'Kimi K2': Family('kimi_k2', _kimi, ('<|im_end|>', '[EOS]')),
+    'Qwen3-Coder': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), think=None, avoid=('</parameter>',)),
+    'Qwen 3.5': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), avoid=('</parameter>',)),
+    'GLM 4.5': Family('glm45', _glm('\n'), ('<|observation|>', '<|user|>'), avoid=('</arg_value>',)),
+    'GLM 4.7': Family('glm45', _glm(''), ('<|observation|>', '<|endoftext|>'), avoid=('</arg_value>',)),
+    'MiniMax M2': Family('minimax_m2', _minimax, ('[e~[',), avoid=('</parameter>',)),
+    'gpt-oss': Family(
+        'openai',
+        _harmony,
+        ('',),
+        think=('<|channel|>analysis<|message|>', '<|end|>'),
+        plain=('<|start|>assistant<|channel|>final<|message|>', '<|return|>'),
+    ),
+    'Llama 3': Family('llama3_json', _llama3, ('<|eot_id|>', '<|eom_id|>'), think=None, has_prose=False),
+    'Llama, functions': Family('llama_function', _llama_function, ('<|eot_id|>', '<|eom_id|>'), think=None),
+    'Mistral Nemo': Family('mistral', _mistral_list, ('</s>',), think=None),
+    'Mistral': Family('mistral', _mistral, ('</s>',), think=('[THINK]', '[/THINK]')),
+    'Granite 3': Family('granite', _listed('<|tool_call|>', ''), ('<|end_of_text|>',), think=None),
+    'Phi-4-mini': Family('phi4_mini_json', _listed('functools', ''), ('<|end|>', '<|endoftext|>'), think=None),
+    'Nemotron': Family('nemotron_json', _listed('<TOOLCALL>', '</TOOLCALL>'), ('<SPECIAL_12>', '<|eot_id|>')),
+    'Jamba': Family('jamba', _listed('<tool_calls>', '</tool_calls>'), ('<|eom|>',), think=None),
+    'Llama 4': Family('pythonic', _pythonic, ('<|eot|>', '<|eom|>'), think=None, has_prose=False),
+    # Their templates write a text between two quotes, and escape nothing in it.
+    'LFM2': Family('lfm2', _lfm2, ('<|im_end|>',), avoid=("'", '\\', '\r')),
+    'OLMo 3': Family('olmo3', _olmo3, ('<|im_end|>',), think=None, avoid=("'", '\\', '\r')),
+    'Gemma 3': Family('tool_code', _tool_code, ('<end_of_turn>',), think=None),
+    'FunctionGemma': Family(
+        'functiongemma',
+        _gemma('<start_function_call>', '<end_function_call>', '<escape>'),
+        ('<start_function_response>', '<end_of_turn>', '<eos>'),
+        think=None,
+        avoid=('<escape>',),
+        keys_in_objects=False,
+    ),
+    'Gemma 4': Family(
+        'gemma4',
+        _gemma('<|tool_call>', '<tool_call|>', '<|"|>'),
+        ('<|tool_response>', '<turn|>'),
+        think=('<|channel>thought', '<channel|>'),
+        avoid=('<|"|>',),
+        keys_in_objects=False,
+    ),
+}
+"""Name of a family -> how it writes."""
+
+# An element's text has no type: where a text and something else are allowed, "7" could be both, so no type is a union
+# with text.
+TYPES: tuple[Any, ...] = (
+    'string',
+    'string',
+    'integer',
+    'number',
+    'boolean',
+    'array',
+    'object',
+    ['integer', 'null'],
+    'ref',
+    'enum',
+)
+WHERE = {'type': 'object', 'properties': {'lat': {'type': 'number'}}}
+
+
+def generate(family: str, seed: int, count: int) -> Iterator[WrittenAnswer]:
+    """Yields ``count`` answers of a family; the same ones for the same seed."""
+    draw = random.Random(zlib.crc32(family.encode()) + seed)
+    for _ in range(count):
+        yield _answer(family, FAMILIES[family], draw)
+
+
+def _answer(name: str, family: Family, draw: random.Random) -> WrittenAnswer:
+    tools = [_tool(tool, draw) for tool in draw.sample(TOOL_NAMES, 3)]
+    calls = [
+        (tool.name, _arguments(tool.parameters['properties'], family, draw))
+        for tool in draw.choices(tools, k=draw.choice((0, *range(1, family.max_calls + 1), 1, 1, 1)))
+    ]
+    prose = draw.choice(WORDS) if not calls or (family.has_prose and draw.random() < 0.4) else ''
+    thoughts = ''
+    raw, opened = '', False
+    if family.think and draw.random() < 0.6:
+        thoughts = _thoughts(family, calls, draw)
+        opened = draw.random() < 0.5
+        raw = draw.choice(('', '\n')) + family.think[0] if not opened and name != 'gpt-oss' else ''
+        raw = family.think[0] if name == 'gpt-oss' and not opened else raw
+        raw += f'\n{thoughts}\n{family.think[1]}\n\n' if name != 'gpt-oss' else f'{thoughts}{family.think[1]}'
+    if name == 'gpt-oss' and calls:
+        raw += f'<|start|>assistant<|channel|>commentary<|message|>{prose}<|end|>' if prose else ''
+    elif calls:
+        raw += prose
+    else:
+        raw += family.plain[0] + prose + family.plain[1]
+    raw += family.write(calls, draw) if calls else ''
+    if name == 'gpt-oss' and not opened:
+        raw = raw.removeprefix('<|start|>assistant')  # the end of the prompt
+    raw += draw.choice((*family.ends, *family.ends, ''))
+    return WrittenAnswer(name, family.format_name, ToolSet(tools), raw, opened, thoughts, prose, tuple(calls))
+
+
+def _thoughts(family: Family, calls: Calls, draw: random.Random) -> str:
+    """Thoughts, some with a call in them, which is none; in Harmony such a message is one."""
+    texts = draw.choices(THOUGHTS, k=draw.randrange(1, 4))
+    if family.format_name != 'openai' and draw.random() < 0.2:
+        texts.append(family.write([('f', {'a': 1})], draw) + ' perhaps.')
+    return '\n'.join(texts)
+
+
+def _tool(name: str, draw: random.Random) -> ToolSchema:
+    properties = {}
+    for key in draw.sample(KEYS, draw.randrange(5)):
+        kind = draw.choice(TYPES)
+        if kind == 'ref':
+            properties[key] = draw.choice(
+                ({'$ref': '#/$defs/Where'}, {'anyOf': [{'$ref': '#/$defs/Where'}, {'type': 'null'}]})
+            )
+        else:
+            properties[key] = {'enum': ['a', 'b b', '7']} if kind == 'enum' else {'type': kind}
+    parameters = {'type': 'object', 'properties': properties, '$defs': {'Where': WHERE}}
+    return ToolSchema(name, 'Does something.', parameters)
+
+
+def _arguments(properties: Mapping[str, Any], family: Family, draw: random.Random) -> dict[str, Any]:
+    return {key: _value(schema, family, draw) for key, schema in properties.items() if draw.random() < 0.9}
+
+
+def _value(schema: Mapping[str, Any], family: Family, draw: random.Random) -> Any:
+    kind = schema.get('type', 'object')
+    if 'enum' in schema:
+        return draw.choice(schema['enum'])
+    if isinstance(kind, list) or ('anyOf' in schema and draw.random() < 0.3):
+        return draw.choice((None, draw.randrange(9))) if isinstance(kind, list) else None
+    if kind == 'string':
+        return _text(family, draw)
+    return _other(kind, family, draw, depth=0)
+
+
+def _other(kind: str, family: Family, draw: random.Random, depth: int) -> Any:
+    if kind == 'integer':
+        return draw.choice((0, -7, 42, 10**15, -(2**63), 10**25, draw.randrange(1000)))
+    if kind == 'number':
+        return draw.choice((0.0, -2.5, 230.0, 1e-7, 1e16, 3, round(draw.uniform(-90, 90), 6), 1.7976931348623157e308))
+    if kind == 'boolean':
+        return draw.random() < 0.5
+    kinds = ('string', 'integer', 'number', 'boolean', 'null', *(('array', 'object') if depth < 3 else ()))
+    if kind == 'null':
+        return None
+    if kind == 'string':
+        return _text(family, draw)
+    items = [_other(draw.choice(kinds), family, draw, depth + 1) for _ in range(draw.randrange(4))]
+    if kind == 'array':
+        return items
+    keys = [_text(family, draw) if family.keys_in_objects and draw.random() < 0.3 else draw.choice(KEYS) for _ in items]
+    return dict(zip(keys, items, strict=True))
+
+
+def _text(family: Family, draw: random.Random) -> str:
+    text = ''.join(draw.choices(FRAGMENTS, k=draw.choice((0, 1, 1, 2, 3, 6))))
+    for mark in family.avoid:
+        text = text.replace(mark, '')
+    return '' if any(mark in text for mark in family.avoid) else text
