@@ -1,4 +1,4 @@
-"""What servers lost: a table by data set and model, findings for the first page, and parts of samples."""
+"""Losses by servers: a table by data set and model, findings for the first page, and parts of samples."""
 
 from __future__ import annotations
 
