@@ -153,7 +153,7 @@ def _gate(
     new, old = WorkDir.find(run), find_results(baseline) if baseline else None
     served = judge_serving(new, models[0], rules) if serving else None
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
-    parts = {'serving': served.to_dict()} if served else {}
+    parts = {'serving': asdict(served)} if served else {}
     files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
     write_outputs({**(asdict(gate) if gate else {}), **parts, **files, **asdict(rules)}, (), json_out, None)
     if markdown:

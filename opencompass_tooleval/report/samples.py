@@ -364,7 +364,7 @@ def _row(
         row |= {'trajectory': shown, 'answer': shown['answer']}
         row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
     if serving := shown_serving(detail, prediction, THOUGHT):
-        row['serving'] = {**serving, 'read': answer_text(serving['read'])} if 'read' in serving else serving
+        row['serving'] = serving
     hidden = {*_SHOWN, *_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else _SHOWN
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):

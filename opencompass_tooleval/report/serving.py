@@ -8,19 +8,18 @@ from typing import Any
 from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.calls.answer import SERVING
-from opencompass_tooleval.core.calls.attribution import CAUSES, NONE, UNKNOWN, Attribution
-from opencompass_tooleval.core.calls.tool_calls import calls_payload
+from opencompass_tooleval.core.calls.attribution import CAUSES, NONE, UNKNOWN
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material, Scored
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.texts import cut
-from opencompass_tooleval.results.serving import Serving, attribution_of, is_lost, read_serving
+from opencompass_tooleval.results.serving import Serving, attribution_of, fault_of, is_lost, read_serving
 from opencompass_tooleval.results.serving_words import blame, faults_of
 
 _FAULTS = tuple(cause for cause in CAUSES if cause != NONE)
-_NOTE = 500
+_NAME = 200
 
 
 def serving_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
@@ -73,15 +72,8 @@ def cause_of(detail: Mapping[str, Any]) -> str:
     return cause if cause in _FAULTS else ''
 
 
-def shown_fault(attribution: Attribution | None, most: int) -> dict[str, Any]:
-    """Returns the cause, the note and the raw text of a fault for a page; empty without a known fault."""
-    if attribution is None or attribution.cause in (NONE, UNKNOWN):
-        return {}
-    return {'cause': attribution.cause, 'note': cut(attribution.note, _NOTE), 'raw': cut(attribution.raw, most)}
-
-
 def shown_serving(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Returns the fault of a sample for a page: beside the above, the answer as it was read, and its scores.
+    """Returns the fault of a sample for a page: cause, note, raw text, and the values of the answer as written.
 
     Args:
         detail: The sample.
@@ -89,13 +81,10 @@ def shown_serving(detail: Mapping[str, Any], prediction: Mapping[str, Any], most
         most: Maximum number of characters of a text.
     """
     part = detail.get(SERVING)
-    attribution = attribution_of(
-        prediction.get(SERVING) or (isinstance(part, Mapping) and {**part, 'written': None}) or None
-    )
-    found = shown_fault(attribution, most)
-    values = part.get('written') if found and isinstance(part, Mapping) else None
-    if isinstance(values, Mapping):
-        found['values'] = {str(name)[:_NOTE]: value for name, value in values.items() if is_number(value)}
-    if found and attribution and (read := attribution.written):
-        found['read'] = {'prediction': cut(read.text, most), 'calls': calls_payload(read.calls)}
+    part = part if isinstance(part, Mapping) else {}
+    values = part.get('written')
+    fault = fault_of(attribution_of(prediction.get(SERVING) or {**part, 'written': None}))
+    found: dict[str, Any] = {name: cut(text, most) for name, text in fault.items()}
+    if found and isinstance(values, Mapping):
+        found['values'] = {str(name)[:_NAME]: value for name, value in values.items() if is_number(value)}
     return found

@@ -12,9 +12,8 @@ from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Traje
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, whole_number
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.jsonable import to_jsonable
-from opencompass_tooleval.report.serving import shown_fault
 from opencompass_tooleval.report.texts import as_text, cut
-from opencompass_tooleval.results.serving import attribution_of
+from opencompass_tooleval.results.serving import attribution_of, fault_of
 
 MOST_STEPS = 500
 """Maximum number of steps shown, and of calls shown of one step."""
@@ -81,14 +80,9 @@ def _step(step: Step, space: _Space) -> Step:
         calls=tuple(_call(call, space) for call in step.calls[:MOST_STEPS]),
         purpose=space.text(step.purpose, NAME),
         reason=space.text(step.reason, NAME),
-        serving=_fault(step, space),
+        serving={name: space.text(text, THOUGHT) for name, text in fault_of(attribution_of(step.serving)).items()}
+        or None,
     )
-
-
-def _fault(step: Step, space: _Space) -> dict[str, Any] | None:
-    """Returns the fault of the server in a step; None without one."""
-    fault = shown_fault(attribution_of(step.serving), THOUGHT)
-    return {name: space.text(text, THOUGHT) for name, text in fault.items()} or None
 
 
 def _call(call: AnsweredCall, space: _Space) -> AnsweredCall:

@@ -123,14 +123,13 @@ def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
     """
     found = [answer.serving if isinstance(answer, Answer) else None for answer in run.answers.values()]
     written = {place: one.written for place, one in enumerate(found) if one and one.written}
-    second = list(scored.scores)
+    again: dict[int, SampleScore] = {}
     if written and run.scorer.can_score_again:
-        again = postprocessed([Answer(one.text, calls=one.calls) for one in written.values()], run.postprocess)
-        scores = run.scorer.score_records([run.records[place] for place in written], again)
-        for place, score in zip(written, scores, strict=True):
-            second[place] = score
-    changed = [second] if second != scored.scores else []
-    return serving_of(run.scorer, as_result(run.scorer, [scored.scores]), changed, found) if any(found) else {}
+        answers = postprocessed([Answer(one.text, calls=one.calls) for one in written.values()], run.postprocess)
+        records = [run.records[place] for place in written]
+        again = dict(zip(written, run.scorer.score_records(records, answers), strict=True))
+    second = [[again.get(place, score) for place, score in enumerate(scored.scores)]] if again else []
+    return serving_of(run.scorer, as_result(run.scorer, [scored.scores]), second, found) if any(found) else {}
 
 
 def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
@@ -161,11 +160,16 @@ def of_sample(attribution: Attribution | None, written: SampleScore | None) -> d
         attribution: That of the sample.
         written: Its score as written, if it was scored again.
     """
+    fault = fault_of(attribution)
+    row = {**fault, 'raw': fault['raw'][:MOST_RAW], 'written': dict(written.values) if written else {}} if fault else {}
+    return {name: value for name, value in row.items() if value}
+
+
+def fault_of(attribution: Attribution | None) -> dict[str, str]:
+    """Returns cause, note and raw text of a fault; empty if the server has no known fault."""
     if attribution is None or attribution.cause in (NONE, UNKNOWN):
         return {}
-    values = dict(written.values) if written else {}
-    row = {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw[:MOST_RAW], 'written': values}
-    return {name: value for name, value in row.items() if value}
+    return {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw}
 
 
 def read_serving(result: Mapping[str, Any]) -> Serving | None:

@@ -6,10 +6,9 @@ test; their interval says what other records would show.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
 
 from opencompass_tooleval.core.calls.attribution import UNKNOWN
 from opencompass_tooleval.core.errors import DataError
@@ -94,10 +93,6 @@ class ServingGate:
         ]
         return Suite('tooleval gate --serving', cases, (('result', self.summary()),))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Converts it to JSON values."""
-        return asdict(self)
-
 
 def judge_serving(run: Results, model: str | None, rules: Rules) -> ServingGate:
     """Judges the results of a run.
@@ -137,8 +132,10 @@ def judge_serving(run: Results, model: str | None, rules: Rules) -> ServingGate:
 
 
 def _verdicts(model: str, dataset: str, serving: Serving, rules: Rules) -> Iterator[ServingVerdict]:
-    points = serving.main if not rules.metrics else _named(serving.points, rules.metrics)
-    for metric, loss in points.items():
+    named = {metric for metric in serving.points for pattern in rules.metrics if fnmatchcase(metric, pattern)}
+    for metric, loss in serving.points.items():
+        if metric not in (named if rules.metrics else serving.main):
+            continue
         why = f'{loss} by {blame(serving)}' if loss.lost else str(loss)
         yield ServingVerdict(model, dataset, metric, LOST if is_lost(loss, rules.max_drop) else HELD, why, loss)
     changed, count = sum(serving.blamed.values()), serving.samples
@@ -150,7 +147,3 @@ def _verdicts(model: str, dataset: str, serving: Serving, rules: Rules) -> Itera
     yield from (ServingVerdict(model, dataset, cause, LOST, line) for cause, line in faults)
     if not serving.points and not changed and not faults:
         yield ServingVerdict(model, dataset, '', HELD, f'no fault of the server in {count} answers')
-
-
-def _named(points: Mapping[str, Loss], patterns: Sequence[str]) -> dict[str, Loss]:
-    return {name: loss for name, loss in points.items() if any(fnmatchcase(name, pattern) for pattern in patterns)}

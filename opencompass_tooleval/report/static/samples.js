@@ -305,10 +305,8 @@ function faultOf({ cause, note, values }) {
 }
 
 // The raw text is no answer: it is folded, and named.
-function rawOf({ raw, read }) {
-  if (!raw && !read) return [];
-  return [element('details', { className: 'raw' }, element('summary', { textContent: 'What the model wrote, before the server read it' }),
-    ...(raw ? [boxOf('raw', raw)] : []), ...(read ? [element('p', { className: 'note', textContent: 'Read by this package as:' }), boxOf('raw', read)] : []))];
+function rawOf({ raw }) {
+  return raw ? [element('details', { className: 'raw' }, element('summary', { textContent: 'What the model wrote, before the server read it' }), boxOf('raw', raw))] : [];
 }
 
 function headOf({ pair, index, row, i }) {
