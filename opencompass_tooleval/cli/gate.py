@@ -19,6 +19,7 @@ from opencompass_tooleval.core.statistics.intervals import records_without_diffe
 from opencompass_tooleval.results.baseline import find_results, save_baseline
 from opencompass_tooleval.results.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.results.serving_gate import HEADER, ServingGate, judge_serving
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -120,30 +121,54 @@ def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> S
     return Suite('tooleval gate', cases, (('result', _summary(gate, rules)), *properties))
 
 
+def _serving_markdown(served: ServingGate) -> str:
+    rows = [
+        '| ' + ' | '.join(map(_escaped, cells)) + ' |' for cells in (HEADER, *(one.cells() for one in served.verdicts))
+    ]
+    notes = [f'- {_escaped(note)}' for note in served.notes]
+    return '\n'.join(
+        [
+            f'**tooleval gate: {_escaped(served.summary())}**',
+            '',
+            rows[0],
+            '|---' * len(HEADER) + '|',
+            *rows[1:],
+            '',
+            *notes,
+            '',
+        ]
+    )
+
+
 def _gate(
     run: Path,
-    baseline: Path,
+    baseline: Path | None,
     models: tuple[str | None, str | None],
     rules: Rules,
+    serving: bool,
     json_out: str | None,
     markdown: Path | None,
     junit: Path | None,
 ) -> int:
-    new, old = WorkDir.find(run), find_results(baseline)
-    gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing'))
-    write_outputs(
-        {**asdict(gate), 'baseline': str(old.path), 'run': str(new.path), **asdict(rules)}, (), json_out, None
-    )
+    new, old = WorkDir.find(run), find_results(baseline) if baseline else None
+    served = judge_serving(new, models[0], rules) if serving else None
+    gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
+    parts = {'serving': asdict(served)} if served else {}
+    files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
+    write_outputs({**(asdict(gate) if gate else {}), **parts, **files, **asdict(rules)}, (), json_out, None)
     if markdown:
-        write_whole(markdown, _markdown(gate, rules))
+        texts = [*([_markdown(gate, rules)] if gate else []), *([_serving_markdown(served)] if served else [])]
+        write_whole(markdown, '\n'.join(texts))
     if junit:
-        properties = (('baseline', str(old.path)), ('run', str(new.path)))
-        write_whole(junit, junit_xml([_suite(gate, rules, properties)]))
+        properties = [(name, path) for name, path in files.items() if path]
+        suites = [*([_suite(gate, rules, properties)] if gate else []), *([served.suite()] if served else [])]
+        write_whole(junit, junit_xml(suites))
     if json_out != STDOUT:
         console = Screen(soft_wrap=True)
-        for line in _screen(gate, rules):
+        for line in (*(_screen(gate, rules) if gate else ()), *(served.lines(_MOST_ROWS) if served else ())):
             console.print(line)
-    return gate.status
+    statuses = {one.status for one in (gate, served) if one}
+    return 1 if 1 in statuses else max(statuses)
 
 
 def run_gate(
@@ -169,6 +194,9 @@ def run_gate(
         list[str] | None,
         typer.Option(metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; several.'),
     ] = None,
+    serving: Annotated[
+        bool, typer.Option('--serving', help='Fail too for points that the server lost, and for its errors.')
+    ] = False,
     save: Annotated[Path | None, typer.Option(metavar='FILE', help='Write a baseline of this run there.')] = None,
     json_out: JsonOption = None,
     markdown: Annotated[
@@ -178,7 +206,8 @@ def run_gate(
 ) -> int:
     """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one does not compare.
 
-    Every error, such as a missing run, is 2 too: 1 always means a drop.
+    With ``--serving``, with or without a baseline, 1 also means that a server lost points.
+    Every error, such as a missing run, is 2 too: 1 always means a drop or a loss.
     """
     rules = Rules(metrics or (), datasets, max_drop, strict, partial, may_differ or ())
     try:
@@ -188,11 +217,11 @@ def run_gate(
             one, five = map(records_without_difference, (1, 5))
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
-        if baseline is None and save is None:
-            raise ValueError('gate needs --baseline RUN|FILE, or --save FILE to make one')
+        if baseline is None and save is None and not serving:
+            raise ValueError('gate needs --baseline RUN|FILE, --serving, or --save FILE to make a baseline')
         status = 0
-        if baseline is not None:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, json_out, markdown, junit)
+        if baseline is not None or serving:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''

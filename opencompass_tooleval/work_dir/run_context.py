@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ class RunContext:
         report: Receives the progress on the data set.
         locked_task: The task, while it sends requests; None outside of a task.
         ledger: The ledger of the model under test; None if it has no budget.
+        postprocess: Extracts the scored parts of answers as the evaluation does by its config; None outside of one.
         report_wait: Receives a description of the server that is waited for; '' when the wait ends.
     """
 
@@ -28,6 +29,7 @@ class RunContext:
     report: Report = report_nothing
     locked_task: LockedTask | None = None
     ledger: Ledger | None = None
+    postprocess: Callable[[list[str]], Sequence[str]] | None = None
     report_wait: Callable[[str], None] = lambda text: None
 
 
