@@ -85,7 +85,8 @@ class ToolEvalOpenAI(OpenAI):
         backoff: First pause between two tries, in seconds; doubled each time.
         patience: Seconds to wait for an unreachable server: after twice as many failed connections in a row as may be
             in flight.
-        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be.
+        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be. A request of a data set may
+            have its own, as the required calls of Conformance.
         parallel_tool_calls: True to tell the server if a data set expects one call per answer or several; some servers
             refuse the setting.
         prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
@@ -317,7 +318,7 @@ class ToolEvalOpenAI(OpenAI):
         """Returns the members of a request about tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        offered: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': self._tool_choice}
+        offered: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': tools.choice or self._tool_choice}
         if tools.parallel is not None and self._says_parallel:
             offered['parallel_tool_calls'] = tools.parallel
         return offered
