@@ -25,9 +25,9 @@ _NUMBERS = ('inference\njobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'p
 def _print(plan: Plan) -> None:
     table = numbers_table('planned jobs', 'model', *_NUMBERS, plain=True)
     for row in plan.models:
-        gpus = f'{row.nodes}x{row.gpus}' if row.nodes > 1 else str(row.gpus)
+        each = f'{row.nodes}x{row.gpus}' if row.nodes > 1 else str(row.gpus)
         numbers = (row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
-        table.add_row(row.model, f'{row.jobs:,}', gpus, *(f'{number:,}' for number in numbers))
+        table.add_row(row.model, f'{row.jobs:,}', each, *(f'{number:,}' for number in numbers))
     console = Screen()
     console.print(table)
     jobs = sum(row.jobs for row in plan.models)

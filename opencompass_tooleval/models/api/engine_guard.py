@@ -75,8 +75,8 @@ class Guard:
         rank = os.environ.get('SLURM_PROCID', '0')
         words = [*words, *(worker_options if rank != '0' else ())]
         self._words = [word.replace('{rank}', rank) for word in words]
-        changed = {**os.environ, **env}
-        self._env = {name: text.replace('{rank}', rank) for name, text in changed.items() if text is not None}
+        self._env = {name: text for name, text in os.environ.items() if name not in env}
+        self._env |= {name: text.replace('{rank}', rank) for name, text in env.items() if text is not None}
         self._grace = grace
         self._is_dismissed = False
         self._starter = os.getppid()

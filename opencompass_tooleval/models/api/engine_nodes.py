@@ -34,18 +34,17 @@ def node_address() -> str:
     """Returns the address that Slurm has for this node, since names of nodes need not resolve.
 
     Raises:
-        OSError: ``scontrol`` cannot be run.
-        ValueError: Slurm does not tell.
+        OSError: ``scontrol`` cannot be run, or does not tell.
     """
     name = os.environ.get('SLURMD_NODENAME', '')
     command = ['scontrol', '--oneliner', 'show', 'node', name]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors='replace', timeout=_SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise ValueError(f'scontrol show node {name}: no answer within {_SECONDS:.0f} s') from error
+        raise OSError(f'scontrol show node {name}: no answer within {_SECONDS:.0f} s') from error
     found = _ADDRESS.search(done.stdout[:_MOST_TEXT])
     if not found:
-        raise ValueError(f'scontrol show node {name} names no NodeAddr: {(done.stderr or done.stdout)[:200].strip()}')
+        raise OSError(f'scontrol show node {name} names no NodeAddr: {(done.stderr or done.stdout)[:200].strip()}')
     return found[1]
 
 
