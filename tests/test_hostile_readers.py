@@ -98,6 +98,7 @@ from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.report.samples import tasks_of
 from opencompass_tooleval.report.writing import short_digests
+from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.runners.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
@@ -346,6 +347,14 @@ class _Telling:
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
         """There is nothing to learn."""
+
+
+def _engine_on_nodes(text: str) -> None:
+    for line in text.splitlines():
+        is_by_slurm(line)
+    for head in ('', 'srun: error: ', 'srun: error: n1: task 1: ', 'NodeAddr='):
+        first_end(head + text)
+        read_address(head + text)
 
 
 def _squeue(text: str) -> None:
@@ -643,6 +652,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),
+    'engine on nodes': Reader(_engine_on_nodes, ('models/api/engine_nodes.py',)),
     **{
         f'table of a report, {write.__name__}': Reader(
             lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)

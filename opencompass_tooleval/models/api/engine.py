@@ -21,7 +21,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.text.redaction import excerpt, remember_keys
 from opencompass_tooleval.models.api import engine_guard
-from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, node_address, srun_words
+from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, lacking_nodes, node_address, srun_words
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
@@ -39,7 +39,6 @@ _SECONDS_TO_NOTICE = 1.0
 _LAST_LINES = 20
 _LAST_BYTES = 1 << 16
 _SECONDS_FOR_SRUN = 30.0
-_BY_SLURM = ('srun: ', 'slurmstepd: ')
 _TAKEN = ('address already in use', 'eaddrinuse', 'address in use', 'errno 98')
 
 
@@ -301,6 +300,8 @@ class Engine:
             raise EngineError(self._with_last_lines(self._ending()))
 
     def _ending(self) -> str:
+        if self._nodes > 1 and (first := first_end(self._log_end())):
+            return f'ended with {first}'
         code = self._guard.returncode if self._guard else None
         number = (code or 0) - 128 if (code or 0) > 128 else -(code or 0)
         named = number in signal.valid_signals()
@@ -319,7 +320,7 @@ class Engine:
         """Appends the most informative line of the log to a sentence, and then the last lines of the log."""
         lines = [line for line in map(excerpt, self._log_end().splitlines()[-_LAST_LINES:]) if line]
         last = lines[-1] if lines else 'it printed nothing'
-        errors = [line for line in lines if 'rror' in line and not any(word in line for word in _BY_SLURM)]
+        errors = [line for line in lines if 'rror' in line and not is_by_slurm(line)]
         telling = errors[-1] if errors else last
         return '\n'.join([f'{what}: {telling} (log: {self.log})', *(f'  | {line}' for line in lines)])
 

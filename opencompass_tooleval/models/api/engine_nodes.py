@@ -11,6 +11,10 @@ from typing import Any
 _SECONDS = 60.0
 _MOST_TEXT = 1 << 16
 _ADDRESS = re.compile(r'\bNodeAddr=([\w.:-]{1,255})')
+_FIRST_END = re.compile(
+    r'^srun: error: (?:(\S{1,255}): tasks? ([\d,-]{1,40}): |Node failure on )(.{1,100})', re.MULTILINE
+)
+_BY_SLURM = ('srun: ', 'slurmstepd')
 _FIX = "run it with SlurmArrayRunner (configs/tooleval_slurm.py), or inside 'sbatch --nodes={} --exclusive'"
 
 
@@ -30,6 +34,26 @@ def lacking_nodes(nodes: int) -> str:
     return f'its engine (nodes={nodes}) needs a Slurm job of {nodes} nodes, and {here}: {_FIX.format(nodes)}'
 
 
+def is_by_slurm(line: str) -> bool:
+    """Tests if a line of the log is Slurm's, and not the engine's."""
+    return any(name in line for name in _BY_SLURM)
+
+
+def first_end(log: str) -> str:
+    """Returns the rank that ended first, and how, by the lines of ``srun``; '' if they do not tell."""
+    found = _FIRST_END.search(log)
+    if not found:
+        return ''
+    node, rank, how = found.groups()
+    return f'rank {rank} on {node}: {how}' if node else f'node failure on {how}'
+
+
+def read_address(node: str) -> str:
+    """Reads the address from the output of ``scontrol show node``; '' if it has none."""
+    found = _ADDRESS.search(node[:_MOST_TEXT])
+    return found[1] if found else ''
+
+
 def node_address() -> str:
     """Returns the address that Slurm has for this node, since names of nodes need not resolve.
 
@@ -42,10 +66,10 @@ def node_address() -> str:
         done = subprocess.run(command, capture_output=True, text=True, errors='replace', timeout=_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise OSError(f'scontrol show node {name}: no answer within {_SECONDS:.0f} s') from error
-    found = _ADDRESS.search(done.stdout[:_MOST_TEXT])
-    if not found:
+    address = read_address(done.stdout)
+    if not address:
         raise OSError(f'scontrol show node {name} names no NodeAddr: {(done.stderr or done.stdout)[:200].strip()}')
-    return found[1]
+    return address
 
 
 def srun_words(nodes: int) -> list[str]:
