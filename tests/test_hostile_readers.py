@@ -89,6 +89,7 @@ from opencompass_tooleval.instructions.validate_description import check_descrip
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
 from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.models.api.reply import Reply, read_reply
@@ -98,7 +99,6 @@ from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.report.samples import tasks_of
 from opencompass_tooleval.report.writing import short_digests
-from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.runners.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence

@@ -74,7 +74,7 @@ class NodesTestbed(Testbed):
         """The state of each node, such as ``idle``, ``drained`` or ``down*``."""
         command = ['sinfo', '--noheader', '--Node', '--partition=main', '--format=%N %t']
         rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        return {name: state for name, state in map(str.split, rows)}
+        return dict(row.split() for row in rows)
 
     def nodes_of(self, element: str) -> list[str]:
         """Names of the nodes of a job, the first one first."""
@@ -111,7 +111,8 @@ class NodesTestbed(Testbed):
     def on_disk(self, name: str, command: str) -> None:
         """Runs a line of shell in the folder of a node's local disk, of 16 MB."""
         slurmd = (self.folder / f'{name}.pid').read_text().strip()
-        self.tell('nsenter', f'--target={slurmd}', '--mount', f'--wd={self.folder / "local"}', 'sh', '-c', command)
+        folder = self.folder / 'local'
+        self.tell('nsenter', f'--target={slurmd}', '--mount', 'sh', '-c', f'cd {folder} && {{ {command}; }}')
 
     def set_environment(self, name: str, **variables: str) -> None:
         """Sets variables for all jobs on a node."""
