@@ -37,7 +37,7 @@ class ToolEvalServed(ToolEvalOpenAI):
     Args:
         path: The model, ``{model}`` in the command, and its name on the server.
         engine: Arguments of :class:`~.api.engine.Engine`: ``command``, ``health``, ``startup``, ``env``,
-            ``key_variable``, ``grace``.
+            ``key_variable``, ``grace``, ``nodes``, ``worker_options``.
         http_client_cfg: Settings for :class:`ToolEvalOpenAI`; proxies of the environment are not used by default.
         kwargs: Further arguments of :class:`ToolEvalOpenAI`, except address and key.
 

@@ -21,6 +21,7 @@ from opencompass.runners.local import get_command_template
 from opencompass.utils import get_logger, model_abbr_from_cfg
 from tqdm import tqdm
 
+from opencompass_tooleval.models.api.engine_nodes import lacking_nodes
 from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.runners.fork_server import ForkedTask, ForkServer
@@ -161,13 +162,19 @@ class ToolEvalLocalRunner(LocalRunner):
 
     def _check_gpus(self, tasks: Sequence[Any]) -> None:
         needed: dict[str, int] = {}
+        several: dict[str, int] = {}
         for cfg in tasks:
-            gpus = TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']}).num_gpus
+            task = TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']})
+            gpus = task.num_gpus
             for model in cfg['models']:
                 name = model_abbr_from_cfg(model)
                 needed[name] = max(gpus, needed.get(name, 0))
+                several[name] = getattr(task, 'num_nodes', 1)
         if lacking := lacking_gpus(needed):
             raise SystemExit(f'tooleval: {lacking}')
+        for name, nodes in several.items():
+            if lacking := lacking_nodes(nodes):
+                raise SystemExit(f'tooleval: {name}: {lacking}')
 
     def _launch(self, task: Any, gpu_ids: Iterable[int], index: int) -> tuple[str, int]:
         if _STAGES.get(type(task)) != 'infer':

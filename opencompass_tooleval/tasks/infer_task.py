@@ -20,6 +20,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
+from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
@@ -75,6 +76,11 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     stage = 'infer'
     script = openicl_infer.__file__
     num_gpus: int
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of the task: those of its models' engines."""
+        return max(map(nodes_of, self.model_cfgs))
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task; without torchrun if the GPUs belong to an engine."""

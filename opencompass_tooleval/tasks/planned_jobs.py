@@ -24,6 +24,7 @@ from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.selection import SELECTION, check_selection
@@ -51,7 +52,7 @@ class ModelPlan:
     Attributes:
         model: Its abbr.
         jobs: Number of inference jobs.
-        gpus: Number of GPUs of each.
+        gpus: Number of GPUs of each, on each of its nodes.
         datasets: Number of data sets that still need answers.
         done: Number of data sets with all answers.
         samples: Number of samples in the unfinished data sets, answered ones included.
@@ -69,6 +70,7 @@ class ModelPlan:
         not_counted: Further requests, which none of the numbers include.
         answer_limits: Maximum number of tokens of an answer and who set it, as text -> the data sets that have it.
         over_budget: Text if the tokens or cost are more than what is left of the model's budget; ``''`` if not.
+        nodes: Number of nodes of each job.
     """
 
     model: str
@@ -89,6 +91,7 @@ class ModelPlan:
     not_counted: tuple[str, ...] = ()
     answer_limits: Mapping[str, Sequence[str]] = field(default_factory=dict)
     over_budget: str = ''
+    nodes: int = 1
 
 
 @dataclass(frozen=True)
@@ -374,6 +377,7 @@ def _model_plan(
         not_counted=tuple(prompts.not_counted),
         answer_limits={limit: list(names) for limit, names in limits.items()},
         over_budget=_over_budget(cfg, model, round(prompts.total), round(answers.total)),
+        nodes=nodes_of(model),
     )
 
 

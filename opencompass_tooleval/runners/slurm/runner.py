@@ -54,6 +54,9 @@ class SlurmArrayRunner(BaseRunner):
         keep_tmp_file: Keeps the folder of parameters, scripts and exit codes. It is always kept if a task failed.
     """
 
+    requests_nodes = True
+    """A task gets the nodes that its engine takes."""
+
     def __init__(
         self,
         task: Mapping[str, Any],
@@ -98,6 +101,8 @@ class SlurmArrayRunner(BaseRunner):
         built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
         if not built:
             return []
+        if self.debug and (several := [task.name for task in built if _nodes(task) > 1]):
+            raise SystemExit(f'tooleval: {several[0]}: its engine takes several nodes: run it without --debug')
         work_dir = Path(built[0].work_dir)
         trust_own_run(work_dir)
         with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir):
@@ -182,7 +187,13 @@ def _element(number: int, task: Any, folder: Path) -> Element:
     # OpenCompass lays its parameter files out with yapf, which takes 0.3 to 1.4 s for each; nobody reads these.
     Config(task.cfg._cfg_dict, format_python_code=False).dump(params)
     command = task.get_command(cfg_path=shlex.quote(str(params)), template='{task_cmd}')
-    return Element(number, task.num_gpus, command, Path(task.get_log_path(file_extension='out')))
+    log = Path(task.get_log_path(file_extension='out'))
+    return Element(number, task.num_gpus, command, log, nodes=_nodes(task))
+
+
+def _nodes(task: Any) -> int:
+    """Returns the number of nodes of a task; other tasks than :class:`ToolEvalInferTask` have one."""
+    return getattr(task, 'num_nodes', 1)
 
 
 def _code(element: Element) -> int:

@@ -35,12 +35,13 @@ class Element:
 
     Attributes:
         number: Its index among the tasks of the stage.
-        gpus: Number of GPUs that it needs.
+        gpus: Number of GPUs that it needs on each node.
         command: Command line for bash.
         log: File for its output.
         failures: Number of its failures so far.
         code: Exit code of its last attempt; None until it has ended.
         state: Slurm's state that explains the code, such as ``TIMEOUT``; often empty.
+        nodes: Number of nodes that it needs.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Element:
     code: int | None = None
     state: str = ''
     gone_since: float | None = None
+    nodes: int = 1
 
 
 @dataclass(eq=False)
@@ -59,10 +61,11 @@ class Array:
 
     Attributes:
         chunk: The tasks' numbers are the array's indices plus ``chunk`` times the cluster's limit.
-        gpus: GPUs of each element.
+        gpus: GPUs of each node of an element.
         left: Unfinished elements by index.
         throttle: Number of elements that may run at once; 0 before it is submitted.
         job_id: Slurm's id; empty before it is submitted.
+        nodes: Nodes of each element.
     """
 
     chunk: int
@@ -70,6 +73,7 @@ class Array:
     left: dict[int, Element] = field(default_factory=dict)
     throttle: int = 0
     job_id: str = ''
+    nodes: int = 1
 
     @property
     def held(self) -> int:
@@ -79,7 +83,7 @@ class Array:
 
 @dataclass
 class Stage:
-    """Runs tasks as job arrays, one per number of GPUs and per chunk of the cluster's ``MaxArraySize``.
+    """Runs tasks as job arrays, one per number of nodes and GPUs and per chunk of the cluster's ``MaxArraySize``.
 
     Slurm schedules. Failed elements are submitted again as a separate array, behind those already submitted. After
     Slurm has accepted one job, a refused one is tried again at every poll, until nothing runs and patience is over.
@@ -149,10 +153,11 @@ class Stage:
         self._path(element, '.log').symlink_to(element.log.resolve())
 
     def _group(self, elements: Iterable[Element]) -> list[Array]:
-        arrays: dict[tuple[int, int], Array] = {}
+        arrays: dict[tuple[int, int, int], Array] = {}
         for element in elements:
             chunk, index = divmod(element.number, self._size)
-            arrays.setdefault((element.gpus, chunk), Array(chunk, element.gpus)).left[index] = element
+            array = Array(chunk, element.gpus, nodes=element.nodes)
+            arrays.setdefault((element.gpus, element.nodes, chunk), array).left[index] = element
         return list(arrays.values())
 
     def _let_run(self) -> None:
@@ -188,7 +193,7 @@ class Stage:
         base = self.folder / str(array.chunk)
         options = [
             '--requeue',
-            *self.resources.options(array.gpus),
+            *self.resources.options(array.gpus, array.nodes),
             f'--array={array_indices(array.left)}%{throttle}',
             f'--chdir={Path.cwd()}',
             f'--output={file_pattern(str(base))}-%a.log',
@@ -204,7 +209,8 @@ class Stage:
             return False
         array.throttle = throttle
         self._accepted, self._refusal = True, None
-        get_logger().info('job array %s: %d tasks, %d GPUs each', array.job_id, len(array.left), array.gpus)
+        each = f'{array.nodes} nodes of {array.gpus} GPUs' if array.nodes > 1 else f'{array.gpus} GPUs'
+        get_logger().info('job array %s: %d tasks, %s each', array.job_id, len(array.left), each)
         return True
 
     def _note_refusal(self, error: SlurmError) -> None:
