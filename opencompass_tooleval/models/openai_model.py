@@ -149,8 +149,11 @@ class ToolEvalOpenAI(OpenAI):
         except ValueError as error:
             yield str(error)
 
-    def set_address(self, base_url: str) -> None:
-        """Sends requests to another server from now on."""
+    def set_address(self, base_url: str, key: str = '') -> None:
+        """Sends requests to another server from now on, with another key if one is given."""
+        if key:
+            remember_keys([key])
+            self._headers = {**self._headers, 'Authorization': f'Bearer {key}'}
         self._url = base_url.rstrip('/').removesuffix(_PATH) + _PATH + (f'?{self._query}' if self._query else '')
 
     def _default_headers(self) -> dict[str, str]:
