@@ -5,8 +5,8 @@
 FAULT: ``loading`` (never takes a connection), ``unhealthy`` (status 503 for ever), ``crash`` (ends while it loads),
 ``deaf`` (ignores SIGTERM), ``taken`` (lets someone else take its port, the first time: writes it to DIR/port and waits
 for DIR/go), ``once`` (kills itself at its third question, the first time), ``twice`` (at the third of each of the
-first two starts), ``always``. The questions are counted in DIR/asked. FILE has the answer, in which SCORE becomes a number that
-depends on the question. A helper in a session of its own stands for the processes that engines start.
+first two starts), ``always``. The questions are counted in DIR/asked. FILE has the answer, in which SCORE becomes a
+number that depends on the question. A helper in a session of its own stands for the processes that engines start.
 """
 
 from __future__ import annotations
