@@ -17,6 +17,7 @@ from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.work_dir.server_file import server_file
 
 _MOST_OF_NAME = 60
+_RUNNERS = ('ToolEvalLocalRunner', 'SlurmArrayRunner')
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ class SharedServer:
     engine: Mapping[str, Any]
     gpus: int
     is_open: bool
+
+
+def starts_servers(runner: Mapping[str, Any]) -> bool:
+    """Tests if a runner's config is one of a runner that starts shared servers."""
+    kind = str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2]
+    return kind in _RUNNERS and not runner.get('debug')
 
 
 def is_served(cfg: Mapping[str, Any]) -> bool:
