@@ -259,9 +259,9 @@ def run_gate(
 ) -> int:
     """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one does not compare.
 
-    With ``--serving``, with or without a baseline, 1 also means that a server lost points. With ``--equivalent``: 0 if all
-    scores are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is always
-    a verdict.
+    With ``--serving``, with or without a baseline, 1 also means that a server lost points. With ``--equivalent``: 0 if
+    all scores are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is
+    always a verdict.
     """
     rules = Rules(metrics or (), datasets, max_drop, equivalent, strict, partial, may_differ or ())
     try:

@@ -35,6 +35,11 @@ def _print(plan: Plan) -> None:
     largest = f'{nodes} nodes with {gpus} GPUs each' if nodes > 1 else f'{gpus} GPUs'
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest}')
+    for server in plan.servers:
+        needing = f'{server.jobs} {"inference" if server.stage == "infer" else "evaluation"} jobs'
+        how = f'one job with {server.gpus} GPUs, for which {needing} wait'
+        own = f'not shared by this runner: each of {needing} starts it'
+        console.print(f'server {server.name}: {how if server.is_shared else own}', soft_wrap=True)
     for line in cut_lines(plan.cut):
         console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")

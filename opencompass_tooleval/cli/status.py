@@ -22,6 +22,7 @@ from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -134,6 +135,8 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     console.print(_summary(models, cells))
     for line in (*_spent(models, cells), *_budgets(work, content)):
         console.print(line)
+    for line in server_lines(work.path):
+        console.print(f'server   {line}')
     _running(cells, console)
     lines = (*_kept(cells, work.path), *cut_lines(cut_datasets(content)), *failure_lines(failed, work.path))
     for line in lines:

@@ -50,7 +50,7 @@ _SEARCH_TOKENS = 16
 """Limit of tokens of the answers with which the way to raw text is searched."""
 
 
-class _Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """A request.
 
     Attributes:
@@ -183,8 +183,11 @@ class ToolEvalOpenAI(OpenAI):
         except ValueError as error:
             yield str(error)
 
-    def set_address(self, base_url: str) -> None:
-        """Sends requests to another server from now on."""
+    def set_address(self, base_url: str, key: str = '') -> None:
+        """Sends requests to another server from now on, with another key if one is given."""
+        if key:
+            remember_keys([key])
+            self._headers = {**self._headers, 'Authorization': f'Bearer {key}'}
         self._url = base_url.rstrip('/').removesuffix(_PATH) + _PATH + (f'?{self._query}' if self._query else '')
 
     def _default_headers(self) -> dict[str, str]:
@@ -274,7 +277,7 @@ class ToolEvalOpenAI(OpenAI):
             return Answer('', 'infra:truncated')
         tools = getattr(prompt, 'tools', None)
         offers_tools = bool(tools and tools.tools) or 'tools' in self._body
-        answer = await self._try_until_answered(_Sent(body, prompt, offers_tools), stop, reservation)
+        answer = await self._try_until_answered(SentRequest(body, prompt, offers_tools), stop, reservation)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
         return answer
@@ -324,7 +327,7 @@ class ToolEvalOpenAI(OpenAI):
         return offered
 
     async def _try_until_answered(
-        self, sent: _Sent, stop: asyncio.Event, reservation: Reservation | None
+        self, sent: SentRequest, stop: asyncio.Event, reservation: Reservation | None
     ) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
@@ -382,7 +385,7 @@ class ToolEvalOpenAI(OpenAI):
         await sleep_unless(stop, min(asked, most))
         return min(asked, most)
 
-    async def _try(self, sent: _Sent) -> tuple[Answer, float]:
+    async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
         body, attributor = sent.body, self._attributor
         if attributor:

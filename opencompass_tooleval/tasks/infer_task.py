@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import ConfigDict
-from opencompass.registry import MODELS, TASKS
+from opencompass.registry import TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
     dataset_abbr_from_cfg,
@@ -24,6 +24,7 @@ from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.models.shared_servers import is_served
 from opencompass_tooleval.tasks.preflight import scoring_faults
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
@@ -58,13 +59,6 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
         )
 
 
-def _is_served(model_cfg: Mapping[str, Any]) -> bool:
-    """Tests if the task of a model starts its server."""
-    kind = model_cfg.get('type')
-    kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
-    return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
-
-
 @TASKS.register_module()
 class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     """OpenCompass's :class:`OpenICLInferTask` that continues after a failing data set, and then fails at its end.
@@ -85,7 +79,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task; without torchrun if the GPUs belong to an engine."""
         gpus = self.num_gpus
-        if _is_served(self.model_cfgs[0]):
+        if is_served(self.model_cfgs[0]):
             self.num_gpus = 0
         try:
             return super().get_command(cfg_path, template)

@@ -29,6 +29,7 @@ from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.selection import SELECTION, check_selection
 from opencompass_tooleval.models.settings import SettingFault, component_faults, fault_lines, setting_faults
+from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
 from opencompass_tooleval.tasks.read_config import read_config
@@ -52,7 +53,7 @@ class ModelPlan:
     Attributes:
         model: Its abbr.
         jobs: Number of inference jobs.
-        gpus: Number of GPUs of each, on each of its nodes.
+        gpus: Number of GPUs of each, on each of its nodes, without those of a shared server.
         datasets: Number of data sets that still need answers.
         done: Number of data sets with all answers.
         samples: Number of samples in the unfinished data sets, answered ones included.
@@ -95,6 +96,25 @@ class ModelPlan:
 
 
 @dataclass(frozen=True)
+class ServerPlan:
+    """A server that jobs of a stage share, which is a job of its own.
+
+    Attributes:
+        name: Its name.
+        stage: ``infer`` or ``eval``.
+        gpus: Number of its GPUs.
+        jobs: Number of jobs that wait for it.
+        is_shared: False if the runner of the stage does not start it, so that each of the jobs does.
+    """
+
+    name: str
+    stage: str
+    gpus: int
+    jobs: int
+    is_shared: bool
+
+
+@dataclass(frozen=True)
 class Plan:
     """A sweep.
 
@@ -105,6 +125,7 @@ class Plan:
         cut: Abbrs of data sets that ``test_range`` reduces to a part.
         faults: Faults that would stop it, as far as the config and this machine show them.
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
+        servers: Servers that jobs share.
     """
 
     models: list[ModelPlan]
@@ -113,6 +134,7 @@ class Plan:
     cut: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
+    servers: list[ServerPlan] = field(default_factory=list)
 
 
 @contextmanager
@@ -313,7 +335,16 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         tuple(cut_datasets(cfg)),
         [*found, *faults(runner['type'], _pairs(tasks), _pairs(evaluations))],
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
+        [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
     )
+
+
+def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[ServerPlan]:
+    is_shared = starts_servers(_stage(cfg, stage)['runner'])
+    needed = [server for task in tasks for server in shared_servers(stage, task).values()]
+    jobs = Counts(server.name for server in needed)
+    for name, server in {server.name: server for server in needed}.items():
+        yield ServerPlan(name, stage, server.gpus, jobs[name], is_shared)
 
 
 def _sizes_of(
@@ -348,6 +379,7 @@ def _model_plan(
     left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
     prompts, answers = _PromptTokens(counter), _AnswerTokens()
     limits: dict[str, dict[str, None]] = {}
+    is_shared = bool(model.get('shared')) and starts_servers(_stage(cfg, 'infer')['runner'])
     for dataset in todo[abbr]:
         name = whole_name(dataset_abbr_from_cfg(dataset), abbrs)
         asked, inferencer = sizes.of(dataset), dataset['infer_cfg']['inferencer']
@@ -361,7 +393,7 @@ def _model_plan(
     return ModelPlan(
         model=abbr,
         jobs=jobs[abbr],
-        gpus=int(model.get('run_cfg', {}).get('num_gpus', 0)),
+        gpus=0 if is_shared else int(model.get('run_cfg', {}).get('num_gpus', 0)),
         datasets=len(left),
         done=len(abbrs - left),
         samples=sum(sizes.of(dataset).size for dataset in todo[abbr]),

@@ -77,9 +77,9 @@ def claim_port() -> tuple[int, socket.socket]:
     raise EngineError(f'no free port among {_CHOICES} from {PORTS.start} to {PORTS.stop - 1}')
 
 
-def _answers(port: int) -> bool:
+def _answers(host: str, port: int) -> bool:
     try:
-        with socket.create_connection((HOST, port), timeout=_SECONDS_PER_LOOK):
+        with socket.create_connection((host, port), timeout=_SECONDS_PER_LOOK):
             return True
     except OSError:
         return False
@@ -105,6 +105,7 @@ class Engine:
         worker_options: Further words of the command on all nodes but the first, such as ``--headless``.
 
     Attributes:
+        host: Address that replaces ``{host}``: loopback, unless it is set before the start.
         key: Its random key.
         port: Its port; 0 before the start.
         log: File to which its output is appended.
@@ -141,6 +142,7 @@ class Engine:
         self.startup = startup
         self._key_variable = key_variable
         self._grace = grace
+        self.host = HOST
         self.key = secrets.token_urlsafe(32)
         remember_keys([self.key])
         self.port = 0
@@ -156,7 +158,7 @@ class Engine:
     @property
     def url(self) -> str:
         """Its base URL for OpenAI's clients."""
-        return f'http://{HOST}:{self.port}/v1'
+        return f'http://{self.host}:{self.port}/v1'
 
     @property
     def is_started(self) -> bool:
@@ -227,7 +229,7 @@ class Engine:
     def _filled(self, text: str) -> str:
         # Not str.format: a word may be JSON.
         values = {
-            'host': HOST,
+            'host': self.host,
             'port': self.port,
             'gpus': visible_gpus(),
             'python': sys.executable,
@@ -265,18 +267,26 @@ class Engine:
         return False
 
     def _unhealthy(self) -> str:
-        """Returns the reason for which it is not ready; '' if it is."""
-        headers = {'Authorization': f'Bearer {self.key}'}
-        look = self._client.request('GET', f'http://{HOST}:{self.port}{self._health}', headers, _SECONDS_PER_LOOK)
+        return run(self.unhealthy(self.url, self.key))
+
+    async def unhealthy(self, url: str, key: str) -> str:
+        """Returns the reason for which an engine of this kind is not ready; '' if it is.
+
+        Args:
+            url: Its :attr:`url`.
+            key: Its key.
+        """
+        health = f'{url.removesuffix("/v1")}{self._health}'
         try:
-            status = run(look).status
+            headers = {'Authorization': f'Bearer {key}'}
+            status = (await self._client.request('GET', health, headers, _SECONDS_PER_LOOK)).status
         except Failure as failure:
             return failure.words[:_MAX_WHY]
         return '' if status == 200 else f'status {status}'
 
     def _lost_its_port(self) -> bool:
         """Tests if an ended engine found its port taken."""
-        return _answers(self.port) or any(word in self._log_end().lower() for word in _TAKEN)
+        return _answers(self.host, self.port) or any(word in self._log_end().lower() for word in _TAKEN)
 
     def _has_ended(self) -> bool:
         return self._guard is not None and self._guard.poll() is not None
