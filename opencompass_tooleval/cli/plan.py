@@ -33,6 +33,10 @@ def _print(plan: Plan) -> None:
     largest = max((row.gpus for row in plan.models if row.jobs), default=0)
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs')
+    if plan.replicas > 1 and jobs:
+        console.print(
+            f'{plan.replicas} replicas of each model share its data sets: each claims ranges as it becomes free'
+        )
     for line in cut_lines(plan.cut):
         console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")
