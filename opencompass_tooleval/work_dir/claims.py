@@ -27,10 +27,10 @@ from opencompass_tooleval.work_dir.whole_file import locked_content
 _MOST_BYTES = 1 << 22
 _RECORDS = 16
 """Records of a range, if there are enough; fewer ranges keep more prompts with a common beginning together."""
-_OF_REST, _OF_ALL = 4, 32
-"""Shares that a range has at least, times the number of replicas: of what is left, and of the whole.
+_MOST, _OF_REST, _LEAST = 8, 4, 32
+"""Parts of a replica's share: a range is a quarter of what is left of it, between an eighth and a 32nd of the whole.
 
-Ranges get smaller: the first ones are few and long, and the last ones end at nearly the same time."""
+A replica of a tenth of the others' speed ends its first range in time, and the last ranges end almost together."""
 _ROWS = 256
 
 
@@ -159,11 +159,11 @@ def cut_ranges(sizes: Sequence[int], replicas: int, at_least: int = 1) -> list[i
         The index behind the last item of each range.
     """
     left = sum(sizes)
-    least = left / (_OF_ALL * replicas)
+    least, most = left / (_LEAST * replicas), left / (_MOST * replicas)
     ends, taken, start = list[int](), 0, 0
     for stop, size in enumerate(sizes, start=1):
         taken += size
-        is_full = stop - start >= at_least and taken >= max(least, left / (_OF_REST * replicas))
+        is_full = stop - start >= at_least and taken >= min(most, max(least, left / (_OF_REST * replicas)))
         if is_full or stop == len(sizes):
             ends.append(stop)
             left, taken, start = left - taken, 0, stop
@@ -237,7 +237,7 @@ class Claims:
         Raises:
             DataError: Another replica has divided other samples.
         """
-        at_least = max(1, min(max(_RECORDS, at_once), len(order) // (_OF_ALL * self._replica.of)))
+        at_least = max(1, min(max(_RECORDS, at_once), len(order) // (_LEAST * self._replica.of)))
         with _changing(self._whole) as shares:
             if (state := shares[0]) is None:
                 return

@@ -115,7 +115,12 @@ def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path), _locked(path, most) as stream:
         content = [before := stream.read()]
-        yield content
+        try:
+            yield content
+        except BaseException:
+            if not before:
+                path.unlink()
+            raise
         if content[0]:
             stream.seek(0)
             stream.write(content[0].ljust(len(before)))
