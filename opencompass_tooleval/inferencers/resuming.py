@@ -44,7 +44,7 @@ def records_of(dataset: Mapping[str, Any]) -> Records | None:
 
 def is_of_package(dataset: Mapping[str, Any]) -> bool:
     """Tests if the inferencer of a data set is one of this package."""
-    return 'opencompass_tooleval.' in str(dataset['infer_cfg']['inferencer'].get('type'))
+    return 'opencompass_tooleval.' in str(dataset.get('infer_cfg', {}).get('inferencer', {}).get('type'))
 
 
 def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
