@@ -40,6 +40,10 @@ def _print(plan: Plan) -> None:
         how = f'one job with {server.gpus} GPUs, for which {needing} wait'
         own = f'not shared by this runner: each of {needing} starts it'
         console.print(f'server {server.name}: {how if server.is_shared else own}', soft_wrap=True)
+    if plan.replicas > 1 and jobs:
+        console.print(
+            f'{plan.replicas} replicas of each model share its data sets: each claims ranges as it becomes free'
+        )
     for line in cut_lines(plan.cut):
         console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")

@@ -84,6 +84,8 @@ def _running(cells: Sequence[Cell], console: Screen) -> None:
             total = '?' if cell.samples is None else cell.samples
             slow = 'speed not known' if cell.answered else 'no answer yet'
             speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
+            if cell.rates:
+                speed += f' by {len(cell.rates)} replicas ({" + ".join(f"{rate:.1f}" for rate in cell.rates)})'
             progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
             console.print(f'{progress}, {how}')

@@ -33,6 +33,7 @@ from opencompass_tooleval.models.shared_servers import shared_servers, starts_se
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
 from opencompass_tooleval.tasks.read_config import read_config
+from opencompass_tooleval.work_dir.claims import replica_of
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
 from opencompass_tooleval.work_dir.ledger import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.progress import cut_datasets
@@ -126,6 +127,7 @@ class Plan:
         faults: Faults that would stop it, as far as the config and this machine show them.
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
         servers: Servers that jobs share.
+        replicas: Number of jobs per model that share its data sets; 1 for none that shares.
     """
 
     models: list[ModelPlan]
@@ -135,6 +137,7 @@ class Plan:
     faults: list[str] = field(default_factory=list)
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     servers: list[ServerPlan] = field(default_factory=list)
+    replicas: int = 1
 
 
 @contextmanager
@@ -318,11 +321,12 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     folders = {'infer': work_dir / 'predictions', 'eval': work_dir / 'results'}
     is_countable = not found or _is_left(cfg)
     tasks, evaluations = (_tasks(cfg, stage, folder) if is_countable else [] for stage, folder in folders.items())
+    replicas = max((replica.of for task in tasks if (replica := replica_of(task))), default=1)
+    jobs = Counts(model_abbr_from_cfg(model) for task in tasks for model in task['models'])
+    tasks = [task for task in tasks if not (replica := replica_of(task)) or not replica.number]
     todo: dict[str, list[Any]] = {model_abbr_from_cfg(model): [] for model in cfg['models']}
-    jobs = dict.fromkeys(todo, 0)
     for task in tasks:
         for model, datasets in zip(task['models'], task['datasets'], strict=True):
-            jobs[model_abbr_from_cfg(model)] += 1
             todo[model_abbr_from_cfg(model)] += datasets
     abbrs = {dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']}
     earlier = earlier_usage(run or work_dir.parent, abbrs)
@@ -336,6 +340,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         [*found, *faults(runner['type'], _pairs(tasks), _pairs(evaluations))],
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
         [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
+        replicas,
     )
 
 
