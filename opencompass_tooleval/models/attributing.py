@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import ERROR, Attribution
+from opencompass_tooleval.core.calls.attribution import ERROR, Attribution, bounded_raw
 from opencompass_tooleval.core.calls.prompt_parts import CALLS, RESULTS, SYSTEM, TOOLS, lost_parts
 from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.written.formats import AUTO, NONE, choose_format
@@ -22,6 +22,8 @@ from opencompass_tooleval.models.conversation import Conversation
 
 _PARSE_ERROR = 'parse_error'
 """Finish reason of LMDeploy."""
+_END_TOKENS = 16
+"""Number of tokens at the end of a prompt that show if it opens thoughts."""
 _CHARS_PER_TOKEN = 8
 """A prompt with more characters per token has lost a part: English has 4 to 5."""
 
@@ -79,7 +81,8 @@ class Attributor:
         self._opened = opens_thoughts(found.prompt or self._tail)
         self._found = found
         if found.source is None:
-            why = 'returns ids of tokens: set tokenizer_path' if found.has_unread_ids else 'returns no raw text'
+            path = 'set tokenizer_path to the tokenizer of its model'
+            why = f'returns ids of tokens: {path}' if found.has_unread_ids else 'returns no raw text'
             self.logger.warning(f'attribution: the server {why}; faults of its parser stay unknown')
         else:
             self.logger.info(f'attribution: raw text by {found.source.name}, calls in format {self._format}')
@@ -131,35 +134,31 @@ class Attributor:
         assert self._found is not None
         source, tools = self._found.source, getattr(prompt, 'tools', None)
         tools = tools if tools and tools.tools else None
-        if reply.finish_reason == _PARSE_ERROR:
-            return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer'))
         raw = source.read(reply, self._decode) if source else None
+        if reply.finish_reason == _PARSE_ERROR:
+            shown = (bounded_raw(raw.text), raw.source) if raw else ()
+            return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer', *shown))
+        end = source.prompt(reply, self._decode, _END_TOKENS) if source else ''
         request = Asked(
             self._format,
             tools,
             asked.get('tool_choice', 'auto'),
             asked.get('parallel_tool_calls') is False,
-            self._opened,
-            self._lost(answer, reply, prompt),
+            opens_thoughts(end) if end else self._opened,
+            self._lost(answer, reply, prompt, asked),
         )
         is_call_for_text = not tools and not asked.get('tools') and bool(reply.functions) and not reply.text
         return replace(answer, serving=attribute(answer, raw, request, is_call_for_text))
 
-    def _lost(self, answer: Answer, reply: Reply, prompt: Any) -> tuple[str, ...]:
-        """Returns the parts that the server's prompt lacks, by its prompt where that is doubtful, else by the search.
+    def _lost(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> tuple[str, ...]:
+        """Returns the parts that the server's prompts lack by the search, and this one where it is doubtful.
 
         To read every prompt would take longer than everything else.
         """
         if not isinstance(prompt, Conversation) or self._found is None:
             return ()
         messages, tools = prompt.messages(), prompt.tools.tools if prompt.tools else ()
-        tokens, chars = reply.tokens('prompt'), sum(len(message.content) for message in messages)
-        is_short = tokens is not None and chars > _CHARS_PER_TOKEN * tokens
-        if self._found.source and ((tools and not answer.calls) or is_short):
-            shown = self._found.source.prompt(reply, self._decode)
-            if shown:
-                offered = prompt.tools.as_request() if prompt.tools else []
-                return tuple(lost_parts(shown, prompt.as_request(), offered, self._tail))
+        tools = () if asked.get('tool_choice') == 'none' else tools  # vLLM can leave them out then
         roles = {message.role for message in messages}
         has = {
             TOOLS: bool(tools),
@@ -167,4 +166,11 @@ class Attributor:
             RESULTS: 'tool' in roles,
             CALLS: any(message.calls for message in messages),
         }
-        return tuple(part for part in self._found.lost if has.get(part.partition(' as ')[0], True))
+        lost = [part for part in self._found.lost if has.get(part.partition(' as ')[0], True)]
+        tokens, chars = reply.tokens('prompt'), sum(len(message.content) for message in messages)
+        is_short = tokens is not None and chars > _CHARS_PER_TOKEN * tokens
+        if self._found.source and ((tools and not answer.calls) or is_short):
+            shown = self._found.source.prompt(reply, self._decode)
+            offered = prompt.tools.as_request() if prompt.tools and tools else []
+            lost += lost_parts(shown, prompt.as_request(), offered, self._tail) if shown else []
+        return tuple(dict.fromkeys(lost))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.work_dir.claims import Claims
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 
@@ -22,6 +23,7 @@ class RunContext:
         locked_task: The task, while it sends requests; None outside of a task.
         ledger: The ledger of the model under test; None if it has no budget.
         postprocess: Extracts the scored parts of answers as the evaluation does by its config; None outside of one.
+        claims: The ranges of the data set that this replica claims; None if it has all.
         report_wait: Receives a description of the server that is waited for; '' when the wait ends.
     """
 
@@ -30,6 +32,7 @@ class RunContext:
     locked_task: LockedTask | None = None
     ledger: Ledger | None = None
     postprocess: Callable[[list[str]], Sequence[str]] | None = None
+    claims: Claims | None = None
     report_wait: Callable[[str], None] = lambda text: None
 
 

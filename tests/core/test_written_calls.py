@@ -190,6 +190,15 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         ('<tool_call>\n<function=weather>\n<parameter=city>\nPar', '', [('weather', '<parameter=city>\nPar')]),
         ('Use <tool_call> tags.', None, []),
     ],
+    'seed_oss': [
+        (
+            '<seed:tool_call>\n<function=weather>\n<parameter=city>Rome</parameter>\n<parameter=days>3</parameter>\n'
+            "</function>\n</seed:tool_call>\n<seed:tool_call>\n<function=weather>\n<parameter=where>{'a': True}"
+            '</parameter>\n</function>\n</seed:tool_call>',
+            '',
+            [ROME, ('weather', {'where': {'a': True}})],
+        ),
+    ],
     'glm45': [
         (
             '\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>'
@@ -376,6 +385,8 @@ READINGS: list[tuple[str, str, bool, tuple[str, str, Named, bool]]] = [
     ('hermes', f'<thinking>Hm</thinking>{MARKED}', False, ('Hm', '', [CALL], False)),
     ('hermes', MARKED, False, ('', '', [CALL], False)),
     ('hermes', f'Hm</think>{MARKED}', True, ('Hm', '', [CALL], False)),
+    ('hermes', f'</think>{MARKED}', False, ('', '', [CALL], False)),
+    ('hermes', f'A <think>Hm</think>{MARKED}', False, ('Hm', 'A', [CALL], False)),
     ('hermes', f'{F}<think>Hm</think>x{F}', False, ('Hm', 'x', [('f', {}), ('f', {})], False)),
     ('hermes', f'<think>a<think>b</think>c</think>{F}', False, ('a<think>b</think>c', '', [('f', {})], False)),
     ('hermes', f'{F} ok <think>Hm', False, ('Hm', 'ok', [('f', {})], True)),
@@ -479,6 +490,9 @@ def test_a_prompt_tells_if_it_ends_within_thoughts() -> None:
         ('Respond in the format {"name": function name, "parameters": dictionary}', 'llama3_json'),
         ("{{ '<|python_start|>' }}", 'pythonic'),
         ('[func_name1(params_name1=params_value1)]', 'pythonic'),
+        ('Calls are within <tool_call></tool_call>: <tool_calls>[{...}]</tool_calls>', 'jamba'),
+        ('{% set token = "]<]minimax[>[" %}<tool_call>', NONE),
+        ('<seed:tool_call><function=', 'seed_oss'),
         ('{{ message.content }}', NONE),
     ],
 )

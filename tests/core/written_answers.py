@@ -161,6 +161,15 @@ def _qwen_coder(calls: Calls, draw: random.Random) -> str:
     )
 
 
+def _seed(calls: Calls, draw: random.Random) -> str:
+    return '\n' + ''.join(
+        f'\n<seed:tool_call>\n<function={name}>\n'
+        + ''.join(f'<parameter={key}>{value}</parameter>\n' for key, value in arguments.items())
+        + '</function>\n</seed:tool_call>'
+        for name, arguments in calls
+    )
+
+
 def _text_or_json(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
@@ -282,6 +291,9 @@ FAMILIES: Mapping[str, Family] = {
     'Kimi K2': Family('kimi_k2', _kimi, ('<|im_end|>', '[EOS]')),
     'Qwen3-Coder': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), think=None, avoid=('</parameter>',)),
     'Qwen 3.5': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), avoid=('</parameter>',)),
+    'Seed-OSS': Family(
+        'seed_oss', _seed, ('<seed:eos>',), think=('<seed:think>', '</seed:think>'), avoid=('</parameter>',)
+    ),
     'GLM 4.5': Family('glm45', _glm('\n'), ('<|observation|>', '<|user|>'), avoid=('</arg_value>',)),
     'GLM 4.7': Family('glm45', _glm(''), ('<|observation|>', '<|endoftext|>'), avoid=('</arg_value>',)),
     'MiniMax M2': Family('minimax_m2', _minimax, ('[e~[',), avoid=('</parameter>',)),

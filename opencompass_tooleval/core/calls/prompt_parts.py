@@ -35,26 +35,27 @@ def lost_parts(
         tools: ``tools`` of the request.
         tail: End of a prompt by the model's own template, the generation prompt; '' if it is unknown.
     """
-    shown = _without_blanks(prompt)
+    shown = without_blanks(prompt)
     lost = []
-    if not all(_has(shown, tool['function']['name']) for tool in tools):
+    if not all(has_text(shown, tool['function']['name']) for tool in tools):
         lost.append(TOOLS)
     for part, roles in ((SYSTEM, ('system',)), (TURNS, ('user',)), (RESULTS, ('tool',))):
         texts = (message['content'] for message in messages if message['role'] in roles)
-        if not all(_has(shown, sample) for text in texts if isinstance(text, str) for sample in _samples(text)):
+        if not all(has_text(shown, sample) for text in texts if isinstance(text, str) for sample in _samples(text)):
             lost.append(part)
     calls = [call['function'] for message in messages for call in message.get('tool_calls') or ()]
     written_twice = (json.dumps(call['arguments'], ensure_ascii=False)[1:-1] for call in calls)
-    if not all(_has(shown, sample) for call in calls for sample in _call_samples(call)):
+    if not all(has_text(shown, sample) for call in calls for sample in _call_samples(call)):
         lost.append(CALLS)
-    elif any('\\"' in text and _without_blanks(text) in shown for text in written_twice):
+    elif any('\\"' in text and without_blanks(text) in shown for text in written_twice):
         lost.append(f'{CALLS} as objects (arguments are encoded twice)')
-    if tail.strip() and _without_blanks(tail) not in _without_blanks(prompt[-_END_CHARS:]):
+    if tail.strip() and without_blanks(tail) not in without_blanks(prompt[-_END_CHARS:]):
         lost.append(GENERATION)
     return lost
 
 
-def _without_blanks(text: str) -> str:
+def without_blanks(text: str) -> str:
+    """Removes all blanks."""
     return ''.join(text.split())
 
 
@@ -64,8 +65,9 @@ def _samples(text: str) -> tuple[str, str]:
     return text[:_SAMPLE_CHARS], text[-_SAMPLE_CHARS:]
 
 
-def _has(shown: str, sample: str) -> bool:
-    sample = _without_blanks(sample)
+def has_text(shown: str, sample: str) -> bool:
+    """Tests if a text without blanks has a sample, as it is or escaped as in JSON."""
+    sample = without_blanks(sample)
     return sample in shown or json.dumps(sample)[1:-1] in shown or json.dumps(sample, ensure_ascii=False)[1:-1] in shown
 
 

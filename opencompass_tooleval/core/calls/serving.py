@@ -8,7 +8,7 @@ text. Its answer is what an agent would get, so that it counts as right.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -29,6 +29,7 @@ from opencompass_tooleval.core.calls.attribution import (
     bounded_raw,
 )
 from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.prompt_parts import has_text, without_blanks
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written import formats
@@ -61,6 +62,12 @@ class Asked:
     opened_thoughts: bool = False
     lost: Sequence[str] = ()
 
+    @property
+    def required_name(self) -> str:
+        """The tool that ``tool_choice`` names; '' for none."""
+        named = self.tool_choice.get('function') if isinstance(self.tool_choice, dict) else None
+        return str(named.get('name') or '') if isinstance(named, dict) else ''
+
 
 def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_text: bool = False) -> Attribution:
     """Decides whose fault a served answer is.
@@ -71,18 +78,19 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
         asked: The request.
         is_call_for_text: True if the server sent a call and no text, and no tools were offered.
     """
-    cut = Attribution(LIMIT, 'the answer was cut') if served.finish_reason == CUT else Attribution(NONE)
+    cut = Attribution(LIMIT, 'the answer was cut') if served.finish_reason == CUT else None
     lost = Attribution(TEMPLATE, f'the prompt lacks {", ".join(asked.lost)}') if asked.lost else None
+    known = lost or cut
     if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
-        return lost or Attribution(UNKNOWN)
+        return known or Attribution(UNKNOWN)
     if raw.source == LOGPROBS and served.calls and not any(call.name in raw.text for call in served.calls):
-        return lost or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
+        return known or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
     reference = _reference(raw.text, asked)
     if asked.tools and asked.format_name == formats.NONE and not reference.calls:
-        found = lost or Attribution(UNKNOWN, 'the format of calls is unknown')
+        found = known or Attribution(UNKNOWN, 'the format of calls is unknown')
     else:
         text_fault = _fault_of_text(served, reference, is_call_for_text)
-        found = _fault_of_calls(served, raw.text, reference, asked) or text_fault or lost or cut
+        found = _fault_of_calls(served, raw.text, reference, asked) or text_fault or known or Attribution(NONE)
     return replace(found, raw=bounded_raw(raw.text), source=raw.source)
 
 
@@ -92,9 +100,7 @@ def _reference(text: str, asked: Asked) -> Reading:
     reference = read_reference(text, format_name, asked.tools, asked.opened_thoughts)
     if reference.calls or not asked.tools or asked.tool_choice in ('auto', 'none', None):
         return reference
-    named = asked.tool_choice.get('function') if isinstance(asked.tool_choice, dict) else None
-    name = str(named.get('name') or '') if isinstance(named, dict) else ''
-    required = read_required_calls(text, name, asked.opened_thoughts)
+    required = read_required_calls(text, asked.required_name, asked.opened_thoughts)
     return required if required.calls else reference
 
 
@@ -105,7 +111,10 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
     unmatched, missing = defaultdict[str, list[ToolCall]](list), list[ToolCall]()
     for call in served.calls:
         unmatched[_plain([call.name, call.arguments])].append(call)
-    written = [call for call in reference.calls if isinstance(call.arguments, dict)]
+    # Servers may drop a call of a tool that was not offered: the model's fault.
+    written = [
+        call for call in reference.calls if isinstance(call.arguments, dict) and call.name in asked.tools.schemas
+    ]
     for call in written[:1] if asked.is_single else written:
         same = unmatched[_plain([call.name, call.arguments])]
         if same:
@@ -113,10 +122,18 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
         else:
             missing.append(call)
     left = [call for calls in unmatched.values() for call in calls]
-    names = {call.name for call in left}
-    lost = [call for call in missing if call.name not in names]
-    changed = [call for call in missing if call.name in names and not _is_converted(call, left, asked.tools)]
-    invented = [] if changed else [call for call in left[:_MOST_SEARCHED] if not _stands_in(call, raw)]
+    lost, changed, others = list[ToolCall](), list[ToolCall](), Counter(call.name for call in left)
+    for call in missing:
+        is_changed, others[call.name] = others[call.name] > 0, others[call.name] - 1
+        (changed if is_changed else lost).append(call)
+    changed = [call for call in changed if not _is_converted(call, left, asked.tools)]
+    shown, served_names = without_blanks(raw), Counter(call.name for call in served.calls)
+    invented = [
+        call
+        for call in left[: 0 if changed else _MOST_SEARCHED]
+        if not _has_values(shown, call)
+        or (call.name != asked.required_name and raw.count(call.name) < served_names[call.name])
+    ]
     counted = ((lost, 'lost'), (changed, 'changed'), (invented, 'made up'))
     notes = [f'{len(calls)} {what}' for calls, what in counted if calls]
     if not notes:
@@ -168,10 +185,9 @@ def _is_converted(call: ToolCall, left: Sequence[ToolCall], tools: ToolSet) -> b
         return False
 
 
-def _stands_in(call: ToolCall, raw: str) -> bool:
-    """Tests if the name and all values of a call are in the raw text."""
-    values = islice(_leaves(call.arguments), _MOST_VALUES)
-    return call.name in raw and all(text in raw or json.dumps(text)[1:-1] in raw for text in values)
+def _has_values(shown: str, call: ToolCall) -> bool:
+    """Tests if a raw text, given without blanks, has all values of a call."""
+    return all(has_text(shown, text) for text in islice(_leaves(call.arguments), _MOST_VALUES))
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -182,4 +198,4 @@ def _leaves(value: Any) -> Iterator[str]:
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield f'{value:.0f}' if isinstance(value, float) and value.is_integer() else json.dumps(value)
     elif isinstance(value, str):
-        yield value.strip()
+        yield value

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.calls.attribution import IDS, LOGPROBS, VERBOSE, RawText
-from opencompass_tooleval.core.calls.prompt_parts import lost_parts
+from opencompass_tooleval.core.calls.prompt_parts import has_text, lost_parts, without_blanks
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
@@ -58,9 +58,15 @@ class RawSource:
             text = _text_of_tokens(tokens, decode) if isinstance(tokens, list) else ''
         return RawText(text, self.name) if text else None
 
-    def prompt(self, reply: Reply, decode: Decode | None) -> str:
-        """Returns the prompt that the server used, with special tokens; '' if the reply does not have it."""
-        ids = _ids(reply.body.get(_PROMPT_IDS)) or _ids(reply.choice.get(_PROMPT_IDS))
+    def prompt(self, reply: Reply, decode: Decode | None, last: int = 0) -> str:
+        """Returns the prompt that the server used, with special tokens; '' if the reply does not have it.
+
+        Args:
+            reply: The reply.
+            decode: Decodes ids; None without a tokenizer.
+            last: Number of tokens at the end that are enough; 0 for all.
+        """
+        ids = (_ids(reply.body.get(_PROMPT_IDS)) or _ids(reply.choice.get(_PROMPT_IDS)))[-last:] if decode else []
         text = _verbose(reply, 'prompt') if self.name == VERBOSE else decode(ids) if decode and ids else ''
         return text if len(text) <= _MAX_PROMPT_CHARS else ''
 
@@ -135,17 +141,21 @@ class Found:
     has_unread_ids: bool = False
 
 
-_WORDS = ('kestrel', 'marigold', 'obsidian', 'turquoise')
+_WORDS = ('kestrel', 'marigold', 'obsidian', 'turquoise', 'vermilion')
 _ID = 'call000b1'
 CANARY_TOOLS: list[dict[str, Any]] = [
     {
         'type': 'function',
         'function': {
-            'name': 'find_harbour',
-            'description': 'Finds the harbour of a ship.',
+            'name': name,
+            'description': description,
             'parameters': {'type': 'object', 'properties': {'ship': {'type': 'string'}}, 'required': ['ship']},
         },
     }
+    for name, description in (
+        ('find_harbour', 'Finds the harbour of a ship.'),
+        ('name_captain', 'Names the captain of a ship.'),  # never called: earlier calls have the name of the first
+    )
 ]
 CANARY: list[dict[str, Any]] = [
     {'role': 'system', 'content': f'The word of the day is {_WORDS[0]}.'},
@@ -157,7 +167,8 @@ CANARY: list[dict[str, Any]] = [
             {
                 'id': _ID,
                 'type': 'function',
-                'function': {'name': 'find_harbour', 'arguments': f'{{"ship": "{_WORDS[1]}"}}'},
+                # A word that is nowhere else: it shows if earlier calls are left out.
+                'function': {'name': 'find_harbour', 'arguments': f'{{"ship": "{_WORDS[1]} {_WORDS[4]}"}}'},
             }
         ],
     },
@@ -205,6 +216,8 @@ def search(decode: Decode | None, tail: str = '') -> Search:
                 break
         if not is_refused:
             prompt = prompt or (yield from _rendered(offered, decode))
+            if decode and prompt and not has_text(without_blanks(prompt), messages[-1]['content']):
+                return Found(has_unread_ids=True)  # by the tokenizer of another model
             lost = lost_parts(prompt, messages, tools, tail) if prompt else ()
             return Found(found, prompt, tuple(lost), has_ids)
     return Found()

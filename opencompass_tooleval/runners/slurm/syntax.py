@@ -61,6 +61,8 @@ JOB_FORMAT = '%F %T %j'
 STATE_FORMAT = '%F %K %T %r'
 """Format for ``squeue --array``: job, index in its array, state, reason."""
 
+_MOST_OF_NODE = 1 << 16
+
 _PASSING = re.compile(
     r'unable to contact|timed out|connection (?:refused|reset)|temporarily|communication|zero bytes|'
     r'backup controller|in standby',
@@ -118,10 +120,18 @@ class Resources:
     gpu_request: str = '--gres=gpu:{n}'
     extra_command: Sequence[str] = ()
 
-    def options(self, gpus: int) -> list[str]:
-        """Returns the options of ``sbatch`` and ``srun`` for a number of GPUs. The user's options come last and win."""
+    def options(self, gpus: int, nodes: int = 1) -> list[str]:
+        """Returns the options of ``sbatch`` and ``srun``. The user's options come last and win.
+
+        Args:
+            gpus: Number of GPUs of each node.
+            nodes: Number of nodes. Several are whole ones, with a task on each.
+        """
         named = {'partition': self.partition, 'qos': self.qos, 'account': self.account, 'time': self.time}
-        options = ['--nodes=1', '--ntasks=1', *(f'--{name}={value}' for name, value in named.items() if value)]
+        options = [f'--nodes={nodes}', f'--ntasks={nodes}']
+        if nodes > 1:
+            options += ['--ntasks-per-node=1', '--exclusive']
+        options += [f'--{name}={value}' for name, value in named.items() if value]
         if gpus:
             options += shlex.split(self.gpu_request.format(n=gpus))
         return options + [word for option in self.extra_command for word in shlex.split(option)]
@@ -182,6 +192,18 @@ def read_jobs(output: str) -> set[tuple[str, str]]:
     # A name may hold blanks, too: 'sbatch --job-name "my job"'.
     rows = (line.split(maxsplit=2) for line in output.splitlines())
     return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
+
+
+def read_node_address(output: str) -> str:
+    """Parses the address of a node from ``scontrol show node NAME``.
+
+    Raises:
+        ValueError: The output has none.
+    """
+    word = next((word for word in output[:_MOST_OF_NODE].split() if word.startswith('NodeAddr=')), '')
+    if not word:
+        raise ValueError('scontrol show node names no NodeAddr')
+    return word.partition('=')[2]
 
 
 def read_array_limit(output: str) -> int:

@@ -498,12 +498,12 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (OnlyForced, {'tool calls': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
     (
         DropsTools,
-        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN},
+        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
         'the chat template leaves the tools out',
     ),
     (
         NeverCalls,
-        {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN},
+        {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
         'no call came, forced or not',
     ),
     (

@@ -46,6 +46,7 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
+    NONE: Format(lambda text, schemas: (text, []), [(']<]minimax[>[',)]),  # MiniMax M3 is not read
     'mistral': Format(read_mistral, [(MISTRAL,)]),
     'deepseek_v32': Format(
         Elements(
@@ -54,7 +55,9 @@ FORMATS: Mapping[str, Format] = {
             re.compile(r'\s{0,100}<｜DSML｜parameter name="([^"]{1,256})"(?: string="(true|false)")?>'),
             '</｜DSML｜parameter>',
             '</｜DSML｜invoke>',
-            ('<｜DSML｜function_calls>', '</｜DSML｜function_calls>'),
+            tuple(
+                f'<{end}｜DSML｜{name}>' for name in ('function_calls', 'tool_calls') for end in ('', '/')
+            ),  # V3.2, V4
         ).reader(),
         [('｜DSML｜',)],
     ),
@@ -93,6 +96,17 @@ FORMATS: Mapping[str, Format] = {
         ).reader(),
         [(_CALL, '<function=')],
     ),
+    'seed_oss': Format(
+        Elements(
+            '<function=',
+            ('>',),
+            re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'),
+            '</parameter>',
+            '</function>',
+            ('<seed:tool_call>', '</seed:tool_call>'),
+        ).reader(),
+        [('<seed:tool_call>',)],
+    ),
     'glm45': Format(
         Elements(
             _CALL,
@@ -103,14 +117,17 @@ FORMATS: Mapping[str, Format] = {
         ).reader(),
         [(_CALL, '<arg_key>')],
     ),
+    'jamba': Format(json_between('<tool_calls>', '</tool_calls>'), [('<tool_calls>',)]),
     'hermes': Format(json_between(_CALL, _CALL_END), [(_CALL,)]),
     'phi4_mini_json': Format(json_between('functools[', is_opened=True), [('functools[',)]),
     'granite': Format(json_between(_GRANITE, '<|/tool_call|>'), [(_GRANITE,)]),
     'granite-20b-fc': Format(json_between('<function_call>'), [('<function_call>',)]),
     'nemotron_json': Format(json_between('<TOOLCALL>', '</TOOLCALL>'), [('<TOOLCALL>',)]),
-    'jamba': Format(json_between('<tool_calls>', '</tool_calls>'), [('<tool_calls>',)]),
     'internlm': Format(json_between('<|action_start|><|plugin|>', '<|action_end|>'), [('<|action_start|><|plugin|>',)]),
-    'lfm2': Format(pythonic_between('<|tool_call_start|>', '<|tool_call_end|>'), [('<|tool_call_start|>',)]),
+    'lfm2': Format(
+        pythonic_between('<|tool_call_start|>', '<|tool_call_end|>'),
+        [('<|tool_call_start|>',), ('<|tool_list_start|>',)],
+    ),
     'olmo3': Format(pythonic_between('<function_calls>', '</function_calls>'), [('<function_calls>',)]),
     'tool_code': Format(pythonic_between('```tool_code', '```'), [('```tool_code',)]),
     'functiongemma': Format(
@@ -121,7 +138,6 @@ FORMATS: Mapping[str, Format] = {
     'llama_function': Format(name_then_json('<function=', '>', '</function>'), [('<function=',), ('<{start_tag}=',)]),
     'pythonic': Format(read_pythonic, [('<|python_start|>',), ('func_name1(',)]),
     'llama3_json': Format(read_llama3_json, [('<|python_tag|>',), ('{"name": function name, "parameters"',)]),
-    NONE: Format(lambda text, schemas: (text, [])),
 }
 """Name -> format, in the order in which a template is searched; names are those of vLLM's parsers where it has one."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from opencompass_tooleval.core.calls.harmony import ANALYSIS, CHANNEL, is_harmony, read_harmony
@@ -42,6 +42,10 @@ END_TOKENS = (
     '<|user|>',  # GLM: the next turn, and a tool's answer
     '<|observation|>',
     '[e~[',  # MiniMax
+    '<end_of_sentence>',
+    '<seed:eos>',
+    '<|role_end|>',  # Ling
+    '</assistant>',  # Laguna
     '<SPECIAL_12>',  # Nemotron Nano 2
 )
 """Tokens that end an answer, by the generation configs and chat templates of the families."""
@@ -50,6 +54,7 @@ _THOUGHTS = {
     '<think>': '</think>',
     '<thinking>': '</thinking>',
     '[THINK]': '[/THINK]',
+    '<seed:think>': '</seed:think>',
     '<|channel>thought': '<channel|>',
 }
 """Mark before thoughts -> mark after them; the last pair is Gemma 4's."""
@@ -108,8 +113,7 @@ def read_reference(
         return Reading(content=raw_text)
     rest, calls = read(without_end_tokens(f'{ANALYSIS}{raw_text}' if opened_thoughts else raw_text))
     spoken = read_harmony(rest)
-    content = spoken.answer.strip() if calls else spoken.answer
-    return Reading(spoken.thoughts, content, _numbered(raw_text, calls), spoken.unfinished)
+    return replace(_reading(raw_text, spoken.thoughts, spoken.answer, calls), is_unfinished=spoken.unfinished)
 
 
 def read_required_calls(raw_text: str, name: str = '', opened_thoughts: bool = False) -> Reading:
@@ -210,31 +214,46 @@ def _read(raw_text: str, read: _Read, opened_thoughts: bool) -> Reading:
         return Reading(content=raw_text)
     text = without_end_tokens(raw_text)
     opened = _OPEN.match(text, skip_blanks(text, 0))
-    begin, end, start = opened.end() if opened else 0, 0, 0
+    begin, front = opened.end() if opened else 0, ''
+    closes = list(_CLOSE.finditer(text, begin))
     if opened or opened_thoughts:
-        close = _CLOSE.search(text, begin)
-        if close is None:
+        if not closes:
             return Reading(text[begin:], is_unfinished=True)
-        end, start = close.span()
-    content, calls = read(text[start:])
-    thoughts = text[begin:end]
-    unfinished = None
-    if any(mark.search(part) for part in (content, *_unread(calls)) for mark in (_OPEN, _CLOSE)):
-        # Marks outside arguments: the last closing one ends thoughts; one that opens after it begins unfinished ones.
-        front = ''
-        if closes := list(_CLOSE.finditer(text, start)):
-            first = _OPEN.search(text, 0, closes[0].start())
-            if first and not start:
-                front, begin = text[: first.start()], first.end()
-            end, start = closes[-1].span()
-        unfinished = _OPEN.search(text, start)
-        thoughts = text[begin:end] + (text[unfinished.end() :] if unfinished else '')
-        content, calls = read(front)
-        more, others = read(text[start : unfinished.start() if unfinished else len(text)])
-        content, calls = content + more, calls + others
-    return Reading(thoughts, content.strip() if calls else content, _numbered(raw_text, calls), bool(unfinished))
+    else:
+        content, calls = read(text)
+        if not _has_marks(content, calls):
+            return _reading(raw_text, '', content, calls)
+        if closes and (later := _OPEN.search(text, 0, closes[0].start())):
+            front, begin = text[: later.start()], later.end()
+    # Arguments may have marks in their text. If some are left outside of arguments, the last one ends thoughts.
+    ends = [close.span() for close in closes[:1] + closes[-1:]]
+    for end, start in ends:
+        content, calls = _read_both(read, front, text[start:])
+        if not _has_marks(content, calls):
+            return _reading(raw_text, text[begin:end], content, calls)
+    # After that one, another begins unfinished thoughts.
+    end, start = ends[-1] if ends else (begin, 0)
+    last = _OPEN.search(text, start)
+    stop, after = last.span() if last else (len(text), len(text))
+    content, calls = _read_both(read, front, text[start:stop])
+    return _reading(raw_text, text[begin:end], content, calls, text[after:])
 
 
-def _unread(calls: Sequence[ToolCall]) -> list[str]:
-    """Returns the texts of unreadable calls."""
-    return [call.arguments for call in calls if isinstance(call.arguments, str)]
+def _read_both(read: _Read, front: str, text: str) -> tuple[str, list[ToolCall]]:
+    """Reads the texts before and after thoughts."""
+    before, earlier = read(front) if front else ('', [])
+    content, calls = read(text)
+    return before + content, earlier + calls
+
+
+def _has_marks(content: str, calls: Sequence[ToolCall]) -> bool:
+    """Tests if a content or an unreadable call has a mark of thoughts."""
+    texts = [content, *(call.arguments for call in calls if isinstance(call.arguments, str))]
+    return any(mark.search(text) for text in texts for mark in (_OPEN, _CLOSE))
+
+
+def _reading(
+    raw_text: str, thoughts: str, content: str, calls: Sequence[ToolCall], unfinished: str | None = None
+) -> Reading:
+    text = content.strip() if calls else content
+    return Reading(thoughts + (unfinished or ''), text, _numbered(raw_text, calls), unfinished is not None)

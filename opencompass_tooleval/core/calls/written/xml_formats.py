@@ -1,4 +1,4 @@
-"""Calls with an element per argument: Qwen3-Coder, GLM 4.5 and later, MiniMax M2, DeepSeek V3.2.
+"""Calls with an element per argument: Qwen3-Coder, GLM 4.5 and later, MiniMax M2, DeepSeek V3.2, Seed-OSS.
 
 Arguments have no type of their own: texts are written as they are, other values as JSON. The offered schema decides.
 """
@@ -23,6 +23,7 @@ from opencompass_tooleval.core.calls.written.scanning import (
     skip_blanks,
     skip_mark,
 )
+from opencompass_tooleval.core.text.reading import BUDGET, cost, parse_literal
 
 _CONSTANTS = {'true': True, 'false': False, 'null': None, 'none': None}
 _MAX_REFERENCES = 4
@@ -72,6 +73,7 @@ class Elements:
         properties = schema.get('properties')
         documented = properties if isinstance(properties, Mapping) else {}
         arguments: dict[str, Any] = {}
+        budget = BUDGET
         position = begin
         while match := self.argument.match(text, position):
             is_text = match[2] == 'true' if match.re.groups > 1 and match[2] else None
@@ -81,6 +83,10 @@ class Elements:
             value, stop = self._value(text, match.end(), types)
             if not text.startswith(self.value_end, stop):
                 break
+            if isinstance(value, str) and 'string' not in types and value.strip().startswith(('{', '[')):
+                budget -= cost(value)  # Seed-OSS writes objects as Python does
+                literal = parse_literal(value.strip()) if budget >= 0 else None
+                value = literal.value if literal and literal.ok else value
             arguments[match[1]] = value
             position = stop + len(self.value_end)
         after = skip_mark(text, position, self.end)

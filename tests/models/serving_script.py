@@ -1,0 +1,277 @@
+"""A scripted server that returns raw text beside its answers, in each way that engines have."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast
+from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+
+from opencompass_tooleval.models.api.raw_text import CANARIES
+from tests.conftest import load_tool
+from tests.models.api.scripted_server import Refused, Request, Script
+from tests.models.serving_shapes import Shape
+
+TEMPLATE = (
+    '{% macro turn(role, text) %}<|im_start|>{{ role }}\n{{ text }}<|im_end|>\n{% endmacro %}'
+    '{% if tools %}<|im_start|>system\n# Tools\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}'
+    '{"name": ..., "arguments": ...} in <tool_call></tool_call><|im_end|>\n{% endif %}'
+    '{% for message in messages %}{% if message.tool_calls %}<|im_start|>assistant\n{{ message.content or "" }}'
+    '{% for call in message.tool_calls %}<tool_call>\n{"name": "{{ call.function.name }}", "arguments": '
+    '{{ call.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>\n'
+    '{% else %}{{ turn(message.role, message.content) }}{% endif %}{% endfor %}'
+    '{% if add_generation_prompt %}<|im_start|>assistant\n{% if opens_thoughts %}<think>\n{% endif %}{% endif %}'
+)
+"""ChatML with tools, as Qwen's template has them."""
+MARKS = (
+    *('<tool_call>', '</tool_call>', '<think>', '</think>', '[TOOL_CALLS]', '</s>', '<|eot_id|>', '<|python_tag|>'),
+    *('<|tool_calls_section_begin|>', '<|tool_calls_section_end|>', '<|tool_call_begin|>', '<|tool_call_end|>'),
+    *('<|tool_call_argument_begin|>', '<｜tool▁calls▁begin｜>', '<｜tool▁call▁begin｜>', '<｜tool▁sep｜>'),
+    *('<｜tool▁call▁end｜>', '<｜tool▁calls▁end｜>', '<｜end▁of▁sentence｜>', '<|observation|>', '[e~['),
+    *('<|channel|>', '<|message|>', '<|start|>', '<|end|>', '<|call|>', '<|return|>', '<|constrain|>'),
+)
+"""Special tokens of the families."""
+
+
+def save_tokenizer(folder: Path, marks: Sequence[str] = MARKS) -> Path:
+    """Writes a tokenizer with the special tokens of all families to a folder, and returns it."""
+    tokenizer = load_tool('make_tiny_model').make_tokenizer()
+    tokenizer.add_special_tokens({'additional_special_tokens': ['<|im_start|>', *marks]})
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+class Engine:
+    """How an engine returns raw text; this one ignores what it does not know.
+
+    Args:
+        tokenizer: The model's tokenizer.
+    """
+
+    known: Sequence[str] = ()
+    """Members of a request, beside those of every server."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.tokenizer = tokenizer
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text."""
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False).input_ids
+        return ids
+
+    def check(self, request: Request) -> None:
+        """Raises :class:`Refused` for members that it refuses."""
+
+    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
+        """Adds the raw text to a reply."""
+
+
+class VLLM(Engine):
+    """Ids of prompt and answer."""
+
+    known = ('return_token_ids',)
+
+    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
+        if request.get('return_token_ids'):
+            page['prompt_token_ids'] = self.ids(prompt)
+            page['choices'][0]['token_ids'] = self.ids(raw)
+
+
+class SGLang(Engine):
+    """The same under other names."""
+
+    known = ('return_token_ids',)
+
+    def check(self, request: Request) -> None:
+        if request.get('stream') and request.get('return_token_ids'):
+            raise Refused(400, 'return_token_ids is not supported with stream')
+
+    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
+        if request.get('return_token_ids'):
+            more = {'prompt_token_ids': self.ids(prompt), 'response_token_ids': self.ids(raw)}
+            page['choices'][0].update(more)
+
+
+class LMDeploy(Engine):
+    """Ids of the answer alone."""
+
+    known = ('return_token_ids',)
+
+    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
+        if request.get('return_token_ids'):
+            page['choices'][0]['output_ids'] = self.ids(raw)
+
+
+class LlamaCpp(Engine):
+    """Texts of prompt and answer."""
+
+    known = ('verbose',)
+
+    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
+        if request.get('verbose'):
+            page['__verbose'] = {'content': raw, 'prompt': prompt}
+
+
+class Logprobs(Engine):
+    """Tokens with their probabilities: bytes, as OpenAI has them."""
+
+    known = ('logprobs',)
+
+    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
+        if request.get('logprobs'):
+            page['choices'][0]['logprobs'] = {'content': [self.row(token) for token in self.ids(raw)]}
+
+    def row(self, token: int) -> dict[str, Any]:
+        """A token."""
+        return {'token': self.tokenizer.decode([token]), 'bytes': list(self.bytes(token)), 'logprob': -0.1}
+
+    def bytes(self, token: int) -> bytes:
+        """The bytes of a token, which may be a part of a character."""
+        text, values = self.tokenizer.convert_ids_to_tokens(token), {v: k for k, v in bytes_to_unicode().items()}
+        if text in self.tokenizer.all_special_tokens:
+            return text.encode()
+        return bytes(values[letter] for letter in text)
+
+
+class OldVLLM(Logprobs):
+    """Ids in place of the tokens' texts, which are lossy."""
+
+    known = ('logprobs', 'return_tokens_as_token_ids')
+
+    def row(self, token: int) -> dict[str, Any]:
+        return {'token': f'token_id:{token}', 'bytes': None, 'logprob': -0.1}
+
+
+class LlamaCppLogprobs(Logprobs):
+    """Ids beside texts; special tokens have none."""
+
+    def row(self, token: int) -> dict[str, Any]:
+        is_special = self.tokenizer.convert_ids_to_tokens(token) in self.tokenizer.all_special_tokens
+        text = '' if is_special else self.tokenizer.decode([token])
+        return {'id': token, 'token': text, 'bytes': [] if is_special else list(self.bytes(token)), 'logprob': -0.1}
+
+
+class Strict(Engine):
+    """A server that refuses what it does not know, as ``transformers serve`` does."""
+
+    status = 422
+
+    def check(self, request: Request) -> None:
+        known = {'model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'temperature'}
+        if unknown := request.keys() - known - set(self.known):
+            raise Refused(self.status, f'Unexpected fields: {sorted(unknown)}')
+
+
+class Strict400(Strict):
+    """The same with another status."""
+
+    status = 400
+
+
+class StrictVerbose(Strict, LlamaCpp):
+    """A strict server with one of the later ways."""
+
+
+def _without_tools(request: Request) -> None:
+    request.pop('tools', None)
+
+
+def _without(role: str) -> Callable[[Request], None]:
+    def leave_out(request: Request) -> None:
+        request['messages'] = [message for message in request['messages'] if message['role'] != role]
+
+    return leave_out
+
+
+def _without_calls(request: Request) -> None:
+    for message in request['messages']:
+        message.pop('tool_calls', None)
+        message['content'] = message['content'] or ''
+
+
+def _nothing(request: Request) -> None:
+    """Changes nothing: these faults are in the rendered text."""
+
+
+FAULTS: Mapping[str, Callable[[Request], None]] = {
+    '': _nothing,
+    'tools': _without_tools,
+    'system': _without('system'),
+    'results': _without('tool'),
+    'calls': _without_calls,
+    'objects': _nothing,
+    'generation': _nothing,
+    'front': _nothing,
+}
+LIMIT = 500
+"""Tokens of the context of a server that cuts the front of a prompt."""
+
+
+class ServingScript(Script):
+    """A server with the fault of a shape; its answers to other requests are right.
+
+    Args:
+        engine: How it returns raw text.
+        shape: The shape.
+    """
+
+    def __init__(self, engine: Engine, shape: Shape) -> None:
+        super().__init__()
+        self.engine, self.shape = engine, shape
+
+    def prompt(self, request: Request) -> str:
+        request = copy.deepcopy(request)
+        fault = self.shape.prompt
+        FAULTS[fault](request)
+        for message in request['messages'] if fault != 'objects' else ():
+            for call in message.get('tool_calls') or ():
+                call['function']['arguments'] = json.loads(call['function']['arguments'])
+        tokenizer = self.engine.tokenizer
+        text = tokenizer.apply_chat_template(
+            request['messages'],
+            tools=request.get('tools'),
+            add_generation_prompt=fault != 'generation',
+            tokenize=False,
+            opens_thoughts=self.shape.opened_thoughts,
+        )
+        if fault == 'front' and len(ids := self.engine.ids(text)) > LIMIT:
+            return str(tokenizer.decode(ids[-LIMIT // 2 :], skip_special_tokens=False))
+        return str(text)
+
+    def prompt_tokens(self, request: Request) -> int:
+        return len(self.engine.ids(self.prompt(request)))
+
+    def complete(self, request: Request) -> Any:
+        with self.lock:
+            self.asked.append(request)
+        self.check(request)
+        self.engine.check(request)
+        is_search = any(request['messages'] == messages for messages, _ in CANARIES)
+        if self.shape.status != 200 and not is_search:
+            raise Refused(self.shape.status, self.shape.error)
+        message, raw, finish = {'role': 'assistant', 'content': 'I look.'}, 'I look.<|im_end|>', 'stop'
+        if not is_search:
+            message, raw, finish = self.shape.message(), self.shape.raw, self.shape.finish_reason
+        if request.get('stream'):
+            return self.stream(message, finish)
+        prompt = self.prompt(request)
+        usage = {'prompt_tokens': len(self.engine.ids(prompt)), 'completion_tokens': len(self.engine.ids(raw))}
+        choice = {'index': 0, 'message': message, 'finish_reason': finish}
+        page = {'object': 'chat.completion', 'choices': [choice], 'usage': usage}
+        self.engine.add(request, page, prompt, raw)
+        return page
+
+    def stream(self, message: dict[str, Any], finish: str) -> bytes:
+        """The message as a stream of two pieces."""
+        calls = [{'index': place, **call} for place, call in enumerate(message.get('tool_calls') or ())]
+        choices: list[dict[str, Any]] = [
+            {'index': 0, 'delta': {**message, 'tool_calls': calls}, 'finish_reason': None},
+            {'index': 0, 'delta': {}, 'finish_reason': finish},
+        ]
+        lines = [f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices]
+        return ''.join([*lines, 'data: [DONE]\n\n']).encode()

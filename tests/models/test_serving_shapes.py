@@ -1,0 +1,292 @@
+"""Answers of servers with and without faults, each by HTTP, and the causes that they get."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.attribution import (
+    ERROR,
+    IDS,
+    LIMIT,
+    LOGPROBS,
+    NONE,
+    PARSER,
+    TEMPLATE,
+    UNKNOWN,
+    VERBOSE,
+    Attribution,
+    read_attribution,
+)
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.models.api.raw_text import CANARIES
+from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
+from opencompass_tooleval.models.model_calls import ask
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.inferencers.test_inferencer import RowsDataset
+from tests.models.api.scripted_server import KEY, Request, serving
+from tests.models.serving_script import (
+    VLLM,
+    Engine,
+    LlamaCpp,
+    LlamaCppLogprobs,
+    LMDeploy,
+    Logprobs,
+    OldVLLM,
+    ServingScript,
+    SGLang,
+    Strict,
+    Strict400,
+    StrictVerbose,
+    save_tokenizer,
+)
+from tests.models.serving_shapes import FAULTS, RIGHT, ROME, TOOLS, Shape, hermes
+
+SHAPES = (*FAULTS, *RIGHT)
+BY_NAME = {shape.name: shape for shape in SHAPES}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tokenizer(tmp_path_factory.mktemp('tokenizer'))
+
+
+@pytest.fixture(scope='module')
+def tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    loaded: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(folder)
+    return loaded
+
+
+def prompt_of(shape: Shape) -> Conversation:
+    tools = ToolSet(shape.tools, shape.parallel)
+    entry = {'record_id': 'r', 'source': 'made_up', 'idx': 0, 'gold_answer': ''}
+    return Conversation.of(list(shape.messages), entry, tools)
+
+
+def make_model(url: str, shape: Shape, folder: Path | None, **options: Any) -> ToolEvalOpenAI:
+    settings: dict[str, Any] = {'attribution': True, 'tool_parser': shape.format_name, **options}
+    kwargs = {'opens_thoughts': shape.opened_thoughts}
+    extra = {'chat_template_kwargs': kwargs} if shape.opened_thoughts else {}
+    if isinstance(shape.tool_choice, str):
+        settings['tool_choice'] = shape.tool_choice
+    else:
+        extra['tool_choice'] = shape.tool_choice
+    return ToolEvalOpenAI(
+        path='tiny',
+        key=KEY,
+        openai_api_base=url,
+        retry=0,
+        tokenizer_path=str(folder) if folder else None,
+        openai_extra_kwargs={**extra, **settings.pop('extra', {})},
+        **settings,
+    )
+
+
+def answer_to(engine: Engine, shape: Shape, folder: Path | None, **options: Any) -> tuple[Answer, ServingScript]:
+    script = ServingScript(engine, shape)
+    with serving(script) as url:
+        (answer,) = ask(make_model(url, shape, folder, **options), [prompt_of(shape)], 64)
+    return answer, script
+
+
+def attribution_of(engine: Engine, shape: Shape, folder: Path | None, **options: Any) -> Attribution:
+    answer, _ = answer_to(engine, shape, folder, **options)
+    assert answer.serving is not None
+    return answer.serving
+
+
+def test_there_are_enough_shapes() -> None:
+    assert len({shape.name for shape in SHAPES}) == len(SHAPES)
+    assert len({shape.issue for shape in FAULTS if any(map(str.isdigit, shape.issue))}) >= 24
+
+
+@pytest.mark.parametrize('shape', SHAPES, ids=[shape.name for shape in SHAPES])
+def test_each_shape_has_its_cause(shape: Shape, folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    found = attribution_of(VLLM(tokenizer), shape, folder)
+    assert found.cause == shape.cause, found
+    assert found.note == shape.note or (shape.cause == ERROR and shape.note in found.note)
+    if shape.status == 200:
+        assert (found.raw, found.source) == (shape.raw, IDS)
+
+
+LOST, NO_TOOLS, RIGHT_CALL = (
+    BY_NAME[name] for name in ('the second call is left in the text', 'the template has no tools', 'a call')
+)
+ENGINES = (
+    (VLLM, IDS, True),
+    (SGLang, IDS, True),
+    (LMDeploy, IDS, False),
+    (LlamaCpp, VERBOSE, True),
+    (StrictVerbose, VERBOSE, True),
+    (Logprobs, LOGPROBS, False),
+    (OldVLLM, LOGPROBS, False),
+    (LlamaCppLogprobs, LOGPROBS, False),
+)
+"""Engine, source, and whether it returns its prompts."""
+
+
+@pytest.mark.parametrize(('engine', 'source', 'has_prompts'), ENGINES, ids=[row[0].__name__ for row in ENGINES])
+def test_each_source_of_raw_text(
+    engine: type[Engine], source: str, has_prompts: bool, folder: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    text = replace(RIGHT_CALL, raw=f'临安 🌤 é {hermes(ROME)}<|im_end|>', content='临安 🌤 é')
+    for shape, cause in ((LOST, PARSER), (text, NONE), (NO_TOOLS, TEMPLATE if has_prompts else NONE)):
+        found = attribution_of(engine(tokenizer), shape, folder)
+        assert (found.cause, found.source, found.raw) == (cause, source, shape.raw)
+
+
+@pytest.mark.parametrize('engine', [LlamaCpp, Logprobs])
+def test_texts_need_no_tokenizer(engine: type[Engine], tokenizer: PreTrainedTokenizerFast) -> None:
+    assert attribution_of(engine(tokenizer), LOST, None).cause == PARSER
+    assert attribution_of(engine(tokenizer), LOST, None, tool_parser='auto').cause == (
+        PARSER if engine is LlamaCpp else UNKNOWN  # by the server's prompt
+    )
+
+
+@contextmanager
+def warnings() -> Iterator[list[str]]:
+    """The warnings of a model."""
+    from opencompass.utils import get_logger
+
+    lines: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    get_logger().addHandler(handler)
+    yield lines
+    get_logger().removeHandler(handler)
+
+
+@pytest.mark.parametrize('engine', [Engine, Strict, Strict400])
+def test_a_server_without_raw_text_is_asked_without_more_and_said_once(
+    engine: type[Engine], folder: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    script = ServingScript(engine(tokenizer), LOST)
+    with serving(script) as url, warnings() as lines:
+        model = make_model(url, LOST, folder)
+        answers = ask(model, [prompt_of(LOST)] * 3, 64)
+        assert [answer.serving for answer in answers] == [Attribution(UNKNOWN)] * 3
+        assert lines == ['attribution: the server returns no raw text; faults of its parser stay unknown']
+        plain = ask(make_model(url, LOST, folder, attribution=False), [prompt_of(LOST)], 64)
+    assert script.asked[-1] == script.asked[-2]
+    assert (plain[0].calls, plain[0].text) == (answers[0].calls, answers[0].text)
+
+
+def test_ids_without_their_tokenizer_are_no_raw_text(
+    folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    other = tmp_path / 'other'
+    shutil.copytree(folder, other)
+    content = json.loads((other / 'tokenizer.json').read_text(encoding='utf-8'))
+    vocabulary, special = content['model']['vocab'], {token['content'] for token in content['added_tokens']}
+    pieces = [piece for piece in vocabulary if piece not in special]
+    numbers = reversed([vocabulary[piece] for piece in pieces])
+    vocabulary.update(zip(pieces, numbers, strict=True))
+    (other / 'tokenizer.json').write_text(json.dumps(content), encoding='utf-8')
+    for path in (None, other):
+        with warnings() as lines:
+            assert attribution_of(VLLM(tokenizer), LOST, path).cause == UNKNOWN
+        assert len(lines) == 1 and 'set tokenizer_path to the tokenizer of its model' in lines[0]
+
+
+def test_a_stream_has_no_raw_text(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    for engine in (VLLM, SGLang):
+        with warnings() as lines:
+            answer, _ = answer_to(engine(tokenizer), LOST, folder, extra={'stream': True})
+        assert answer.serving == Attribution(UNKNOWN) and [call.name for call in answer.calls] == ['get_weather']
+        assert len(lines) == 1
+
+
+def test_an_answer_that_is_cut_needs_no_raw_text(tokenizer: PreTrainedTokenizerFast) -> None:
+    cut = BY_NAME['cut within a call']
+    assert attribution_of(Engine(tokenizer), cut, None).cause == LIMIT
+
+
+def test_the_format_is_that_of_the_template(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    assert attribution_of(VLLM(tokenizer), LOST, folder, tool_parser='auto').cause == PARSER
+
+
+def test_what_the_prompts_lack_is_said(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    with warnings() as lines:
+        attribution_of(VLLM(tokenizer), NO_TOOLS, folder)
+    assert lines == ['attribution: the prompts of the server lack tools']
+
+
+class Several(ServingScript):
+    """A server that has the fault that the question names."""
+
+    def complete(self, request: Request) -> Any:
+        name = request['messages'][-1]['content'].partition(':')[0]
+        one = ServingScript(self.engine, BY_NAME.get(name, RIGHT_CALL))
+        page = one.complete(request)
+        with self.lock:
+            self.asked.append(request)
+        return page
+
+
+def predictions(url: str, folder: Path, out: Path, shapes: list[Shape], **options: Any) -> list[dict[str, Any]]:
+    """The rows of predictions that OpenCompass's inferencer writes."""
+    rows = [
+        {
+            'record_id': shape.name,
+            'messages': messages_text([Message('user', f'{shape.name}: how is the weather?')]),
+            'tools': ToolSet(shape.tools).to_text(),
+            'record': '',
+            'gold_answer': '',
+            'source': 'made_up',
+        }
+        for shape in shapes
+    ]
+    columns = {'input_columns': ['messages'], 'output_column': 'record'}
+    inferencer = ToolEvalGenInferencer(
+        model=make_model(url, RIGHT_CALL, folder, max_workers=8, **options),
+        max_out_len=64,
+        max_infra_share=1.0,
+        batch_size=4,
+        output_json_filepath=str(out),
+    )
+    inferencer.inference(
+        ZeroRetriever(RowsDataset(reader_cfg=columns, abbr='made_up', rows=rows)),
+        prompt_template=ToolEvalConversationTemplate('{messages}'),
+        output_json_filepath=str(out),
+        output_json_filename='made_up.json',
+    )
+    written: dict[str, dict[str, Any]] = load_json((out / 'made_up.json').read_text(encoding='utf-8'))
+    for row in written.values():
+        (row.get('usage') or {}).pop('seconds', None)
+    return list(written.values())
+
+
+def test_answers_and_requests_are_the_same_with_and_without(
+    folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    shapes = [shape for shape in SHAPES if shape.tools == TOOLS and not (shape.prompt or shape.opened_thoughts)]
+    scripts = [Several(VLLM(tokenizer), RIGHT_CALL) for _ in range(2)]
+    rows = []
+    for script, is_on in zip(scripts, (True, False), strict=True):
+        with serving(script) as url:
+            rows.append(predictions(url, folder, tmp_path / str(is_on), shapes, attribution=is_on))
+    attributed = [read_attribution(row.pop('serving', None)) for row in rows[0]]
+    assert rows[0] == rows[1] and len(rows[0]) == len(shapes) > 30
+    for shape, found in zip(shapes, attributed, strict=True):
+        if (shape.format_name, shape.parallel, shape.tool_choice) == ('hermes', None, 'auto'):
+            assert found is not None and found.cause == shape.cause
+    with_members, without = (
+        [request for request in script.asked if all(request['messages'] != canary for canary, _ in CANARIES)]
+        for script in scripts
+    )
+    assert {request.pop('return_token_ids') for request in with_members} == {True}
+    assert sorted(map(str, with_members)) == sorted(map(str, without))
