@@ -14,6 +14,7 @@ from opencompass.tasks import OpenICLEvalTask
 from opencompass.utils import build_dataset_from_cfg
 from scipy.stats import t as student
 
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.catalogue.metrics import main_metrics
 from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.calls.attribution import PARSER, REASONING, UNKNOWN
@@ -125,6 +126,17 @@ def test_lost_points_are_positive_where_less_is_better(tmp_path: Path) -> None:
     loss = result[SERVING]['points']['error_rate']
     assert (loss['served'], loss['written'], loss['lost']) == (25.0, 0.0, 25.0)
     assert loss['low'] < 25 < loss['high']
+
+
+def test_what_a_judge_grades_is_counted_and_not_graded_again(tmp_path: Path) -> None:
+    class Graded(Equality):
+        can_score_again = False
+
+    result = evaluated(tmp_path, Graded(), numbered('x', 'y'), ['no', 'y'], [fault('x'), none()])
+    assert result[SERVING] == {'causes': {'serving:none': 1, PARSER: 1}, 'points': {}}
+    assert result['details'][0][SERVING] == {'cause': PARSER, 'note': 'x', 'raw': 'r' * 500}
+    assert not ToolEvalUltraToolEvaluator('planning', 'zh', judgements='x.jsonl').can_score_again
+    assert ToolEvalUltraToolEvaluator('tool_usage', 'zh').can_score_again
 
 
 def answered(row: ConfigDict, change: Any) -> tuple[dict[str, Any], list[str]]:
