@@ -73,7 +73,7 @@ docs: .venv/docs/.installed ## build the documentation site into build/site, off
 	@touch $@
 
 real: .venv-real/.installed ## evaluate two real language models (350 MB) on two cores; before a release; not part of make test
-	TOOLEVAL_REAL=outputs/real/$$(date +%Y%m%d_%H%M%S) .venv-real/bin/python -m pytest -q -s --durations=20 tests/real/test_real_models.py
+	TOOLEVAL_REAL=outputs/real/$$(date +%Y%m%d_%H%M%S) .venv-real/bin/python -m pytest -q -s --durations=20 tests/real
 
 showcase: install ## score the answers that authors published (../shared), and remake the pictures of docs/; needs Chromium
 	$(BIN)/python tools/showcase.py

@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument('--ctx-size', type=int, default=0, help='tokens of all slots together')
     parser.add_argument('--threads', type=int, default=os.cpu_count())
     parser.add_argument('--chat-template-file', type=argparse.FileType(encoding='utf-8'))
+    parser.add_argument('--pure-content', action='store_true', help='no parser: calls and thoughts stay in the text')
     arguments = parser.parse_args()
 
     params = xllamacpp.CommonParams()
@@ -35,6 +36,7 @@ def main() -> None:
     params.hostnames, params.port = [arguments.host], arguments.port
     params.n_parallel, params.n_ctx = arguments.parallel, arguments.ctx_size
     params.use_jinja = True
+    params.force_pure_content_parser = arguments.pure_content
     if arguments.chat_template_file:
         params.chat_template = arguments.chat_template_file.read()
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = arguments.threads

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,16 +42,20 @@ class LlamaServer:
     Args:
         model: What it serves.
         folder: For its log.
+        template: File of another chat template than the model's.
+        options: Further options of the server.
     """
 
-    def __init__(self, model: RealModel, folder: Path) -> None:
+    def __init__(
+        self, model: RealModel, folder: Path, template: Path | None = None, options: Sequence[str] = ()
+    ) -> None:
         with socket.create_server(('127.0.0.1', 0)) as taken:
             port = taken.getsockname()[1]
         self.model, self.url = model, f'http://127.0.0.1:{port}'
         self.log = folder / 'server.log'
         folder.mkdir(parents=True)
         words = ['--model', model.gguf, '--alias', model.name, '--port', port, '--parallel', SLOTS]
-        words += ['--ctx-size', SLOTS * CONTEXT, '--chat-template-file', model.template_file]
+        words += ['--ctx-size', SLOTS * CONTEXT, '--chat-template-file', template or model.template_file, *options]
         with self.log.open('w') as log:
             self.process = subprocess.Popen(
                 [sys.executable, SCRIPT, *map(str, words)],

@@ -56,15 +56,6 @@ class Sweep:
 
 
 @pytest.fixture(scope='session')
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where everything is written: ``$TOOLEVAL_REAL``, to be looked at afterwards, or a temporary folder."""
-    named = os.environ.get('TOOLEVAL_REAL')
-    folder = Path(named).resolve() if named else tmp_path_factory.mktemp('real')
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope='session')
 def servers(place: Path) -> Iterator[Callable[[str], LlamaServer]]:
     """Servers by model, each started when it is first needed; those that nobody asks take no processor."""
     running: dict[str, LlamaServer] = {}
