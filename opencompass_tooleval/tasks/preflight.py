@@ -18,6 +18,9 @@ from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.models.settings import budget_fault
 from opencompass_tooleval.work_dir.causes import SET_KEY
 
+_GIVES_NODES = 'SlurmArrayRunner'
+"""The runner whose tasks get the nodes that their engines take."""
+
 Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 """Configs of a model and of a data set."""
 
@@ -69,7 +72,7 @@ def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterat
         needed = {name: int(model.get('run_cfg', {}).get('num_gpus', 0)) for name, model in models.items()}
         if lacking := lacking_gpus(needed):
             yield lacking
-    if not getattr(kind, 'requests_nodes', False):
+    if str(getattr(runner, '__name__', runner)).rpartition('.')[2] != _GIVES_NODES:
         for name, model in models.items():
             if lacking := lacking_nodes(nodes_of(model)):
                 yield f'{name}: {lacking}'

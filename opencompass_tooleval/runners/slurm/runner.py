@@ -63,9 +63,6 @@ class SlurmArrayRunner(BaseRunner):
         keep_tmp_file: Keeps the folder of parameters, scripts and exit codes. It is always kept if a task failed.
     """
 
-    requests_nodes = True
-    """A task gets the nodes that its engine takes."""
-
     def __init__(
         self,
         task: Mapping[str, Any],

@@ -126,9 +126,10 @@ class NodesTestbed(Testbed):
             self.isolate(name, off=True)
             self.set_environment(name)
             self.tell('ip', 'link', 'set', f'tooleval-{name}', 'up')
-            if not self.processes(name):
+            if self.processes(name):
+                self.on_disk(name, 'rm -f full')
+            else:  # with a new disk
                 self.revive_node(name)
-            self.on_disk(name, 'rm -f full')
             self.tell('scontrol', 'update', f'NodeName={name}', 'State=RESUME') if 'dr' in self.nodes[name] else None
         self.wait_for()
         end = time.monotonic() + 600
