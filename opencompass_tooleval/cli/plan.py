@@ -34,10 +34,7 @@ def _print(plan: Plan) -> None:
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs')
     for server in plan.servers:
-        jobs = f'{server.jobs} {"inference" if server.stage == "infer" else "evaluation"} jobs'
-        how = f'one job with {server.gpus} GPUs, for which {jobs} wait'
-        own = f'not shared by this runner: each of {jobs} starts it'
-        console.print(f'server {server.name}: {how if server.is_shared else own}', soft_wrap=True)
+        console.print(f'server {server}', soft_wrap=True)
     for line in cut_lines(plan.cut):
         console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")

@@ -11,12 +11,12 @@ from typing import Any
 
 from opencompass.registry import MODELS
 
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
 from opencompass_tooleval.models.api.shared_engine import SharedEngine
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.work_dir.run_context import run_context
 
