@@ -36,10 +36,7 @@ def _print(plan: Plan) -> None:
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest}')
     for server in plan.servers:
-        needing = f'{server.jobs} {"inference" if server.stage == "infer" else "evaluation"} jobs'
-        how = f'one job with {server.gpus} GPUs, for which {needing} wait'
-        own = f'not shared by this runner: each of {needing} starts it'
-        console.print(f'server {server.name}: {how if server.is_shared else own}', soft_wrap=True)
+        console.print(f'server {server}', soft_wrap=True)
     if plan.replicas > 1 and jobs:
         console.print(
             f'{plan.replicas} replicas of each model share its data sets: each claims ranges as it becomes free'

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from opencompass.runners.local import get_command_template
 from opencompass.utils import get_logger
 
+from opencompass_tooleval.models.gpus import visible_gpus
 from opencompass_tooleval.models.shared_servers import SharedServer
 from opencompass_tooleval.runners import server_program
+from opencompass_tooleval.work_dir.lock import hold_sweep
 from opencompass_tooleval.work_dir.server_file import FAILED, QUEUED, ServerState, server_file, write_server
 
-_REACH = {False: 'every user of this machine', True: 'everybody who can connect to its node'}
+_SECONDS_TO_END = 1.0
 
 
-def server_command(server: SharedServer, folder: Path, work_dir: Path, **more: object) -> list[str]:
-    """Writes the settings of a server's program and returns its command.
+def server_command(server: SharedServer, folder: Path, work_dir: Path, **more: object) -> tuple[list[str], Path]:
+    """Prepares a server, which its tasks then wait for; returns its command and the log of that.
 
     Args:
         server: The server.
@@ -30,86 +37,117 @@ def server_command(server: SharedServer, folder: Path, work_dir: Path, **more: o
         more: Further arguments of :class:`~opencompass_tooleval.runners.server_program.ServerProgram`.
     """
     if server.is_open:
-        get_logger().warning(f'{server.name} takes no key (open=True): {_REACH["jobs" in more]} can use it')
-    file = server_file(folder, server.name)
+        who = 'everybody who can connect to its node' if 'jobs' in more else 'every user of this machine'
+        get_logger().warning(f'{server.name} takes no key (open=True): {who} can use it')
+    file, settings = server_file(folder, server.name), folder / f'{server.name}.settings.json'
     write_server(file, ServerState(QUEUED))
-    log = server_log(work_dir, server, 'engine.log')
+    log = work_dir.resolve() / 'logs' / 'servers' / f'{server.name}.out'
     log.parent.mkdir(parents=True, exist_ok=True)
-    settings = folder / f'{server.name}.settings.json'
-    values = {'path': server.path, 'engine': server.engine, 'file': str(file), 'log': str(log), **more}
+    engine_log = str(log.with_suffix('.engine.log'))
+    values = {'path': server.path, 'engine': server.engine, 'file': str(file), 'log': engine_log, **more}
     settings.write_text(json.dumps(values), encoding='utf-8')
-    return [sys.executable, '-m', server_program.__name__, str(settings)]
+    return [sys.executable, '-m', server_program.__name__, str(settings)], log
 
 
-def server_log(work_dir: Path, server: SharedServer, kind: str) -> Path:
-    """Returns a log file of a server: ``engine.log`` of its engine, ``out`` of its program."""
-    return work_dir.resolve() / 'logs' / 'servers' / f'{server.name}.{kind}'
+def environment(gpu_ids: Iterable[int]) -> dict[str, str]:
+    """Returns the environment of a process with some GPUs, as OpenCompass sets it."""
+    words = get_command_template(list(gpu_ids)).split()
+    return {**os.environ, **dict(word.split('=', 1) for word in words if '=' in word)}
 
 
-class LocalServer:
-    """A server that a thread of the runner watches. The runner changes the attributes, under its lock.
+class LocalServers:
+    """The servers that run beside the tasks of a stage; all end with its block.
 
     Args:
-        server: The server.
-        folder: The runner's folder.
         work_dir: The run.
 
     Attributes:
-        name: Its name.
-        gpus: Number of its GPUs.
-        left: Number of tasks that need it and have not ended.
-        gpu_ids: Its GPUs; None while it does not run.
-        is_stopping: True while it is being stopped.
+        folder: Folder of their files, which no other user may enter.
     """
 
-    def __init__(self, server: SharedServer, folder: Path, work_dir: Path) -> None:
-        self.name = server.name
-        self.gpus = server.gpus
-        self.left = 0
-        self.gpu_ids: list[int] | None = None
-        self.is_stopping = False
-        self._file = server_file(folder, server.name)
-        self._log = server_log(work_dir, server, 'out')
-        self._command = server_command(server, folder, work_dir, starter=os.getpid())
-        self._must_end = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._thread: threading.Thread | None = None
+    def __init__(self, work_dir: Path) -> None:
+        hold_sweep(work_dir)
+        self._work_dir = work_dir
+        self._running: dict[str, _LocalServer] = {}
+        parent = work_dir.resolve() / 'tmp' / 'local'
+        shutil.rmtree(parent, ignore_errors=True)  # of a killed sweep
+        parent.mkdir(parents=True)
+        self.folder = Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))
 
-    def start(self, gpu_ids: list[int], environment: Mapping[str, str]) -> None:
-        """Starts the server on some GPUs."""
-        self.gpu_ids = gpu_ids
-        self._must_end.clear()
-        self._thread = threading.Thread(target=self._watch, args=[environment], daemon=True)
-        self._thread.start()
+    def __enter__(self) -> LocalServers:
+        return self
 
-    def _watch(self, environment: Mapping[str, str]) -> None:
-        for _ in range(server_program.MOST_STARTS):
-            write_server(self._file, ServerState(QUEUED))
-            with self._log.open('ab') as log:
-                self._process = subprocess.Popen(
-                    self._command,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-            if self._must_end.is_set():  # since before it was noted
-                self._process.terminate()
-            code = self._process.wait()
-            if self._must_end.is_set() or code == server_program.GAVE_UP:
-                return
-            get_logger().warning(f'{self.name}: its process ended with exit status {code}, and is started again')
-        why = f'its process ended {server_program.MOST_STARTS} times (log: {self._log})'
-        write_server(self._file, ServerState(FAILED, why=f'{self.name}: {why}'))
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._stop(list(self._running), _SECONDS_TO_END if kind else None)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
-    def stop(self, seconds: float | None = None) -> None:
-        """Stops the server; after some seconds, None for no limit, only its guard ends the engine."""
-        self._must_end.set()
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.terminate()
-        if self._thread is not None:
-            self._thread.join(seconds)
-            if self._thread.is_alive() and self._process is not None:
-                self._process.kill()
+    @property
+    def gpu_ids(self) -> set[int]:
+        """The GPUs that they have."""
+        return {gpu for server in self._running.values() for gpu in server.gpu_ids}
+
+    def run(self, needed: Mapping[str, SharedServer]) -> None:
+        """Starts the servers that are needed now, after the others have stopped."""
+        self._stop(self._running.keys() - needed.keys())
+        for name in needed.keys() - self._running.keys():
+            free = [gpu for gpu in visible_gpus() if gpu not in self.gpu_ids]
+            command, log = server_command(needed[name], self.folder, self._work_dir, starter=os.getpid())
+            file = server_file(self.folder, name)
+            self._running[name] = _LocalServer(file, command, log, free[: needed[name].gpus])
+        self.check()
+
+    def check(self) -> None:
+        """Starts servers again whose process was killed."""
+        for server in self._running.values():
+            server.keep_running()
+
+    def _stop(self, names: Iterable[str], seconds: float | None = None) -> None:
+        """Stops servers at the same time; after some seconds their guards alone stop the engines."""
+        stopped = [server for server in map(self._running.pop, names) if server.process]
+        for server in stopped:
+            server.process.terminate()
+        for server in stopped:
+            with suppress(subprocess.TimeoutExpired):
+                server.process.wait(seconds)
+            server.process.kill()
+
+
+@dataclass
+class _LocalServer:
+    """One server.
+
+    Attributes:
+        file: The file with its state.
+        command: Its command.
+        log: Log of that.
+        gpu_ids: Its GPUs.
+        starts: Number of its starts.
+        process: Its process.
+    """
+
+    file: Path
+    command: list[str]
+    log: Path
+    gpu_ids: list[int]
+    starts: int = 0
+    process: Any = None
+
+    def keep_running(self) -> None:
+        """Starts it, unless it runs, or gave up."""
+        if self.process and self.process.poll() in (None, server_program.GAVE_UP):
+            return
+        if self.starts == server_program.MOST_STARTS:
+            why = f'its process ended {self.starts} times (log: {self.log})'
+            write_server(self.file, ServerState(FAILED, why=why))
+            return
+        self.starts += 1
+        write_server(self.file, ServerState(QUEUED))
+        with self.log.open('ab') as output:
+            self.process = subprocess.Popen(
+                self.command,
+                env=environment(self.gpu_ids),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )

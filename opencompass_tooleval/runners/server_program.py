@@ -1,6 +1,6 @@
 """Runs one engine for all tasks of a stage: ``python -m opencompass_tooleval.runners.server_program SETTINGS``.
 
-SETTINGS is a file of JSON in the runner's folder, with the arguments of :class:`ServerProgram`. The program writes
+SETTINGS is a file of JSON in the runner's folder, with the attributes of :class:`ServerProgram`. The program writes
 address and key into the server's file, starts the engine again when it ends, and stops it on SIGTERM, when the process
 ``starter`` is gone, or when no job is left that ``jobs`` names. It imports no OpenCompass.
 """
@@ -14,25 +14,16 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.text.redaction import excerpt
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
 from opencompass_tooleval.runners.slurm.leftovers import SERVER_JOB
-from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held
-from opencompass_tooleval.work_dir.server_file import (
-    FAILED,
-    QUEUED,
-    READY,
-    STARTING,
-    ServerState,
-    read_server,
-    server_lock,
-    write_server,
-)
+from opencompass_tooleval.work_dir import server_file
+from opencompass_tooleval.work_dir.lock import is_held
+from opencompass_tooleval.work_dir.server_file import ServerState, read_server, write_server
 
 MOST_STARTS = 10
 """Maximum number of starts: an engine that a request ends would otherwise be started for ever."""
@@ -44,10 +35,11 @@ _LOOK_EVERY = 0.5
 _LOOKS_WITHOUT_JOBS = 2
 
 
+@dataclass
 class ServerProgram:
     """Runs one engine until nobody needs it.
 
-    Args:
+    Attributes:
         path: The model.
         engine: Further arguments of :class:`~opencompass_tooleval.models.api.engine.Engine`.
         file: The server's file.
@@ -58,98 +50,81 @@ class ServerProgram:
         seconds: Seconds between two looks at Slurm's jobs.
     """
 
-    def __init__(
-        self,
-        path: str,
-        engine: Mapping[str, Any],
-        file: str,
-        log: str,
-        starter: int = 0,
-        jobs: str = '',
-        runner: str = '',
-        seconds: float = 60.0,
-    ) -> None:
-        self._path = path
-        self._settings = engine
-        self._file = Path(file)
-        self._log = Path(log)
-        self._starter = starter
-        self._jobs = jobs
-        self._runner = Path(runner)
-        self._seconds = seconds
-        self._stop = threading.Event()
-        self._next_look = time.monotonic() + seconds
-        self._looks_without_jobs = 0
-        self._slurm = Slurm(patience=0)
+    path: str
+    engine: Mapping[str, Any]
+    file: str
+    log: str
+    starter: int = 0
+    jobs: str = ''
+    runner: str = ''
+    seconds: float = 60.0
+    _stop: threading.Event = field(default_factory=threading.Event, init=False)
 
     def run(self) -> int:
         """Runs the engine; returns the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._stop.set())
         threading.Thread(target=self._watch, daemon=True).start()
-        with ExitStack() as stack:
-            with suppress(InUseError):  # of a node that was lost, and whose lock is still known
-                stack.enter_context(exclusive(server_lock(self._file)))
-            try:
-                host = self._slurm.node_address() if self._jobs else HOST
-            except SlurmError as error:
-                return self._give_up(str(error))
-            return self._serve(host)
-
-    def _serve(self, host: str) -> int:
         why = ''
-        for _ in range(MOST_STARTS):
-            engine = Engine(model=self._path, **self._settings)
-            engine.host = host
-            is_ready = False
-            self._write(STARTING)
-            try:
-                engine.start(self._log, self._stop)
-                is_ready = engine.is_started
-                if is_ready:
-                    self._write(READY, url=engine.url, key=engine.key)
-                while not self._stop.wait(_LOOK_EVERY):
-                    engine.check()
-            except (EngineError, OSError) as error:
-                why = str(error)
-                print(why, flush=True)
-            finally:
-                engine.stop()
-            if self._stop.is_set():
-                with suppress(OSError):  # the runner has ended, and its folder is gone
-                    state = read_server(self._file)
-                    if state and state.key in ('', engine.key):  # of no other start, after a node was lost
-                        self._write(QUEUED)
-                return 0
-            if not is_ready:
-                return self._give_up(why)
-        return self._give_up(f'started {MOST_STARTS} times: {why}')
-
-    def _give_up(self, why: str) -> int:
-        self._write(FAILED, why=f'the shared engine of {self._path}: {why}')
+        try:
+            host = Slurm(patience=60).node_address() if self.jobs else HOST
+            for _ in range(MOST_STARTS):
+                why = self._run_once(host)
+                if self._stop.is_set():
+                    return 0
+        except (EngineError, SlurmError, OSError) as error:
+            why = str(error)
+        self._write(server_file.FAILED, why=f'the shared engine of {self.path}: {why}')
         return GAVE_UP
 
+    def _run_once(self, host: str) -> str:
+        """Runs the engine to its end; returns the reason for that.
+
+        Raises:
+            EngineError: It did not get ready.
+        """
+        engine = Engine(model=self.path, **self.engine)
+        engine.host = host
+        self._write(server_file.STARTING)
+        try:
+            engine.start(Path(self.log), self._stop)
+            if engine.is_started:
+                self._write(server_file.READY, url=engine.url, key=engine.key)
+            while not self._stop.wait(_LOOK_EVERY):
+                try:
+                    engine.check()
+                except EngineError as error:
+                    print(error, flush=True)
+                    return f'started {MOST_STARTS} times: {error}'
+        finally:
+            engine.stop()
+        state = read_server(Path(self.file))
+        if state and state.key in ('', engine.key):  # of no later start, after a node was lost; None without a runner
+            self._write(server_file.QUEUED)
+        return ''
+
     def _write(self, stage: str, **more: str) -> None:
-        write_server(self._file, ServerState(stage, log=str(self._log), **more))
+        write_server(Path(self.file), ServerState(stage, log=self.log, **more))
 
     def _watch(self) -> None:
         """Stops the engine when nobody needs it any more."""
+        next_look, looks = time.monotonic() + self.seconds, 0
         while not self._stop.wait(_LOOK_EVERY):
-            if (self._starter and os.getppid() != self._starter) or self._is_without_jobs():
+            if self.starter and os.getppid() != self.starter:
                 self._stop.set()
+            if self.jobs and time.monotonic() > next_look and not is_held(Path(self.runner)):
+                next_look = time.monotonic() + self.seconds
+                looks = 0 if self._has_jobs() else looks + 1
+                if looks == _LOOKS_WITHOUT_JOBS:
+                    self._stop.set()
 
-    def _is_without_jobs(self) -> bool:
-        if not self._jobs or time.monotonic() < self._next_look or is_held(self._runner):
-            return False
-        self._next_look = time.monotonic() + self._seconds
+    def _has_jobs(self) -> bool:
         try:
-            names = [name.removeprefix(self._jobs) for _, name in self._slurm.jobs() if name.startswith(self._jobs)]
+            names = [name.removeprefix(self.jobs) for _, name in Slurm(0).jobs() if name.startswith(self.jobs)]
         except SlurmError as error:
-            print(excerpt(str(error)), flush=True)
-            return False
-        is_none = all(name.startswith(SERVER_JOB) for name in names)
-        self._looks_without_jobs = self._looks_without_jobs + 1 if is_none else 0
-        return self._looks_without_jobs >= _LOOKS_WITHOUT_JOBS
+            print(error, flush=True)
+            return True
+        return any(not name.startswith(SERVER_JOB) for name in names)
 
 
 if __name__ == '__main__':

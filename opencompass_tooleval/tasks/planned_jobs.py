@@ -97,25 +97,6 @@ class ModelPlan:
 
 
 @dataclass(frozen=True)
-class ServerPlan:
-    """A server that jobs of a stage share, which is a job of its own.
-
-    Attributes:
-        name: Its name.
-        stage: ``infer`` or ``eval``.
-        gpus: Number of its GPUs.
-        jobs: Number of jobs that wait for it.
-        is_shared: False if the runner of the stage does not start it, so that each of the jobs does.
-    """
-
-    name: str
-    stage: str
-    gpus: int
-    jobs: int
-    is_shared: bool
-
-
-@dataclass(frozen=True)
 class Plan:
     """A sweep.
 
@@ -126,7 +107,7 @@ class Plan:
         cut: Abbrs of data sets that ``test_range`` reduces to a part.
         faults: Faults that would stop it, as far as the config and this machine show them.
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
-        servers: Servers that jobs share.
+        servers: A line on each server that jobs share.
         replicas: Number of jobs per model that share its data sets; 1 for none that shares.
     """
 
@@ -136,7 +117,7 @@ class Plan:
     cut: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
-    servers: list[ServerPlan] = field(default_factory=list)
+    servers: list[str] = field(default_factory=list)
     replicas: int = 1
 
 
@@ -344,12 +325,15 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     )
 
 
-def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[ServerPlan]:
-    is_shared = starts_servers(_stage(cfg, stage)['runner'])
+def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[str]:
+    """Yields a line for each server that jobs of a stage share."""
     needed = [server for task in tasks for server in shared_servers(stage, task).values()]
-    jobs = Counts(server.name for server in needed)
-    for name, server in {server.name: server for server in needed}.items():
-        yield ServerPlan(name, stage, server.gpus, jobs[name], is_shared)
+    for server, count in Counts(server.name for server in needed).items():
+        gpus = next(one.gpus for one in needed if one.name == server)
+        jobs = f'{count} {"inference" if stage == "infer" else "evaluation"} jobs'
+        how = f'one job with {gpus} GPUs, for which {jobs} wait'
+        is_shared = starts_servers(_stage(cfg, stage)['runner'])
+        yield f'{server}: {how if is_shared else f"not shared by this runner, so that each of {jobs} starts it"}'
 
 
 def _sizes_of(

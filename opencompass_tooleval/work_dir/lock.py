@@ -184,15 +184,6 @@ def is_held(path: Path) -> bool:
     return probe(path) is True
 
 
-def lives(lock: Path) -> bool | None:
-    """Tests if a process holds a lock; None if unknown: some file systems have no locks, or hide those of others."""
-    held = probe(lock)
-    if held is not False:
-        return held
-    holder = holder_of(lock)
-    return False if holder is None or holder.host == socket.gethostname() else None
-
-
 @contextmanager
 def exclusive(path: Path, samples: int = 0) -> Iterator[Reporter]:
     """Holds a lock while the block runs. The lock also ends with the process, even a killed one.

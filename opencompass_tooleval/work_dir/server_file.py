@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
+from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
-from opencompass_tooleval.work_dir.lock import lives
+from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 QUEUED, STARTING, READY, FAILED = 'queued', 'starting', 'ready', 'failed'
@@ -46,11 +46,6 @@ def server_file(folder: Path, name: str) -> Path:
     return folder / f'{name}{_SUFFIX}'
 
 
-def server_lock(file: Path) -> Path:
-    """Returns the lock that a server's program holds as long as it runs."""
-    return file.with_suffix('.lock')
-
-
 def write_server(file: Path, state: ServerState) -> None:
     """Writes the state, atomically, readable by its owner alone; sets ``since``.
 
@@ -74,10 +69,9 @@ def read_server(file: Path) -> ServerState | None:
 
 
 def server_lines(run: Path) -> Iterator[str]:
-    """Yields a line on each shared server of a run that is not known to be gone, without its key."""
+    """Yields a line on each shared server of a run, without its key."""
+    ended = '' if is_held(sweep_lock(run)) else '; its runner has ended'
     for file in sorted(run.glob(f'tmp/*/*/*{_SUFFIX}')):
-        with suppress(OSError):
-            state = read_server(file)
-            if state and (state.stage in (QUEUED, FAILED) or lives(server_lock(file)) is not False):
-                what = state.why.partition('\n')[0] if state.stage == FAILED else state.url
-                yield f'{file.name.removesuffix(_SUFFIX)}: {state.stage} since {state.since} {what}'.rstrip()
+        if state := read_server(file):
+            what = shorten(state.why) if state.stage == FAILED else state.url
+            yield f'{file.name.removesuffix(_SUFFIX)}: {state.stage} since {state.since} {what}'.rstrip() + ended

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import LIMIT, NONE, PARSER, REASONING, TEMPLATE, VERBOSE
+from opencompass_tooleval.core.calls.attribution import LIMIT, NONE, PARSER, TEMPLATE, VERBOSE
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
@@ -69,7 +68,11 @@ REQUESTS = [
 
 @contextmanager
 def served(
-    place: Path, name: str, model: str = 'smollm2', changes: dict[str, str] | None = None, options: list[str] | None = None
+    place: Path,
+    name: str,
+    model: str = 'smollm2',
+    changes: dict[str, str] | None = None,
+    options: list[str] | None = None,
 ) -> Iterator[ToolEvalOpenAI]:
     """A model behind a server whose chat template has changes; the tokenizer's own template has none."""
     text = MODELS[model].template_file.read_text(encoding='utf-8')

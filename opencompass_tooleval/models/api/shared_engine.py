@@ -32,18 +32,21 @@ class SharedEngine:
         patience: Seconds to wait for a ready engine that does not answer; for one that starts, beyond its ``startup``.
         outage: Receives the waits.
         use: Called with URL and key before the first request, and after a restart.
+
+    Attributes:
+        used: The state with the address that requests go to now.
     """
 
     def __init__(
         self, file: Path, engine: Engine, patience: float, outage: Outage, use: Callable[[str, str], None]
     ) -> None:
+        self.used = ServerState('')
         self._file = file
         self._engine = engine
         self._outage = outage
         self._use = use
         # An engine that waits for its turn has no limit: a queue may take days.
         self._limits = {QUEUED: math.inf, STARTING: engine.startup + patience, READY: patience}
-        self._used = ServerState('')
         self._is_doubtful = True
         self._looking = asyncio.Lock()
         self._failure = ''
@@ -64,25 +67,23 @@ class SharedEngine:
 
     async def _wait(self, stop: asyncio.Event) -> str:
         """Waits until it is healthy; returns the reason for which it cannot be used."""
-        seen, since, announced = ServerState(''), time.monotonic(), ''
+        seen, since = ServerState(''), 0.0
         while not stop.is_set():
             state = await asyncio.to_thread(read_server, self._file)
             if state is None:
                 return f'its runner has ended, or {self._file} cannot be read'
             if state.stage == FAILED:
                 return state.why
-            why = await self._unhealthy(state)
-            if not why:
-                self._adopt(state)
+            if not (why := await self._unhealthy(state)):
+                self._is_doubtful, self.used = False, state
+                self._use(state.url, state.key)
+                self._outage.reached()
                 return ''
             if state != seen:
                 seen, since = state, time.monotonic()
+                self._outage.announce(f'{self._outage.server} is waited for: {why}')
             if time.monotonic() - since > self._limits.get(state.stage, 0.0):
                 return f'{state.stage} since {state.since}, and not reached: {why} (log: {state.log})'
-            text = f'{self._outage.server} is waited for: {why}'
-            if text != announced:
-                announced = text
-                self._outage.announce(text)
             await sleep_unless(stop, _LOOK_EVERY)
         return ''
 
@@ -92,21 +93,9 @@ class SharedEngine:
         remember_keys([state.key])
         return await self._engine.unhealthy(state.url, state.key)
 
-    def _adopt(self, state: ServerState) -> None:
-        self._is_doubtful = False
-        self._used = state
-        self._use(state.url, state.key)
-        self._outage.reached()
-
-    @property
-    def used(self) -> ServerState:
-        """The state with the address that requests go to now."""
-        return self._used
-
     async def is_lost(self) -> bool:
         """Tests if the engine has ended, or was started again, since its address was read."""
-        state = await asyncio.to_thread(read_server, self._file)
-        return state != self._used or bool(await self._unhealthy(self._used))
+        return read_server(self._file) != self.used or bool(await self._unhealthy(self.used))
 
     def checked(self, failure: Failure, used: ServerState) -> Failure:
         """Returns the failure of a try; another one if the address of the engine had changed meanwhile.

@@ -6,13 +6,14 @@ import hashlib
 import logging
 import shlex
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
-from opencompass_tooleval.work_dir.lock import exclusive, holder_of, lives
+from opencompass_tooleval.work_dir.lock import exclusive, holder_of, probe
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callabl
             raise SlurmError(f'jobs of a run before this one do not end: {_scancel(sorted(jobs))}')
         sleep(_PAUSE)
     for lock in parent.glob(runner_lock(Path('*')).as_posix()):
-        if holder_of(lock) and lives(lock) is False:
+        if holder_of(lock) and _lives(lock) is False:
             remove(lock.parent)  # an element of a late sbatch that starts even later finds no command
 
 
@@ -98,13 +99,22 @@ def _jobs(parent: Path, slurm: Slurm) -> Iterator[tuple[str, Path]]:
 
 
 def _is_gone(folder: Path, job_id: str) -> bool:
-    is_alive = lives(runner_lock(folder))
-    if is_alive is None:
+    lives = _lives(runner_lock(folder))
+    if lives is None:
         raise SlurmError(
             f'job {job_id} works on the same work directory, and whether its runner lives cannot be told from here '
             f'({holder_of(runner_lock(folder))}); wait for it, or stop it and {_scancel([job_id])}'
         )
-    return not is_alive
+    return not lives
+
+
+def _lives(lock: Path) -> bool | None:
+    """Tests if a runner holds its lock; None if unknown: some file systems have no locks, or hide those of others."""
+    held = probe(lock)
+    if held is not False:
+        return held
+    holder = holder_of(lock)
+    return False if holder is None or holder.host == socket.gethostname() else None
 
 
 def _scancel(job_ids: list[str]) -> str:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
-from opencompass_tooleval.runners.local_servers import server_command, server_log
+from opencompass_tooleval.runners.local_servers import server_command
 from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import (
     alive,
@@ -131,10 +131,8 @@ class SlurmArrayRunner(BaseRunner):
             yield _element(number, self._build(placed(stage, cfg, folder)) if needed else task, folder, tuple(needed))
         look = {'jobs': job_names(folder), 'runner': str(runner_lock(folder)), 'seconds': 4 * self.poll[1]}
         for number, server in enumerate(servers.values(), start=len(tasks)):
-            work_dir = Path(built[0].work_dir)
-            command = shlex.join(server_command(server, folder, work_dir, **look))
-            log = server_log(work_dir, server, 'out')
-            yield Element(number, server.gpus, command, log, server=server.name)
+            command, log = server_command(server, folder, Path(built[0].work_dir), **look)
+            yield Element(number, server.gpus, shlex.join(command), log, server=server.name)
 
     def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []
