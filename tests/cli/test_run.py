@@ -283,6 +283,8 @@ def test_replicas_on_slurm_and_on_this_machine(tooleval: Command) -> None:
     config = write(tooleval, *served, '--slurm', 'gpu', '--replicas', 8)
     assert config['infer']['partitioner']['replicas'] == 8 and 'replicas' not in config['eval']['partitioner']
     assert config['infer']['runner']['max_num_workers'] == 32
+    local = write(tooleval, *served, '--replicas', 2)['infer']
+    assert local['runner']['max_num_workers'] == local['partitioner']['replicas'] == 2
     done = tooleval('run', *served, '--shards', 2, '--replicas', 2, '--write-config', 'b.py')
     assert done.code == 1 and 'give one of --shards and --replicas' in done.err
 

@@ -46,10 +46,8 @@ def plan_of(config: Path, run: Path) -> ModelPlan:
 def test_replicas_are_jobs_and_their_data_sets_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config, plans = tmp_path / 'sweep.py', []
     for split in ('n=1000', 'n=1000, replicas=3'):
-        config.write_text(
-            CONFIG.replace('NumWorkerPartitioner, num_worker=2, min_task_size=1', f'Partitioner, {split}')
-        )
-        config.write_text(config.read_text().replace('ToolEvalNumWorker', 'ToolEval'))
+        text = CONFIG.replace('num_worker=2, min_task_size=1', split)
+        config.write_text(text.replace('ToolEvalNumWorkerPartitioner', 'ToolEvalPartitioner'))
         plans.append(make_plan(config, tmp_path / 'run'))
     (alone,), (shared,) = (plan.models for plan in plans)
     assert (alone.jobs, shared.jobs) == (1, 3) and (plans[0].replicas, plans[1].replicas) == (1, 3)

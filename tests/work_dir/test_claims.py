@@ -128,9 +128,7 @@ def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path
     workers, asked, _ = simulate(tmp_path, [1.0] * 4, 256, 400)
     shares = read_shares(tmp_path / 'data.json')
     assert asked == Counter(range(400)) and shares
-    lengths = [
-        one.stop - start for start, one in zip([0, *(one.stop for one in shares.ranges)], shares.ranges, strict=False)
-    ]
+    lengths = [stop - start for start, stop in pairwise([0, *(one.stop for one in shares.ranges)])]
     of_each = Counter[int]()
     for length, one in zip(lengths, shares.ranges, strict=True):
         of_each[one.claimers[-1]] += length

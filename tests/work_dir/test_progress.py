@@ -164,10 +164,8 @@ def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str])
             stack.enter_context(exclusive(claims.lock, 20))
             claims.begin(20)
             claims.divide(range(20), [1] * 20, 1)
-            times = {index + 5 * number: 1000.0 + index * seconds for index in range(5)}
-            claims.journal.append(
-                {index: {'record_id': 'a', 'infra': None, 'time': time} for index, time in times.items()}
-            )
+            rows = {index + 5 * number: {'infra': None, 'time': 1000.0 + index * seconds} for index in range(5)}
+            claims.journal.append(rows)
         cell = run.cell()
         assert (cell.state, cell.answered, cell.samples, cell.rate) == (State.RUNNING, 10, 20, 5.0)
         assert sorted(cell.rates) == [1.0, 4.0] and cell.seconds_left == 2.0
