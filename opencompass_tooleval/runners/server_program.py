@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
+from opencompass_tooleval.models.api.engine_nodes import node_address
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
 from opencompass_tooleval.runners.slurm.leftovers import SERVER_JOB
 from opencompass_tooleval.work_dir import server_file
@@ -67,12 +68,12 @@ class ServerProgram:
         threading.Thread(target=self._watch, daemon=True).start()
         why = ''
         try:
-            host = Slurm(patience=60).node_address() if self.jobs else HOST
+            host = node_address() if self.jobs else HOST
             for _ in range(MOST_STARTS):
                 why = self._run_once(host)
                 if self._stop.is_set():
                     return 0
-        except (EngineError, SlurmError, OSError) as error:
+        except (EngineError, OSError) as error:
             why = str(error)
         self._write(server_file.FAILED, why=f'the shared engine of {self.path}: {why}')
         return GAVE_UP

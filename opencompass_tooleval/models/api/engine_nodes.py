@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Mapping
 from typing import Any
 
 _SECONDS = 60.0
+_TRIES, _PAUSE = 3, 10.0
 _MOST_TEXT = 1 << 16
 _ADDRESS = re.compile(r'\bNodeAddr=([\w.:-]{1,255})')
 _FIRST_END = re.compile(
@@ -21,6 +23,8 @@ _FIX = "run it with SlurmArrayRunner (configs/tooleval_slurm.py), or inside 'sba
 def nodes_of(model_cfg: Mapping[str, Any]) -> int:
     """Returns the number of nodes that the engine of a model's config takes; 1 for a model without an engine."""
     engine = model_cfg.get('engine')
+    if isinstance(model_cfg.get('shared'), str):
+        return 1  # the engine is another job
     nodes = engine.get('nodes', 1) if isinstance(engine, Mapping) else 1
     return nodes if isinstance(nodes, int) else 1
 
@@ -62,14 +66,16 @@ def node_address() -> str:
     """
     name = os.environ.get('SLURMD_NODENAME', '')
     command = ['scontrol', '--oneliner', 'show', 'node', name]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors='replace', timeout=_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise OSError(f'scontrol show node {name}: no answer within {_SECONDS:.0f} s') from error
-    address = read_address(done.stdout)
-    if not address:
-        raise OSError(f'scontrol show node {name} names no NodeAddr: {(done.stderr or done.stdout)[:200].strip()}')
-    return address
+    for tries_left in reversed(range(_TRIES)):  # a controller that restarts does not answer for some seconds
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors='replace', timeout=_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f'scontrol show node {name}: no answer within {_SECONDS:.0f} s') from error
+        if address := read_address(done.stdout):
+            return address
+        if done.returncode and tries_left:
+            time.sleep(_PAUSE)
+    raise OSError(f'scontrol show node {name} names no NodeAddr: {(done.stderr or done.stdout)[:200].strip()}')
 
 
 def srun_words(nodes: int) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +18,6 @@ from opencompass_tooleval.runners.slurm.syntax import (
     read_array_limit,
     read_job_id,
     read_jobs,
-    read_node_address,
     read_states,
 )
 
@@ -119,19 +117,6 @@ class Slurm:
             SlurmError: Slurm has not answered for too long.
         """
         return read_jobs(self._patiently(lambda: self._squeue(f'--format={JOB_FORMAT}')))
-
-    def node_address(self) -> str:
-        """Returns the IP address of this job's node for other nodes, which need not know each other's names.
-
-        Raises:
-            SlurmError: Slurm does not answer, or the address of the node cannot be found.
-        """
-        node = os.environ.get('SLURMD_NODENAME', '')
-        shown = self._patiently(lambda: self._call('scontrol', 'show', 'node', node))
-        try:
-            return socket.gethostbyname(read_node_address(shown))
-        except (OSError, ValueError) as error:
-            raise SlurmError(f'node {node}: its address cannot be found: {error}') from error
 
     def set_throttle(self, job_id: str, number: int) -> None:
         """Sets the number of elements of an array that may run at once."""

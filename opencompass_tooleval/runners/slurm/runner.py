@@ -17,6 +17,7 @@ from opencompass.runners.base import BaseRunner
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
+from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.local_servers import server_command
@@ -132,7 +133,8 @@ class SlurmArrayRunner(BaseRunner):
         look = {'jobs': job_names(folder), 'runner': str(runner_lock(folder)), 'seconds': 4 * self.poll[1]}
         for number, server in enumerate(servers.values(), start=len(tasks)):
             command, log = server_command(server, folder, Path(built[0].work_dir), **look)
-            yield Element(number, server.gpus, shlex.join(command), log, server=server.name)
+            nodes = nodes_of({'engine': server.engine})
+            yield Element(number, server.gpus, shlex.join(command), log, nodes=nodes, server=server.name)
 
     def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []

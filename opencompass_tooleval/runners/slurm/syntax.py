@@ -61,8 +61,6 @@ JOB_FORMAT = '%F %T %j'
 STATE_FORMAT = '%F %K %T %r'
 """Format for ``squeue --array``: job, index in its array, state, reason."""
 
-_MOST_OF_NODE = 1 << 16
-
 _PASSING = re.compile(
     r'unable to contact|timed out|connection (?:refused|reset)|temporarily|communication|zero bytes|'
     r'backup controller|in standby',
@@ -192,18 +190,6 @@ def read_jobs(output: str) -> set[tuple[str, str]]:
     # A name may hold blanks, too: 'sbatch --job-name "my job"'.
     rows = (line.split(maxsplit=2) for line in output.splitlines())
     return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
-
-
-def read_node_address(output: str) -> str:
-    """Parses the address of a node from ``scontrol show node NAME``.
-
-    Raises:
-        ValueError: The output has none.
-    """
-    word = next((word for word in output[:_MOST_OF_NODE].split() if word.startswith('NodeAddr=')), '')
-    if not word:
-        raise ValueError('scontrol show node names no NodeAddr')
-    return word.partition('=')[2]
 
 
 def read_array_limit(output: str) -> int:

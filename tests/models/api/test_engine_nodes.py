@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.models.api import engine_guard
+from opencompass_tooleval.models.api import engine_guard, engine_nodes
 from opencompass_tooleval.models.api.engine import Engine, EngineError
 from opencompass_tooleval.models.api.engine_nodes import (
     first_end,
@@ -65,6 +65,7 @@ def test_the_address_is_that_of_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path:
     scontrol.chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
     monkeypatch.setenv('SLURMD_NODENAME', 'n7')
+    monkeypatch.setattr(engine_nodes, '_PAUSE', 0.0)
     with pytest.raises(OSError, match='show node n7 names no NodeAddr: --oneliner show node n7'):
         node_address()
 
