@@ -7,7 +7,6 @@ is the smallest that follows a chat at all, the other does not follow one.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import signal
 import subprocess

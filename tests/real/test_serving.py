@@ -1,4 +1,4 @@
-"""Whose fault answers of llama.cpp's server are: as it is, without its parser, and with templates that leave parts out."""
+"""Whose fault answers of llama.cpp's server are: as it is, without its parser, with templates without a part."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import LIMIT, NONE, PARSER, REASONING, TEMPLATE, VERBOSE
+from opencompass_tooleval.core.calls.attribution import LIMIT, NONE, PARSER, TEMPLATE, VERBOSE
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
@@ -69,7 +68,11 @@ REQUESTS = [
 
 @contextmanager
 def served(
-    place: Path, name: str, model: str = 'smollm2', changes: dict[str, str] | None = None, options: list[str] | None = None
+    place: Path,
+    name: str,
+    model: str = 'smollm2',
+    changes: dict[str, str] | None = None,
+    options: list[str] | None = None,
 ) -> Iterator[ToolEvalOpenAI]:
     """A model behind a server whose chat template has changes; the tokenizer's own template has none."""
     text = MODELS[model].template_file.read_text(encoding='utf-8')
@@ -79,7 +82,7 @@ def served(
     folder = place / f'serving-{name}'
     template = place / f'{name}.jinja'
     template.write_text(text, encoding='utf-8')
-    server = LlamaServer(MODELS[model], folder, template, options or [])
+    server = LlamaServer(MODELS[model], folder, template, options)
     try:
         yield ToolEvalOpenAI(
             path=model,
