@@ -106,8 +106,6 @@ class Attributor:
     @cached_property
     def _tail(self) -> str:
         """Returns the generation prompt of the tokenizer's chat template; '' if it is unknown."""
-        from jinja2 import TemplateError
-
         if not self._template:
             return ''
         render = partial(
@@ -118,7 +116,7 @@ class Attributor:
         )
         try:
             without, whole = str(render(add_generation_prompt=False)), str(render(add_generation_prompt=True))
-        except TemplateError:
+        except Exception:  # a template is a program, and this one may need tools
             return ''
         return whole[len(without) :] if whole.startswith(without) else ''
 

@@ -1,4 +1,4 @@
-"""Whose fault answers of llama.cpp's server are: as it is, without its parser, and with templates that leave parts out."""
+"""Whose fault answers of llama.cpp's server are: as it is, without its parser, with templates without a part."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def served(
     folder = place / f'serving-{name}'
     template = place / f'{name}.jinja'
     template.write_text(text, encoding='utf-8')
-    server = LlamaServer(MODELS[model], folder, template, options or [])
+    server = LlamaServer(MODELS[model], folder, template, options)
     try:
         yield ToolEvalOpenAI(
             path=model,
