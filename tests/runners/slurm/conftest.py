@@ -110,9 +110,19 @@ class NodesTestbed(Testbed):
 
     def on_disk(self, name: str, command: str) -> None:
         """Runs a line of shell in the folder of a node's local disk, of 16 MB."""
+        self._inside(name, 'sh', '-c', f'cd {self.folder / "local"} && {{ {command}; }}')
+
+    def _inside(self, name: str, *command: str) -> None:
         slurmd = (self.folder / f'{name}.pid').read_text().strip()
-        folder = self.folder / 'local'
-        self.tell('nsenter', f'--target={slurmd}', '--mount', 'sh', '-c', f'cd {folder} && {{ {command}; }}')
+        self.tell('nsenter', f'--target={slurmd}', '--mount', '--net', *command)
+
+    def make_slow(self, name: str, folder: Path, off: bool = False) -> None:
+        """A node reads and writes a shared folder slowly, and sees changes of others up to 3 s late."""
+        if off:
+            self._inside(name, 'umount', '--lazy', str(folder))
+            return
+        options = ['-o', 'attr_timeout=3,entry_timeout=3,negative_timeout=3,nonempty']
+        self._inside(name, 'bindfs', *options, '--read-rate=2M', '--write-rate=50k', str(folder), str(folder))
 
     def set_environment(self, name: str, **variables: str) -> None:
         """Sets variables for all jobs on a node."""

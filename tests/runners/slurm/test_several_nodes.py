@@ -5,6 +5,8 @@ The tables equal that of an undisturbed run, and the server is asked nothing twi
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ from typing import IO
 
 import pytest
 
+from opencompass_tooleval.work_dir.lock import holder_of
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.engines import until
 from tests.runners.slurm.conftest import NodesTestbed
@@ -113,9 +116,9 @@ def undisturbed(nodes: NodesTestbed, server: ModelServer, tmp_path: Path) -> Und
 
 @pytest.fixture
 def sweep(server: ModelServer, undisturbed: Undisturbed, tmp_path: Path) -> Iterator[Sweep]:
-    """One that can be disturbed: its answers take a second each."""
+    """One that can be disturbed: an answer takes 3 s."""
     server.settle()
-    server.reset(latency=1.0)
+    server.reset(latency=3.0)
     sweep = Sweep(tmp_path / 'sweep', server)
     yield sweep
     if sweep.process is not None:
@@ -132,18 +135,17 @@ def check(sweep: Sweep, undisturbed: Undisturbed, disturbed: int) -> None:
     assert sum((asked - undisturbed.asked).values()) <= 2 * IN_FLIGHT * disturbed
 
 
-def until_at_work(nodes: NodesTestbed, sweep: Sweep, name: str, count: int) -> str:
-    """Waits until some questions were asked and a node works; returns one of its jobs."""
+def until_at_work(sweep: Sweep, name: str) -> str:
+    """Waits until a task on this node has some answers, and lacks others; returns its job."""
     jobs: list[str] = []
 
     def works() -> bool:
         assert sweep.process is not None and sweep.process.poll() is None, sweep.said()
-        jobs[:] = [
-            row.split()[0]
-            for row in nodes.queue()
-            if row.endswith('RUNNING') and name in nodes.nodes_of(row.split()[0])
-        ]
-        return bool(jobs) and len(sweep.server.stats()['asked']) >= count
+        for log in sweep.folder.glob('out/*/logs/infer/api/*.out'):
+            holder = holder_of(log.parents[3] / 'predictions' / 'api' / f'.{log.stem}.lock')
+            if f' on {name}, restart' in log.read_text(errors='replace') and holder and holder.answered:
+                jobs.append(log.read_text(errors='replace').partition('slurm: job ')[2].split()[0])
+        return bool(jobs)
 
     until(works)
     return jobs[0]
@@ -156,7 +158,7 @@ def logs(sweep: Sweep) -> str:
 def test_a_node_dies(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
     nodes.tell('scontrol', 'update', 'NodeName=n4', 'State=DRAIN', 'Reason=test')
     sweep.start()
-    until_at_work(nodes, sweep, 'n1', 4)
+    until_at_work(sweep, 'n1')
     disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
     nodes.kill_node('n1')
     check(sweep, undisturbed, disturbed)
@@ -167,7 +169,7 @@ def test_a_node_dies(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep
 def test_links_between_nodes_are_cut_and_mended(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
     """Tasks of one node need no other."""
     sweep.start()
-    until_at_work(nodes, sweep, 'n1', 4)
+    until_at_work(sweep, 'n1')
     nodes.isolate('n1', 'n2')
     with pytest.raises(subprocess.CalledProcessError):
         nodes.tell(
@@ -181,7 +183,7 @@ def test_links_between_nodes_are_cut_and_mended(nodes: NodesTestbed, undisturbed
 def test_a_node_is_off_the_network_for_a_moment(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
     """Shorter than SlurmdTimeout: its tasks wait for their server, and go on."""
     sweep.start()
-    until_at_work(nodes, sweep, 'n1', 4)
+    until_at_work(sweep, 'n1')
     disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
     nodes.tell('ip', 'link', 'set', 'tooleval-n1', 'down')
     time.sleep(5)
@@ -197,13 +199,31 @@ def test_a_local_disk_is_full(nodes: NodesTestbed, undisturbed: Undisturbed, swe
     assert ' on n1, restart' not in logs(sweep)
 
 
+@pytest.mark.skipif(not shutil.which('bindfs'), reason='bindfs is not installed')
+def test_a_slow_shared_folder(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep, tmp_path: Path) -> None:
+    """Nodes write 50 kB/s, and see late what others wrote; a task that is queued again goes on."""
+    for name in nodes.nodes:
+        nodes.make_slow(name, tmp_path)
+    try:
+        sweep.start()
+        job = until_at_work(sweep, 'n1')
+        nodes.tell('scontrol', 'requeue', job)
+        check(sweep, undisturbed, 1)
+    finally:
+        nodes.tell('scancel', f'--user={os.getuid()}')
+        nodes.wait_for()
+        for name in nodes.nodes:
+            nodes.make_slow(name, tmp_path, off=True)
+    assert 'restart 1' in logs(sweep)
+
+
 @pytest.mark.skipif(not FAKETIME.exists(), reason='libfaketime is not installed')
 @pytest.mark.parametrize('offset', ['+3600', '-3600'])
 def test_clocks_are_apart(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep, offset: str) -> None:
     """An hour, for the tasks of one node, of which one is queued again and goes on elsewhere."""
     nodes.set_environment('n1', LD_PRELOAD=str(FAKETIME), FAKETIME=offset, DONT_FAKE_MONOTONIC='1')
     sweep.start()
-    job = until_at_work(nodes, sweep, 'n1', 4)
+    job = until_at_work(sweep, 'n1')
     nodes.tell('scontrol', 'update', 'NodeName=n1', 'State=DRAIN', 'Reason=test')
     nodes.tell('scontrol', 'requeue', job)
     check(sweep, undisturbed, 1)
