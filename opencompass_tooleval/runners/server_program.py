@@ -1,8 +1,9 @@
 """Runs one engine for all tasks of a stage: ``python -m opencompass_tooleval.runners.server_program SETTINGS``.
 
 SETTINGS is a file of JSON in the runner's folder, with the attributes of :class:`ServerProgram`. The program starts
-the engine at the first request, and again when it ends, writes address and key into the server's file, and stops it on SIGTERM, when the process
-``starter`` is gone, or when no job is left that ``jobs`` names. It imports no OpenCompass.
+the engine at the first request, and again when it ends, and writes address and key into the server's file. It stops
+the engine on SIGTERM, when the process ``starter`` is gone, or when no job is left that ``jobs`` names. It imports no
+OpenCompass.
 """
 
 from __future__ import annotations
