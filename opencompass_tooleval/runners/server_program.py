@@ -1,8 +1,9 @@
 """Runs one engine for all tasks of a stage: ``python -m opencompass_tooleval.runners.server_program SETTINGS``.
 
-SETTINGS is a file of JSON in the runner's folder, with the attributes of :class:`ServerProgram`. The program writes
-address and key into the server's file, starts the engine again when it ends, and stops it on SIGTERM, when the process
-``starter`` is gone, or when no job is left that ``jobs`` names. It imports no OpenCompass.
+SETTINGS is a file of JSON in the runner's folder, with the attributes of :class:`ServerProgram`. The program starts
+the engine at the first request, and again when it ends, and writes address and key into the server's file. It stops
+the engine on SIGTERM, when the process ``starter`` is gone, or when no job is left that ``jobs`` names. It imports no
+OpenCompass.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
 from opencompass_tooleval.runners.slurm.leftovers import SERVER_JOB
 from opencompass_tooleval.work_dir import server_file
 from opencompass_tooleval.work_dir.lock import is_held
-from opencompass_tooleval.work_dir.server_file import ServerState, read_server, write_server
+from opencompass_tooleval.work_dir.server_file import ServerState, read_server, wanted_mark, write_server
 
 MOST_STARTS = 10
 """Maximum number of starts: an engine that a request ends would otherwise be started for ever."""
@@ -68,6 +69,9 @@ class ServerProgram:
         threading.Thread(target=self._watch, daemon=True).start()
         why = ''
         try:
+            while not wanted_mark(Path(self.file)).exists():
+                if self._stop.wait(_LOOK_EVERY):
+                    return 0
             host = node_address() if self.jobs else HOST
             for _ in range(MOST_STARTS):
                 why = self._run_once(host)

@@ -46,6 +46,11 @@ def server_file(folder: Path, name: str) -> Path:
     return folder / f'{name}{_SUFFIX}'
 
 
+def wanted_mark(file: Path) -> Path:
+    """Returns the file that the first request makes: a stage whose answers are all kept loads no model."""
+    return file.with_suffix('.wanted')
+
+
 def write_server(file: Path, state: ServerState) -> None:
     """Writes the state, atomically, readable by its owner alone; sets ``since``.
 

@@ -195,6 +195,14 @@ def server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
             one.program.wait()
 
 
+def test_it_loads_no_model_before_a_request(server: Callable[..., Server], tmp_path: Path) -> None:
+    one = server()
+    one.start()
+    one.model()
+    one.program.send_signal(signal.SIGTERM)
+    assert one.program.wait() in (0, -signal.SIGTERM) and not list(tmp_path.rglob('*.engine.log'))
+
+
 def test_it_is_waited_for_and_found_again(server: Callable[..., Server], tmp_path: Path) -> None:
     one = server()
     model, waits = one.model(), list[str]()
@@ -311,7 +319,7 @@ def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path) -> None:
     (line,) = server_lines(work_dir)
     assert ': ready since ' in line and 'its runner has ended' not in line
     other = start(tmp_path, '-r')  # a second sweep in the same folder
-    assert other.wait() == 1 and 'another process' in said(tmp_path)
+    assert other.wait() == 1 and 'is locked by process' in said(tmp_path)
     sweep.kill()
     sweep.wait()
     until_gone(tmp_path)

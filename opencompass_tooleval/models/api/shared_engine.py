@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from opencompass_tooleval.core.text.redaction import remember_keys
@@ -13,7 +14,15 @@ from opencompass_tooleval.models.api.engine import Engine
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.outage import Outage
-from opencompass_tooleval.work_dir.server_file import FAILED, QUEUED, READY, STARTING, ServerState, read_server
+from opencompass_tooleval.work_dir.server_file import (
+    FAILED,
+    QUEUED,
+    READY,
+    STARTING,
+    ServerState,
+    read_server,
+    wanted_mark,
+)
 
 _LOOK_EVERY = 0.5
 _DOUBTFUL = ('infra:connection', 'infra:server', 'infra:timeout')
@@ -74,6 +83,8 @@ class SharedEngine:
                 return f'its runner has ended, or {self._file} cannot be read'
             if state.stage == FAILED:
                 return state.why
+            with suppress(OSError):  # the runner has just ended
+                wanted_mark(self._file).touch()
             if not (why := await self._unhealthy(state)):
                 self._is_doubtful, self.used = False, state
                 self._use(state.url, state.key)

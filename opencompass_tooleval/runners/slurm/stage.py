@@ -182,6 +182,10 @@ class Stage:
 
     def _let_run(self) -> None:
         """Submits waiting arrays, and raises the limits of submitted ones by the slots that others no longer use."""
+        needed = {name for array in self._arrays if array.job_id for name in array.servers}
+        for array in self._arrays:
+            if array.server in needed and not array.job_id:  # it ended before its tasks
+                self._submit(array, 1)
         arrays = [array for array in self._arrays if not array.server]
         while refused := self._share_out(arrays):
             arrays = [array for array in arrays if array not in refused]
@@ -212,6 +216,8 @@ class Stage:
             return False
         for element in array.left.values():
             self._path(element, '.exit').unlink(missing_ok=True)
+            if element.server:
+                write_server(server_file(self.folder, element.server), ServerState(QUEUED))
         self._submitted += 1
         base = self.folder / str(array.chunk)
         options = [
@@ -251,7 +257,7 @@ class Stage:
         waiting = [element for array in self._arrays if not array.job_id for element in array.left.values()]
         works = any(not array.server for array in submitted)
         if not works and self._refusal and time.monotonic() - self._refused_since > self.patience:
-            self._give_up(waiting, self._refusal)
+            self._give_up([element for element in waiting if not element.server], self._refusal)
             return
         states = self.slurm.states([array.job_id for array in submitted]) if submitted else {}
         self._say_what_is_waited_for(states.values())
@@ -298,8 +304,6 @@ class Stage:
         for element in elements:
             element.code = element.code or NO_EXIT_CODE
             element.state = 'refused'
-            if element.server:
-                continue
             with element.log.open('a', encoding='utf-8') as log:
                 log.write(f'SlurmError: {refusal}\n')
             self.on_end(element)

@@ -68,7 +68,9 @@ def jobs() -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_a_server_that_is_queued_again(testbed: Testbed, tmp_path: Path) -> None:
+@pytest.mark.parametrize('take_away', [('scontrol', 'requeue'), ('scancel',)], ids=' '.join)
+def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, take_away: tuple[str, ...]) -> None:
+    """Its tasks wait meanwhile; a cancelled job has failed once, and is submitted again."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(runner().launch, tasks(tmp_path, '--latency', '0.5'))
         until(lambda: future.done() or asked(tmp_path) > 1)
@@ -82,9 +84,8 @@ def test_a_server_that_is_queued_again(testbed: Testbed, tmp_path: Path) -> None
         (server,) = [job for number, job in jobs().items() if number.startswith('s')]
         assert len(jobs()) == 2
         before = set(processes(tmp_path))
-        testbed.tell('scontrol', 'requeue', server)
+        testbed.tell(*take_away, server)
         until(lambda: not before & set(processes(tmp_path)))  # the old engine is gone, with all that it started
-        until(lambda: json.loads(file.read_text())['stage'] == 'queued')
         assert [code for _, code in future.result()] == [0, 0]
     testbed.wait_for()
     until_gone(tmp_path)
