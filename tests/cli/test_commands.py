@@ -63,7 +63,8 @@ def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.Mo
 def test_list_of_no_benchmark(tooleval: Command) -> None:
     done = tooleval('list', 'gorilla')
     assert done.code == 1 and done.err == (
-        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench, conformance, agents\n"
+        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench, conformance, "
+        'agents\n'
     )
 
 
