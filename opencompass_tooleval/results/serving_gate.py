@@ -69,12 +69,10 @@ class ServingGate:
         if self.status == NOTHING_TO_JUDGE:
             return 'servers: nothing to judge; attribution=True in the config of the model keeps what it wrote'
         if not lost:
-            return (
-                f'servers: held: none of {len({(one.model, one.dataset) for one in self.verdicts})} results lost points'
-            )
-        first = lost[0]
+            count = len({(one.model, one.dataset) for one in self.verdicts})
+            return f'servers: held: none of {count} results lost more than --max-drop points'
         more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
-        return f'servers: lost: {first.dataset} {first.what}, {first.model}: {first.why}{more}'
+        return f'servers: lost: {lost[0].dataset} {lost[0].what}, {lost[0].model}: {lost[0].why}{more}'
 
     def lines(self, most: int) -> Iterator[str]:
         """Yields the lines for a screen, with at most this many verdicts and notes."""

@@ -36,7 +36,7 @@ def place(tmp_path: Path) -> Place:
 @pytest.mark.parametrize(
     ('causes', 'loss', 'options', 'code', 'says'),
     [
-        ({NONE: 100}, None, (), 0, 'servers: held: none of 1 results lost points'),
+        ({NONE: 100}, None, (), 0, 'servers: held: none of 1 results lost more than --max-drop points'),
         ({NONE: 88, PARSER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's parser"),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.5), 0, 'servers: held'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.4), 1, 'servers: lost'),
