@@ -54,6 +54,7 @@ NOT_RUN = {
     'tooleval run teval --model gpt-4o-mini --limit 20 --prepare': 'needs the network and a key; tests/cli/test_run.py',
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
+    'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     'make test': 'runs this very test',
     'tooleval demo': 'tests/test_end_to_end.py runs it',

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from opencompass_tooleval.catalogue.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.data_path import ENV, candidate_paths, found_nearby, searched_folders
+from opencompass_tooleval.data_path import ENV, candidate_paths, found_nearby, package_path, searched_folders
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -60,7 +60,8 @@ def read_files(files: DataFiles) -> FilesOnDisk:
 
 def where_searched(benchmarks: Sequence[Benchmark]) -> str:
     """Returns the folders where files are searched, and, if none is there, a near folder that has some."""
-    paths = [path for benchmark in benchmarks for files in benchmark.data.files for path in files.paths]
+    listed = (path for benchmark in benchmarks for files in benchmark.data.files for path in files.paths)
+    paths = [path for path in listed if package_path(path) is None]
     near = None if any(map(find_file, paths)) else found_nearby(paths)
     use = f'; there are files below {near}, used with: export {ENV}={shlex.quote(str(near))}' if near else ''
     return f'searched below {searched_folders()}{use}'

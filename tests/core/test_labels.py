@@ -12,6 +12,7 @@ from opencompass_tooleval.agents.scoring.scoring import LOOP
 from opencompass_tooleval.agents.scoring.scoring import METRICS as AGENTS
 from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import KINDS
+from opencompass_tooleval.benchmarks.conformance.subsets import SUBSETS as CONFORMANCE
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS as TEVAL
@@ -79,7 +80,7 @@ def test_areas_of_reasons_are_the_documented_ones() -> None:
 
 
 def test_every_metric_and_column_has_words() -> None:
-    tables = (TEVAL, ULTRATOOL, FUNCQA, RESTBENCH, TOOLBENCH)
+    tables = (TEVAL, ULTRATOOL, FUNCQA, RESTBENCH, TOOLBENCH, CONFORMANCE)
     metrics = {metric for subsets in tables for subset in subsets for metric in subset['metrics']}
     columns = {column for _, column in published_columns()}
     assert not [

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
+from opencompass_tooleval.benchmarks.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
@@ -26,6 +27,7 @@ TABLES = {
     'restbench': RESTBENCH,
     'funcqa': FUNCQA,
     'toolbench': TOOLBENCH,
+    'conformance': CONFORMANCE,
     'agents': AGENTS,
 }
 

@@ -120,7 +120,6 @@ def load_records(folder: Path) -> list[Record]:
         DataError: A file is missing or damaged.
     """
     file = folder / REQUESTS
-    tools: dict[str, Any] = {}
     records = []
     try:
         tools = {tool['name']: tool for tool in read_list(folder / TOOLS, FIX)}
