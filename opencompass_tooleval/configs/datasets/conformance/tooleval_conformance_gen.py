@@ -1,4 +1,4 @@
-# 300 fixed requests that compare a served model with a reference run: docs/how-to/served-model-certificate.md
+# Conformance: 300 fixed requests, to compare a served model with a reference (how-to/served-model-certificate.md).
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
