@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from make_tiny_model import make_tokenizer
 
 PARTS = Path(__file__).resolve().parent
-WIDTH, REQUESTS, ROUNDS = 256, 1024, 3
+WIDTH, REQUESTS, ROUNDS = 256, 1024, 7
 GOAL = 1.15
 TEMPLATE = (
     '<|im_start|>system\n{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}<tool_call></tool_call>'
