@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def served(
     name: str,
     model: str = 'smollm2',
     changes: dict[str, str] | None = None,
-    options: list[str] | None = None,
+    options: Sequence[str] = (),
 ) -> Iterator[ToolEvalOpenAI]:
     """A model behind a server whose chat template has changes; the tokenizer's own template has none."""
     text = MODELS[model].template_file.read_text(encoding='utf-8')
@@ -119,7 +119,7 @@ def causes(given: list[Answer]) -> Counter[str]:
 @pytest.mark.parametrize('model', MODELS)
 def test_the_server_as_it_is_has_no_fault(place: Path, model: str) -> None:
     with served(place, f'right-{model}', model) as client:
-        given = answers(place, f'right-{model}', client, REQUESTS, 64)
+        given = answers(place, f'right-{model}', client, REQUESTS if model == 'smollm2' else REQUESTS[::2], 64)
         cut = answers(place, f'right-{model}', client, REQUESTS[::3], 9)
     print(model, causes(given), causes(cut))
     assert causes([*given, *cut]).keys() <= {NONE, LIMIT}
