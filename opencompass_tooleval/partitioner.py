@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,15 @@ from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
-from opencompass_tooleval.inferencers.resuming import finished_only
+from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
 from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
+from opencompass_tooleval.work_dir.claims import claims_file
 from opencompass_tooleval.work_dir.shards import FIX, check_runs, is_damaged, numbered_shards, read_predictions
+
+_MOST_REPLICAS = 1024
 
 
 def check_config(cfg: Any) -> None:
@@ -35,7 +40,23 @@ def check_config(cfg: Any) -> None:
 @PARTITIONERS.register_module()
 class ToolEvalPartitioner(NaivePartitioner):
     """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection, a missing data set
-    and invalid settings."""
+    and invalid settings.
+
+    Args:
+        out_dir: Argument of :class:`NaivePartitioner`.
+        replicas: Number of tasks per model that share its data sets, for inference: each claims ranges of records as it
+            becomes free, so that a fast one does more. 1 for none that shares.
+        kwargs: Further arguments of :class:`NaivePartitioner`.
+
+    Raises:
+        ValueError: ``replicas`` is out of range, or set for evaluation.
+    """
+
+    def __init__(self, out_dir: str, replicas: int = 1, **kwargs: Any) -> None:
+        super().__init__(out_dir, **kwargs)
+        if not 1 <= replicas <= _MOST_REPLICAS or (replicas > 1 and Path(out_dir).name == RESULTS):
+            raise ValueError(f'replicas={replicas}: a number from 1 to {_MOST_REPLICAS}, and for inference only')
+        self.replicas = replicas
 
     def __call__(self, cfg: Any) -> Any:
         """Partitions a config.
@@ -50,7 +71,21 @@ class ToolEvalPartitioner(NaivePartitioner):
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
         """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished."""
         with finished_only(out_dir, model_dataset_combinations) as folder:
-            return super().partition(model_dataset_combinations, work_dir, folder, add_cfg or {})
+            tasks: list[Any] = super().partition(model_dataset_combinations, work_dir, folder, add_cfg or {})
+        return tasks if self.replicas == 1 else list(self._replicated(tasks))
+
+    def _replicated(self, tasks: Iterable[Any]) -> Iterator[Any]:
+        """Yields each task once per replica. Data sets that another package asks are for the first one alone."""
+        sweep = secrets.token_hex(8)
+        for task in tasks:
+            for number in range(self.replicas):
+                copy = deepcopy(task)
+                copy['replica'] = {'number': number, 'of': self.replicas, 'sweep': sweep}
+                copy['datasets'] = [
+                    [row for row in rows if not number or is_of_package(row)] for rows in task['datasets']
+                ]
+                if any(copy['datasets']):
+                    yield copy
 
 
 @PARTITIONERS.register_module()
@@ -138,6 +173,9 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             check_runs(dataset, rows['record_id'])
 
     def _check_earlier(self, whole: Path, dataset: Any) -> None:
+        if claims_file(whole).exists():
+            what = 'replicas share this data set, and num_worker would split it'
+            raise DataError(claims_file(whole), what, fix='give replicas again, or neither')
         if whole.exists() or not whole.parent.is_dir() or self.num_split <= 1:
             return
         earlier = numbered_shards(whole)

@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import Any
 
 _FOLDERS = {
-    **{name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')},
+    **{
+        name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance')
+    },
     'agents': 'agents',
 }
 
@@ -99,6 +101,7 @@ MODULES = [
     '.agents.judged_adapter',
     '.instructions.adapter',
     '.benchmarks.funcqa.adapter',
+    '.benchmarks.conformance.adapter',
     '.benchmarks.restbench.adapter',
     '.benchmarks.toolbench.adapter',
     '.models.openai_model',
@@ -128,6 +131,7 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalUltraToolEasyToolDataset',
         'ToolEvalRestBenchDataset',
         'ToolEvalFuncQADataset',
+        'ToolEvalConformanceDataset',
         'ToolEvalToolBenchDataset',
         'ToolEvalToolBenchTrajectories',
         'ToolEvalAgentDataset',
@@ -139,6 +143,7 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalRestBenchEvaluator',
         'ToolEvalRestBenchCallsEvaluator',
         'ToolEvalFuncQAEvaluator',
+        'ToolEvalConformanceEvaluator',
         'ToolEvalToolBenchEvaluator',
         'ToolEvalToolBenchCallsEvaluator',
         'ToolEvalToolBenchSuccessEvaluator',

@@ -29,6 +29,12 @@ def scripted_engine(folder: Path, *arguments: str, **more: Any) -> dict[str, Any
     return {**settings, **more}
 
 
+def engine_on_nodes(folder: Path, nodes: int, *arguments: str, **more: Any) -> dict[str, Any]:
+    """Settings of a scripted engine on several nodes."""
+    ranks = ['--nodes', '{nodes}', '--rank', '{rank}', '--master', '{address}:{master_port}']
+    return scripted_engine(folder, *ranks, *arguments, nodes=nodes, **more)
+
+
 def serve_engine(folder: Path, **more: Any) -> dict[str, Any]:
     """Settings of the real ``transformers serve``."""
     serve = ['{python}', '-m', 'transformers.commands.transformers_cli', 'serve', '--device', 'cpu']

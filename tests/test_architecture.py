@@ -43,7 +43,7 @@ LAYERS = {
 }
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 
-BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
+BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance')
 FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
 HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing'}

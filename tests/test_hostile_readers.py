@@ -93,6 +93,7 @@ from opencompass_tooleval.instructions.validate_description import check_descrip
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
 from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.models.api.raw_text import SOURCES
@@ -351,6 +352,14 @@ class _Telling:
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
         """There is nothing to learn."""
+
+
+def _engine_on_nodes(text: str) -> None:
+    for line in text.splitlines():
+        is_by_slurm(line)
+    for head in ('', 'srun: error: ', 'srun: error: n1: task 1: ', 'NodeAddr='):
+        first_end(head + text)
+        read_address(head + text)
 
 
 def _squeue(text: str) -> None:
@@ -675,6 +684,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),
+    'engine on nodes': Reader(_engine_on_nodes, ('models/api/engine_nodes.py',)),
     **{
         f'table of a report, {write.__name__}': Reader(
             lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)
@@ -706,6 +716,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
     'models/literal_keys.py': 'names in a config of the user',
+    'models/shared_servers.py': 'one class of characters, in names of models',
     'judging/judge.py': 'names and settings in a config of the user',
     'judging/judge_item.py': 'templates of benchmarks',
     'work_dir/right_subset.py': 'names of files and data sets',

@@ -38,6 +38,24 @@ def test_names_and_patterns_that_are_there(tmp_path: Path) -> None:
     assert len(partition(ToolEvalPartitioner, tmp_path, cfg)) == 3
 
 
+def test_replicas_have_all_data_sets_that_this_package_asks(tmp_path: Path) -> None:
+    asked = {'inferencer': {'type': 'opencompass_tooleval.inferencers.ToolEvalGenInferencer'}}
+    rows = [ROWS[0], *({**row, 'infer_cfg': asked} for row in ROWS[1:])]
+    cfg = Config({'models': MODELS, 'datasets': rows, 'work_dir': str(tmp_path)})
+    tasks = ToolEvalPartitioner(str(tmp_path / 'predictions'), replicas=3, n=1000)(cfg)
+    names = [[row['abbr'] for row in task['datasets'][0]] for task in tasks]
+    assert names == [['plan_json', 'plan_str', 'review'], *[['plan_str', 'review']] * 2]
+    assert [(task['replica']['number'], task['replica']['of']) for task in tasks] == [(0, 3), (1, 3), (2, 3)]
+    assert len({task['replica']['sweep'] for task in tasks}) == 1
+    assert not any('replica' in task for task in partition(ToolEvalPartitioner, tmp_path, cfg))
+
+
+@pytest.mark.parametrize(('folder', 'replicas'), [('results', 2), ('predictions', 0), ('predictions', 2000)])
+def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> None:
+    with pytest.raises(ValueError, match=f'replicas={replicas}: a number from 1 to 1024, and for inference only'):
+        ToolEvalPartitioner(str(tmp_path / folder), replicas=replicas)
+
+
 @pytest.mark.parametrize('kind', [ToolEvalPartitioner, ToolEvalNumWorkerPartitioner])
 @pytest.mark.parametrize(
     ('more', 'said'),

@@ -389,6 +389,8 @@ MEASURES = {
     'pipe': _part('pipe', 'seeds', 'inspect'),
     'agents': _part('agents', 'seeds'),
     'slurm': _part('slurm'),
+    'replicas': _part('replicas'),
+    'gpu': _part('gpu', 'model', 'device'),
     'sweep': _part('sweep', 'scale', 'every'),
     'report': _part('report', 'scale'),
     'leaderboard': _part('leaderboard'),
@@ -426,6 +428,12 @@ def main() -> None:
     parser.add_argument('--seeds', type=int, default=3, help='pipe, agents: sets of questions; the median counts')
     parser.add_argument(
         '--inspect', metavar='PYTHON', help='pipe, start: an interpreter that has inspect_ai, to time it beside'
+    )
+    parser.add_argument(
+        '--model', metavar='DIR', help='gpu: a chat model in place of one that is made, with random weights'
+    )
+    parser.add_argument(
+        '--device', choices=['cuda', 'cpu'], default='cuda', help='gpu: cpu measures a tiny model, to try the steps'
     )
     parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
     arguments = parser.parse_args()

@@ -57,6 +57,7 @@ AREAS = {
     'judge': 'Judges',
     'gold': 'Gold answers',
     'infra': 'Requests that failed',
+    'serving': 'Faults of servers, beside the reason of a sample',
 }
 """Area of a reason code -> heading; in the order of the page."""
 

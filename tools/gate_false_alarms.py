@@ -1,26 +1,39 @@
-"""Simulates gates of unchanged systems, and counts false alarms; prints the tables of docs/explanation/statistics.md.
+"""Simulates gates, and counts false alarms and false "equivalent"; prints the tables of docs/explanation/statistics.md.
 
-Usage: python tools/gate_false_alarms.py [--runs 2000] [--records 6 30 100]
+Usage: python tools/gate_false_alarms.py [drops|equivalent] [--runs 2000] [--records 6 30 100]
+
+`drops`: gates of unchanged systems. `equivalent`: gates of systems whose true difference is the margin.
 
 All gates of a cell are simulated at once. The p-values of the first ones are compared with those of the package, which
 computes one at a time. All numbers of trials on both sides are tried; a cell has the largest share of false alarms
-among them. It takes some minutes.
+among them. It takes some minutes; `equivalent` half an hour.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from opencompass_tooleval.core.statistics.drop_test import drop_p_value, holm
-from opencompass_tooleval.core.statistics.intervals import ALPHA, RecordValue, compare_column, effect_of
+from opencompass_tooleval.core.statistics.equivalence import EQUIVALENT, equivalence_of
+from opencompass_tooleval.core.statistics.intervals import (
+    ALPHA,
+    Effect,
+    Pairs,
+    RecordValue,
+    compare_column,
+    effect_of,
+    unseen_drop,
+)
 from opencompass_tooleval.core.statistics.paired import pair_up
 
 Values = NDArray[np.float64]
@@ -28,9 +41,17 @@ Values = NDArray[np.float64]
 System = Callable[[np.random.Generator, tuple[int, int], tuple[int, int]], tuple[Values, Values]]
 """Generator, numbers of gates and records, numbers of trials -> values of the baseline and of the run."""
 
+Change = Callable[[float, tuple[int, int], np.random.Generator, tuple[int, int]], Sequence[tuple[Values, Values]]]
+"""True difference in points, numbers of trials, generator, numbers of gates and records -> values of each data set."""
+
 TRIALS = (1, 4, 8, 16)
+RECORDS_TO_EQUAL = (20, 60, 100, 150, 200, 300, 500, 1000)
 RECORDS = (2, 5, 6, 10, 20, 30, 50, 100, 300)
 CHECKED = 3
+FEW_TRIALS = ((1, 1), (1, 16), (16, 1))
+UNITS = (3.0001, 3.6, 4.2, 4.8, 5.4, 6.2, 8.0)
+"""Margins, as numbers of records: with three lost records, none is seen with a chance of 5%."""
+MOST_POINTS = 25
 
 
 def answers(
@@ -81,15 +102,144 @@ def losing(chance: float, points: float) -> System:
     return draw
 
 
-def p_values(before: Values, after: Values, max_drop: float, is_shuffled: bool = True) -> Values:
-    """Computes the p-value of every gate, as core/statistics/drop_test.py does of one."""
+def jittering(points: float, noise: float, trials: tuple[int, int], generator: np.random.Generator,
+              size: tuple[int, int]) -> tuple[Values, Values]:  # fmt: skip
+    """Graded values around 0.9 that vary a little, of which some records lose all."""
+    before, after = ((0.9 + generator.uniform(-noise, noise, (*size, number)) / math.sqrt(number)) for number in trials)
+    return before, np.where(generator.random(size)[..., None] < points / 90, 0, after)
+
+
+def shifted(points: float, noise: float, trials: tuple[int, int], generator: np.random.Generator,
+            size: tuple[int, int]) -> tuple[Values, Values]:  # fmt: skip
+    """Graded values that all lose a little, on average the points."""
+    before, after = (generator.normal(0.6, noise, (*size, number)) for number in trials)
+    return before, after - points / 100
+
+
+def changing(points: float, share: float, size_of_change: float, trials: tuple[int, int],
+             generator: np.random.Generator, size: tuple[int, int]) -> tuple[Values, Values]:  # fmt: skip
+    """Half of the share of records gains, the other half loses, and some more lose, by the size of a change."""
+    drawn = generator.random(size)[..., None]
+    lost = points / 100 / size_of_change
+    change = np.where(drawn < share / 2, 1, np.where(drawn < share + lost, -1, 0)) * size_of_change
+    before, after = (np.where(change > 0, 0, np.ones((*size, number))) for number in trials)
+    return before, after + change
+
+
+def spread(before: Values, after: Values, is_shuffled: bool = True) -> tuple[Values, Values]:
+    """The change of each record in points, and the variance of the mean change of each gate."""
     records, trials = before.shape[1], (before.shape[2], after.shape[2])
     changes = 100 * (after.mean(2) - before.mean(2))
-    deltas = changes.mean(1)
     variances = changes.var(1, ddof=1) / records
     if trials[0] != trials[1] and is_shuffled:
         of_records = (100 * np.concatenate([before, after], 2)).var(2, ddof=1) * (1 / trials[0] + 1 / trials[1])
         variances = np.maximum(variances, of_records.sum(1) / records**2)
+    return changes, variances
+
+
+def intervals(datasets: Sequence[tuple[Values, Values]]) -> tuple[Values, Values]:
+    """Computes both ends of the interval of every gate, of the mean over data sets, as core/statistics/intervals.py."""
+    number = len(datasets)
+    spreads = [spread(*dataset) for dataset in datasets]
+    sizes = [changes.shape[1] for changes, _ in spreads]
+    parts = np.concatenate([changes / number / size for (changes, _), size in zip(spreads, sizes, strict=True)], 1)
+    variances = np.array([variances for _, variances in spreads]) / number**2
+    total, sizes_less = variances.sum(0), np.array(sizes)[:, None] - 1
+    with np.errstate(all='ignore'):
+        freedom = np.where(total > 0, total**2 / (variances**2 / sizes_less).sum(0) + 1e-7, sizes_less.sum())
+        steps = np.nan_to_num((abs(parts) ** 3).sum(1) / (parts**2).sum(1))
+    multiples = stats.t.ppf(1 - ALPHA, np.maximum(1, np.floor(freedom)))
+    differing = (abs(np.concatenate([changes for changes, _ in spreads], 1)) > 1e-7).sum(1)
+    near, more = multiples * np.sqrt(total), multiples**2 * steps / 2
+    unseen = unseen_drop(1 / min(sizes) / number)
+
+    def upper(deltas: Values) -> Values:
+        gaps = np.maximum(0, -deltas)
+        roots = (more - gaps) ** 2 + near**2 - gaps**2
+        beyond = np.where(roots > 0, more - gaps + np.sqrt(np.maximum(0, roots)), 0)
+        far = np.maximum(np.maximum(0, deltas) + np.maximum(0, beyond), deltas + unseen)
+        return np.where((deltas + near < -1e-7) & (0.5**differing <= ALPHA), deltas + near, far)
+
+    deltas = parts.sum(1)
+    return np.maximum(-100, -upper(-deltas)), np.minimum(100, upper(deltas))
+
+
+def check_intervals(datasets: Sequence[tuple[Values, Values]], ends: tuple[Values, Values]) -> None:
+    """Raises AssertionError unless the package finds the same intervals."""
+    for gate in range(CHECKED):
+        pairs = {(f'd{i}', 'm'): paired(*(side[gate] for side in dataset)) for i, dataset in enumerate(datasets)}
+        found = compare_column(dict.fromkeys(pairs, 1 / len(pairs)), pairs)
+        expected = [end[gate] for end in ends]
+        assert np.allclose([found.low, found.high], expected, rtol=2e-3, atol=1e-3), (found, expected)
+
+
+def paired(before: Values, after: Values) -> Pairs:
+    """The records of one gate, as the package has them."""
+    sides = [
+        {f'r{i}': RecordValue(math.fsum(row) / len(row), len(row), tuple(row)) for i, row in enumerate(side.tolist())}
+        for side in (before, after)
+    ]
+    pairs = pair_up(sides[:1], sides[1:])
+    assert pairs is not None
+    return pairs
+
+
+def equivalents(change: Change, records: int, trials: tuple[int, int], runs: int, margin: float) -> float:
+    """Computes the share of gates that find systems equivalent whose true difference is the margin."""
+    generator = np.random.default_rng([records, *trials, int(1000 * margin)])
+    datasets = change(margin, trials, generator, (runs, records))
+    ends = intervals(datasets)
+    check_intervals(datasets, ends)
+    return float(np.mean((ends[0] > -margin) & (ends[1] < margin)))
+
+
+def chance_of_equivalent(records: int, better: float, worse: float, margin: float) -> float:
+    """Computes the chance that answers which are right or wrong, one trial each, are found equivalent.
+
+    Args:
+        records: Number of records.
+        better: Share of the records that only the run answers right.
+        worse: Share of those that only the baseline does.
+        margin: Points.
+    """
+    share = better + worse
+    chance = 0.0
+    numbers = range(records + 1)
+    if share < 1:
+        low, high = (int(stats.binom.ppf(tail, records, share)) for tail in (1e-7, 1 - 1e-7))
+        numbers = range(low, high + 1)
+    for differing in numbers:
+
+        def is_open(net: int, differing: int = differing) -> bool:
+            variance = 1e4 * (differing - net**2 / records) / records / (records - 1)
+            effect = Effect(
+                100 * net / records, math.sqrt(max(0.0, variance)), records - 1, differing, records,
+                100 / records if differing else 0.0, 1 / records,
+            )  # fmt: skip
+            return equivalence_of(effect, margin) != EQUIVALENT
+
+        nets = range(differing % 2, differing + 1, 2)
+        largest = bisect_left(nets, True, key=is_open) * 2 - 2 + differing % 2
+        if largest >= 0:
+            low, high = (differing - largest) // 2, (differing + largest) // 2
+            ups = stats.binom.cdf(high, differing, better / share) if share else 1.0
+            ups -= stats.binom.cdf(low - 1, differing, better / share) if share else 0.0
+            chance += float(stats.binom.pmf(differing, records, share) * ups)
+    return chance
+
+
+def records_for_equivalence(margin: float, share: float) -> int:
+    """Number of records that find equal systems equivalent in 80%, of which a share of the records changes."""
+    return 1 + bisect_left(
+        range(1, 100_000), True, key=lambda records: chance_of_equivalent(records, share / 2, share / 2, margin) >= 0.8
+    )
+
+
+def p_values(before: Values, after: Values, max_drop: float, is_shuffled: bool = True) -> Values:
+    """Computes the p-value of every gate, as core/statistics/drop_test.py does of one."""
+    records = before.shape[1]
+    changes, variances = spread(before, after, is_shuffled)
+    deltas = changes.mean(1)
     gains = deltas + max_drop
     with np.errstate(all='ignore'):
         chances = stats.t.cdf(gains / np.sqrt(variances), records - 1)
@@ -101,15 +251,7 @@ def check(before: Values, after: Values, max_drop: float, expected: Values) -> N
     """Raises AssertionError unless the package finds the same p-values, and intervals that agree with them."""
     score = ('d', 'm')
     for first, second, p_value in list(zip(before, after, expected, strict=True))[:CHECKED]:
-        sides = [
-            {
-                f'r{i}': RecordValue(math.fsum(row) / len(row), len(row), tuple(row))
-                for i, row in enumerate(side.tolist())
-            }
-            for side in (first, second)
-        ]
-        pairs = pair_up(sides[:1], sides[1:])
-        assert pairs is not None
+        pairs = paired(first, second)
         found = drop_p_value(effect_of({score: 1.0}, {score: pairs}), max_drop)
         assert math.isclose(found, p_value, rel_tol=1e-6, abs_tol=1e-9), (found, p_value)
         assert (compare_column({score: 1.0}, {score: pairs}).high < -max_drop) == (found <= ALPHA)
@@ -155,12 +297,92 @@ POWER = [
 """Records, chance to be right before and after, trials of both."""
 
 
+def one(system: Callable[..., tuple[Values, Values]], *settings: Any) -> Change:
+    """A change of one data set."""
+    return lambda points, trials, generator, size: [system(points, *settings, trials, generator, size)]
+
+
+def lose_all(points: float, trials: tuple[int, int], generator: np.random.Generator,
+             size: tuple[int, int]) -> tuple[Values, Values]:  # fmt: skip
+    """Answers that are right in 90%, of which some records lose all."""
+    return losing(0.9, points)(generator, size, trials)
+
+
+def all_less(points: float, trials: tuple[int, int], generator: np.random.Generator,
+             size: tuple[int, int]) -> tuple[Values, Values]:  # fmt: skip
+    """Answers that are always right before, and less often after, in all records."""
+    return answers(1.0, 1.0 - points / 100, generator, size, trials)
+
+
+def small_and_large(points: float, trials: tuple[int, int], generator: np.random.Generator,
+                    size: tuple[int, int]) -> Sequence[tuple[Values, Values]]:  # fmt: skip
+    """A mean over two data sets: one with the difference, and one of ten times the size, a tenth of which changes."""
+    return [
+        changing(2 * points, 0.0, 1.0, trials, generator, size),
+        changing(0.0, 0.1, 1.0, trials, generator, (size[0], 10 * size[1])),
+    ]
+
+
+CHANGES: dict[str, Change] = {
+    'some records lose all, nothing else changes': one(changing, 0.0, 1.0),
+    'the same, and 2% change both ways': one(changing, 0.02, 1.0),
+    'the same, and 10% change both ways': one(changing, 0.1, 1.0),
+    'some records lose half': one(changing, 0.0, 0.5),
+    'right in 90%, some records lose all': one(lose_all),
+    'right in all trials, then less often in every record': one(all_less),
+    'graded, vary by 2 points, some lose all': one(jittering, 0.02),
+    'graded, vary by 10 points, some lose all': one(jittering, 0.1),
+    'graded, all lose a little': one(shifted, 0.2),
+    'mean over two data sets, the smaller one loses': small_and_large,
+}
+"""Name -> systems whose true difference is the margin."""
+
+
+def margins_of(records: int) -> list[float]:
+    """Margins to try with a number of records: 1, 2, 5 and 10 points, and those where few records decide."""
+    return sorted(
+        {1.0, 2.0, 5.0, 10.0} | {100 * units / records for units in UNITS if 100 * units <= MOST_POINTS * records}
+    )
+
+
+def print_equivalents(runs: int, numbers: Sequence[int]) -> None:
+    """Prints the largest shares of false "equivalent", and the records that equal systems need."""
+    print(f'| system | {" | ".join(map(str, numbers))} |\n| --- |{" ---: |" * len(numbers)}')
+    for name, change in CHANGES.items():
+        cells = (
+            max(
+                equivalents(change, records, trials, runs, margin)
+                for trials in FEW_TRIALS
+                for margin in margins_of(records)
+            )
+            for records in numbers
+        )
+        print(f'| {name} | {" | ".join(f"{100 * cell:.1f}" for cell in cells)} |', flush=True)
+    exact = (
+        max(
+            chance_of_equivalent(records, share / 2, share / 2 + margin / 100, margin)
+            for share in (0, 0.01, 0.02, 0.05, 0.1)
+            for margin in np.arange(0.5, MOST_POINTS, 0.5).tolist()
+        )
+        for records in numbers
+    )
+    print(f'| right or wrong, computed exactly | {" | ".join(f"{100 * cell:.1f}" for cell in exact)} |', flush=True)
+    print('\n| margin | 0% | 2% | 5% | 10% |\n| --- | ---: | ---: | ---: | ---: |')
+    for margin in (1, 2, 5):
+        needed = ' | '.join(f'{records_for_equivalence(margin, share):,}' for share in (0, 0.02, 0.05, 0.1))
+        print(f'| {margin} | {needed} |', flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('what', nargs='?', choices=['drops', 'equivalent'], default='drops')
     parser.add_argument('--runs', type=int, default=2_000, help='simulated gates of each system and numbers of trials')
-    parser.add_argument('--records', type=int, nargs='+', default=RECORDS, help='numbers of records')
+    parser.add_argument('--records', type=int, nargs='+', help='numbers of records')
     options = parser.parse_args(arguments)
+    if options.what == 'equivalent':
+        return print_equivalents(options.runs, options.records or RECORDS_TO_EQUAL)
+    options.records = options.records or RECORDS
     print(f'| system | {" | ".join(map(str, options.records))} |')
     print(f'| --- |{" ---: |" * len(options.records)}')
     for name, (system, max_drop, datasets) in SYSTEMS.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,14 @@ QWEN_TEMPLATE = (
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 """Tools as Qwen2.5's own template shows them; it refuses a conversation without any."""
+
+TINY = {
+    'hidden_size': 64,
+    'intermediate_size': 128,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
+    'num_key_value_heads': 2,
+}
 
 END_SCALE = 4.0
 """How much louder the end token is than the others. At 1 an answer never ends; here most do within 30 tokens."""
@@ -81,18 +89,22 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-    """Makes a two-layer Llama in float32 with weights drawn from ``seed``."""
+def make_model(
+    tokenizer: PreTrainedTokenizerFast, seed: int, sizes: Mapping[str, int] | None = None
+) -> LlamaForCausalLM:
+    """Makes a two-layer Llama in float32 with weights drawn from ``seed``.
+
+    Args:
+        tokenizer: Its tokenizer.
+        seed: Of the weights.
+        sizes: Arguments of ``LlamaConfig`` in place of those of a tiny model.
+    """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        **{**TINY, **(sizes or {})},
         max_position_embeddings=CONTEXT,
         # Ten times the usual: the attention is sharp, so that the answer depends on the prompt, and the best token is
         # far enough ahead of the second for greedy decoding to agree between batch sizes.
@@ -114,11 +126,11 @@ def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalL
     return model
 
 
-def make_tiny_model(folder: Path, seed: int = 0) -> Path:
+def make_tiny_model(folder: Path, seed: int = 0, sizes: Mapping[str, int] | None = None) -> Path:
     """Writes tokenizer and model to ``folder``, which is made if it is not there, and returns it."""
     tokenizer = make_tokenizer()
     tokenizer.save_pretrained(folder)
-    make_model(tokenizer, seed).save_pretrained(folder)
+    make_model(tokenizer, seed, sizes).save_pretrained(folder)
     return folder
 
 

@@ -415,10 +415,10 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
     return app
 
 
-def serve(app: FastAPI, port: int) -> None:
-    """Listens on 127.0.0.1 until it is stopped; prints the base URL once connections are taken."""
-    listener = socket.create_server(('127.0.0.1', port), backlog=1024)
-    print(f'http://127.0.0.1:{listener.getsockname()[1]}/v1', flush=True)
+def serve(app: FastAPI, host: str, port: int) -> None:
+    """Listens until it is stopped; prints the base URL once connections are taken."""
+    listener = socket.create_server((host, port), backlog=1024)
+    print(f'http://{host}:{listener.getsockname()[1]}/v1', flush=True)
     # critical: uvicorn logs a cut body as an error of its own
     uvicorn.Server(uvicorn.Config(app, log_level='critical', lifespan='off')).run(sockets=[listener])
 
@@ -430,6 +430,7 @@ def main() -> None:
     parser.add_argument('--canned', metavar='TEXT', help='answer everything with this, without a model')
     parser.add_argument('--script', metavar='FILE.py:FUNCTION', help='answer with a function of the messages')
     parser.add_argument('--port', type=int, default=0, help='0 (default) takes a free one')
+    parser.add_argument('--host', default='127.0.0.1', help='address to listen on')
     parser.add_argument('--name', default='tiny', help='name of the model')
     parser.add_argument('--key', help='let in only this key')
     parser.add_argument('--latency', type=float, default=0.0, metavar='SECONDS', help='wait this long in each request')
@@ -446,7 +447,7 @@ def main() -> None:
             answer = canned(arguments.canned) if arguments.model is None else load_model(arguments.model)
     except ValueError as error:
         parser.error(str(error))
-    serve(make_app(answer, state, arguments.name, arguments.key), arguments.port)
+    serve(make_app(answer, state, arguments.name, arguments.key), arguments.host, arguments.port)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# A real Slurm of one node, for tests: slurmctld, slurmd and munged with configuration, state, ports and logs of their own.
+# A real Slurm for tests: slurmctld, slurmd and munged with configuration, state, ports and logs of their own.
 #
-#   eval "$(tools/slurm_testbed.sh up [DIR])"     starts it, and prints the environment to use
+#   eval "$(tools/slurm_testbed.sh up [DIR])"     starts one of one node, and prints the environment to use
+#   eval "$(tools/slurm_testbed.sh nodes N [DIR])"  starts one of N nodes (1 to 9), each in a network namespace; needs root
+#   tools/slurm_testbed.sh node NAME [DIR]        starts the slurmd of one of these nodes again
 #   tools/slurm_testbed.sh status [DIR]           says whether it answers
 #   tools/slurm_testbed.sh stop|start [DIR]       ends and starts slurmctld, as a cluster's maintenance does
 #   tools/slurm_testbed.sh install                installs Debian's slurm-wlm and munge; needs root and apt-get
@@ -13,17 +15,27 @@
 #   TOOLEVAL_SLURM_ARRAY   MaxArraySize (1001, Slurm's own default)
 #   TOOLEVAL_SLURM_AGE     MinJobAge, seconds that Slurm remembers a job that has ended (300, its own default)
 #   TOOLEVAL_SLURM_SCHEDULER  SchedulerParameters (batch_sched_delay=3, its own default; 0 starts jobs sooner)
+#   TOOLEVAL_SLURM_WAIT    seconds that `nodes` waits for another testbed of several nodes to end (1800)
+#
+# `nodes` makes one bridge with a network namespace, a local disk (DIR/local, a tmpfs of 16 MB) and an address per node:
+# n1 is 10.213.7.11. The first half of the nodes has 4 GPUs of kind h100 each, the others 2 of kind a100. This host is the
+# login node. Lines of DIR/env.NAME, such as 'export FAKETIME=+60', are added to the environment of jobs on that node.
+# One such testbed is up at a time: it holds a lock until `down`.
 #
 # Needs Debian's slurm-wlm and munge, which only `install` installs; the daemons need no root, no systemd, no cgroups, no
 # accounting. The packages stay after `down`; nothing else does.
-# Exit status: 0, 1 something failed, 2 usage, 3 down (status), 69 Slurm cannot be had on this machine.
+# Exit status: 0, 1 something failed, 2 usage, 3 down (status), 69 Slurm cannot be had on this machine, 75 another testbed
+# of several nodes is up.
 set -euo pipefail
 
 say() { echo "slurm_testbed: $*" >&2; }
 die() { local status=$1; shift; say "$@"; exit "$status"; }
 
-dir=${2:-${TMPDIR:-/tmp}/tooleval-slurm-$(id -u)}
+case ${1:-} in nodes | node) dir=${3:-} ;; *) dir=${2:-} ;; esac
+dir=${dir:-${TMPDIR:-/tmp}/tooleval-slurm-$(id -u)}
 mark=tooleval-slurm-testbed
+net=10.213.7
+lock=/run/lock/tooleval-slurm-nodes.lock
 PATH=$PATH:/usr/sbin:/sbin
 export SLURM_CONF=$dir/slurm.conf
 
@@ -60,16 +72,14 @@ free_port() {
     done
 }
 
+# write_config ADDRESS NODES LINE...: the nodes and what is true of each are in the lines.
 write_config() {
-    local cpus=${TOOLEVAL_SLURM_CPUS:-$(nproc)} gpus=${TOOLEVAL_SLURM_GPUS:-8} user host
-    user=$(id -un) host=$(hostname)
-    # Slurm wants a device for each GPU, and is content with any.
-    mkdir "$dir/gpus"
-    seq -f "$dir/gpus/gpu%g" 0 $((gpus - 1)) | xargs -n 1 ln -s /dev/null
-    echo "Name=gpu File=$dir/gpus/gpu[0-$((gpus - 1))]" >"$dir/gres.conf"
+    local address=$1 nodes=$2 user
+    shift 2
+    user=$(id -un)
     cat >"$SLURM_CONF" <<CONF
 ClusterName=tooleval
-SlurmctldHost=$host(127.0.0.1)
+SlurmctldHost=$(hostname)($address)
 SlurmUser=$user
 SlurmdUser=$user
 SlurmctldPort=$(free_port)
@@ -79,11 +89,8 @@ AuthType=auth/munge
 AuthInfo=socket=$dir/munge.socket,cred_expire=5
 CryptoType=crypto/munge
 StateSaveLocation=$dir/state
-SlurmdSpoolDir=$dir/spool
 SlurmctldPidFile=$dir/slurmctld.pid
-SlurmdPidFile=$dir/slurmd.pid
 SlurmctldLogFile=$dir/slurmctld.log
-SlurmdLogFile=$dir/slurmd.log
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 JobCompType=jobcomp/none
@@ -104,12 +111,43 @@ MaxArraySize=${TOOLEVAL_SLURM_ARRAY:-1001}
 # A command gives up on a controller that is away after this many seconds, not 10.
 MessageTimeout=5
 MinJobAge=${TOOLEVAL_SLURM_AGE:-300}
-NodeName=testbed NodeHostname=$host NodeAddr=127.0.0.1 CPUs=$cpus Gres=gpu:$gpus State=UNKNOWN
+$(printf '%s\n' "$@")
 # Jobs of 'urgent' push others out: those of 'main' are queued again, those of 'frail' end.
-PartitionName=main Nodes=testbed Default=YES MaxTime=INFINITE State=UP PriorityTier=1
-PartitionName=frail Nodes=testbed MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=CANCEL
-PartitionName=urgent Nodes=testbed MaxTime=INFINITE State=UP PriorityTier=9 PreemptMode=OFF
+PartitionName=main Nodes=$nodes Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=frail Nodes=$nodes MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=CANCEL
+PartitionName=urgent Nodes=$nodes MaxTime=INFINITE State=UP PriorityTier=9 PreemptMode=OFF
 CONF
+}
+
+# Slurm wants a device for each GPU, and is content with any.
+make_gpus() {
+    mkdir "$dir/gpus"
+    seq -f "$dir/gpus/gpu%g" 0 $(($1 - 1)) | xargs -n 1 ln -s /dev/null
+}
+
+write_one_node() {
+    local cpus=${TOOLEVAL_SLURM_CPUS:-$(nproc)} gpus=${TOOLEVAL_SLURM_GPUS:-8}
+    make_gpus "$gpus"
+    echo "Name=gpu File=$dir/gpus/gpu[0-$((gpus - 1))]" >"$dir/gres.conf"
+    write_config 127.0.0.1 testbed "SlurmdSpoolDir=$dir/spool" "SlurmdPidFile=$dir/slurmd.pid" \
+        "SlurmdLogFile=$dir/slurmd.log" \
+        "NodeName=testbed NodeHostname=$(hostname) NodeAddr=127.0.0.1 CPUs=$cpus Gres=gpu:$gpus State=UNKNOWN"
+}
+
+write_nodes() {
+    local count=$1 i gres cpus=${TOOLEVAL_SLURM_CPUS:-16} lines=()
+    make_gpus 4
+    for i in $(seq "$count"); do
+        gres=a100:2
+        [ $((2 * i)) -gt $((count + 1)) ] || gres=h100:4
+        echo "NodeName=n$i Name=gpu Type=${gres%:*} File=$dir/gpus/gpu[0-$((${gres#*:} - 1))]" >>"$dir/gres.conf"
+        lines+=("NodeName=n$i NodeHostname=$(hostname) NodeAddr=$net.$((10 + i)) CPUs=$cpus Gres=gpu:$gres State=UNKNOWN")
+    done
+    # A node that does not answer is down after SlurmdTimeout seconds (300 by default), and its jobs are queued again.
+    write_config "$net.1" "n[1-$count]" "SlurmdSpoolDir=$dir/local/spool" "SlurmdPidFile=$dir/%n.pid" \
+        "SlurmdLogFile=$dir/%n.log" "SlurmdTimeout=15" "TaskProlog=$dir/task_prolog.sh" "${lines[@]}"
+    printf '#!/bin/sh\ncat "%s/env.$SLURMD_NODENAME" 2>/dev/null || true\n' "$dir" >"$dir/task_prolog.sh"
+    chmod 755 "$dir/task_prolog.sh"
 }
 
 # Started with an environment of its own choosing: jobs must take theirs from sbatch.
@@ -126,7 +164,12 @@ wait_for() {
     done
 }
 
-is_idle() { timeout 10 sinfo --noheader --nodes=testbed --format=%T 2>/dev/null | grep -qx 'idle\|mixed\|allocated'; }
+# are_idle NODES: all of them.
+are_idle() {
+    local states
+    states=$(timeout 10 sinfo --noheader --nodes="$1" --format=%T 2>/dev/null) && [ -n "$states" ] &&
+        ! grep -qvx 'idle\|mixed\|allocated' <<<"$states"
+}
 
 stop() {
     local signal=$1 name=$2 pid
@@ -147,7 +190,7 @@ failed() {
     down
 }
 
-up() {
+make_folder() {
     has_slurm || die 69 'slurm-wlm and munge are not installed; root installs them with: tools/slurm_testbed.sh install'
     if [ -e "$dir" ]; then
         [ -e "$dir/$mark" ] || die 1 "$dir is here already and is no testbed"
@@ -157,20 +200,94 @@ up() {
     mkdir -p -m 755 "$dir"
     dir=$(cd "$dir" && pwd -P)
     export SLURM_CONF=$dir/slurm.conf
-    mkdir "$dir/state" "$dir/spool"
+    mkdir "$dir/state" "$dir/spool" "$dir/local"
     touch "$dir/$mark"
     trap failed EXIT
-    write_config
+}
+
+start_controller() {
     dd if=/dev/urandom of="$dir/munge.key" bs=1024 count=1 status=none
     chmod 400 "$dir/munge.key"
     start munged --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" --pid-file="$dir/munge.pid" \
         --log-file="$dir/munged.log" --seed-file="$dir/munge.seed"
     start slurmctld -f "$SLURM_CONF"
-    start slurmd -N testbed -f "$SLURM_CONF"
+}
+
+ready() {
     wait_for slurmctld answers
-    wait_for slurmd is_idle
+    wait_for slurmd are_idle "$1"
     trap - EXIT
     echo "export SLURM_CONF=$dir/slurm.conf"
+}
+
+up() {
+    make_folder
+    write_one_node
+    start_controller
+    start slurmd -N testbed -f "$SLURM_CONF"
+    ready testbed
+}
+
+can_make_nodes() {
+    local name
+    [ "$(id -u)" = 0 ] || return 1
+    for name in ip nsenter unshare flock; do command -v $name >/dev/null || return 1; done
+    ip link add tooleval-try type bridge 2>/dev/null && ip link del tooleval-try
+}
+
+# A process that waits holds the lock, and ends with the testbed.
+take_lock() {
+    exec 9>>"$lock"
+    flock --timeout "${TOOLEVAL_SLURM_WAIT:-1800}" 9 ||
+        die 75 "a testbed of several nodes is up; it ends with: tools/slurm_testbed.sh down $(tail -n 1 "$lock")"
+    echo "$dir" >"$lock"
+    setsid sleep infinity </dev/null >/dev/null 2>&1 &
+    echo $! >"$dir/lock.pid"
+    exec 9>&-
+}
+
+start_node() {
+    local mounts="mount -t tmpfs -o size=16m,mode=755 tooleval '$dir/local' && mkdir '$dir/local/spool'"
+    start nsenter --net="/run/netns/tooleval-$1" unshare --mount \
+        bash -c "$mounts && exec slurmd -N '$1' -f '$SLURM_CONF'"
+}
+
+nodes() {
+    local count=$1 i
+    can_make_nodes || die 69 'network namespaces cannot be made here: they need root, iproute2 and util-linux'
+    make_folder
+    take_lock
+    remove_nodes
+    ip link add tooleval0 type bridge
+    ip addr add "$net.1/24" dev tooleval0
+    ip link set tooleval0 up
+    for i in $(seq "$count"); do
+        ip netns add "tooleval-n$i"
+        ip link add "tooleval-n$i" type veth peer name eth0 netns "tooleval-n$i"
+        ip link set "tooleval-n$i" master tooleval0 up
+        ip -n "tooleval-n$i" addr add "$net.$((10 + i))/24" dev eth0
+        ip -n "tooleval-n$i" link set eth0 up
+        ip -n "tooleval-n$i" link set lo up
+    done
+    write_nodes "$count"
+    start_controller
+    for i in $(seq "$count"); do start_node "n$i"; done
+    ready "n[1-$count]"
+}
+
+# Ends all processes of the nodes, and removes the nodes.
+remove_nodes() {
+    local name
+    for name in $(ip netns list | grep -o '^tooleval-n[0-9]*'); do
+        for _ in $(seq 50); do
+            ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null || true
+            [ -n "$(ip netns pids "$name")" ] || break
+            sleep 0.1
+        done
+        ip link del "$name" 2>/dev/null || true
+        ip netns del "$name"
+    done
+    ip link del tooleval0 2>/dev/null || true
 }
 
 down() {
@@ -188,11 +305,17 @@ down() {
     stop TERM slurmd
     stop KILL slurmctld
     stop TERM munge
+    if [ -e "$dir/lock.pid" ]; then
+        remove_nodes
+        stop TERM lock
+    fi
     rm -rf "$dir"
 }
 
 case ${1:-} in
     up) up ;;
+    nodes) [[ ${2:-} =~ ^[1-9]$ ]] || die 2 'nodes takes a number from 1 to 9'; nodes "$2" ;;
+    node) start_node "$2" ;;
     install) install_slurm ;;
     down) down ;;
     status) if answers; then say "up in $dir"; else say "down ($dir)"; exit 3; fi ;;

@@ -128,6 +128,17 @@ REASONS: dict[str, Words] = {
     'judge:unjudged': Words('not judged', 'the reply of the judge cannot be read'),
     'judge:not_asked': Words('without a judge', 'the judge was not asked'),
     'gold:erratum': Words('gold answer faulty', 'the answer is correct if a known fault of the gold answer is fixed'),
+    'serving:parser': Words('parser of the server', 'the server lost, changed or made up calls of the answer'),
+    'serving:reasoning': Words(
+        'thoughts of the server', 'the server put the answer or a call into the thoughts, or thoughts into the answer'
+    ),
+    'serving:error': Words('parser error', 'the server could not parse the answer, and returned an error instead'),
+    'serving:template': Words(
+        'prompt incomplete', 'the prompt that the server used lacks tools, system text, earlier calls or its end'
+    ),
+    'serving:limit': Words('answer cut', 'the answer was cut at the limit of tokens'),
+    'serving:none': Words('no fault of the server', 'the served answer is what the model wrote'),
+    'serving:unknown': Words('unknown', 'the server does not return what the model wrote'),
     'infra:bad_request': Words('refused request', 'no answer: the server refused the request'),
     'infra:bad_response': Words('unreadable reply', 'no answer: the reply of the server cannot be read'),
     'infra:budget': Words('budget used up', 'no answer: the request was not sent, since it could exceed the budget'),

@@ -1,4 +1,4 @@
-"""``tooleval gate``: fails a build if the scores of a run dropped below those of a baseline."""
+"""``tooleval gate``: fails a build if the scores of a run dropped below those of a baseline, or do not equal them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,22 @@ from opencompass_tooleval.cli.compare import change_text, interval_text, number_
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.statistics.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
 from opencompass_tooleval.results.baseline import find_results, save_baseline
-from opencompass_tooleval.results.gating import DROPPED, HELD, INCONCLUSIVE, Gate, Rules, Verdict, decide, pair_models
+from opencompass_tooleval.results.gating import (
+    DROPPED,
+    HELD,
+    INCONCLUSIVE,
+    PASSED,
+    Gate,
+    Rules,
+    Verdict,
+    decide,
+    pair_models,
+)
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.results.serving_gate import HEADER, ServingGate, judge_serving
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -26,6 +38,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 NOT_COMPARABLE = 2
 _HEADER = ('metric', 'baseline', 'run', 'difference', '95% interval', 'N', '')
 _MOST_ROWS, _MOST_SAMPLES = 16, 20
+_EQUIVALENCES = DIFFERENT, UNDECIDED, EQUIVALENT
 _WORDS = {0: HELD, 1: DROPPED, NOT_COMPARABLE: 'not comparable'}
 
 
@@ -39,11 +52,42 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
         number_text(row.delta, '+'),
         interval_text(row),
         str(row.records),
-        verdict.outcome,
+        f'{verdict.outcome} ({_number(verdict)})' if verdict.deciding else verdict.outcome,
     )
 
 
+def _number(verdict: Verdict) -> str:
+    return f'{"~" if verdict.is_estimate else ""}{verdict.deciding:,}'
+
+
 def _summary(gate: Gate, rules: Rules) -> str:
+    word, parts = _of_equivalence(gate, rules.equivalent) if rules.equivalent else _of_drops(gate, rules)
+    if gate.lacking:
+        parts.append(f'the run lacks {gate.lacking} of {gate.records} records of the baseline')
+    if gate.refusals:
+        parts.append(f'{len({(one.model, one.dataset) for one in gate.refusals})} data sets do not compare')
+    return f'{word}: {"; ".join(parts)}'
+
+
+def _of_equivalence(gate: Gate, margin: float) -> tuple[str, list[str]]:
+    counts = {outcome: [one for one in gate.verdicts if one.outcome == outcome] for outcome in _EQUIVALENCES}
+    worst = next((outcome for outcome in _EQUIVALENCES if counts[outcome]), EQUIVALENT)
+    word = _WORDS[NOT_COMPARABLE] if gate.status == NOT_COMPARABLE else worst
+    numbers = ', '.join(f'{len(counts[outcome])} {outcome}' for outcome in _EQUIVALENCES if counts[outcome])
+    parts = [f'{numbers or "none"} of {len(gate.verdicts)} scores, with a margin of {margin:g} points']
+    estimates = [one for one in counts[UNDECIDED] if one.deciding]
+    if estimates:
+        most = max(estimates, key=lambda one: one.deciding or 0)
+        name = f'{most.row.name} {most.row.metric}'
+        parts.append(
+            f'about {most.deciding:,} records would decide, if as large a share of them differs ({name}; an estimate)'
+            if most.is_estimate
+            else f'{most.deciding:,} records without a difference would decide ({name})'
+        )
+    return word, parts
+
+
+def _of_drops(gate: Gate, rules: Rules) -> tuple[str, list[str]]:
     counts = {outcome: sum(one.outcome == outcome for one in gate.verdicts) for outcome in (DROPPED, INCONCLUSIVE)}
     word = INCONCLUSIVE if gate.status == 1 and not counts[DROPPED] else _WORDS[gate.status]
     parts = [f'{counts[DROPPED]} of {len(gate.verdicts)} scores dropped by more than {rules.max_drop:g} points']
@@ -55,11 +99,7 @@ def _summary(gate: Gate, rules: Rules) -> str:
             parts.append(
                 f'to rule out {rules.max_drop:g} takes {records_without_difference(rules.max_drop)} records or more'
             )
-    if gate.lacking:
-        parts.append(f'the run lacks {gate.lacking} of {gate.records} records of the baseline')
-    if gate.refusals:
-        parts.append(f'{len({(one.model, one.dataset) for one in gate.refusals})} data sets do not compare')
-    return f'{word}: {"; ".join(parts)}'
+    return word, parts
 
 
 def _screen(gate: Gate, rules: Rules) -> Iterator[str]:
@@ -110,40 +150,74 @@ def _escaped(text: str) -> str:
 def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> Suite:
     cases = []
     for one in gate.verdicts:
-        _, before, after, delta, interval, records, _ = _cells(one)
-        message = f'{before} -> {after}: {delta} points, 95% interval {interval}, {records} records: {one.outcome}'
+        _, before, after, delta, interval, records, outcome = _cells(one)
+        message = f'{before} -> {after}: {delta} points, 95% interval {interval}, {records} records: {outcome}'
         samples = '\n'.join(change_text(sample) for sample in one.differing[:_MOST_SAMPLES])
         name = f'{one.row.name} {one.row.metric}'
-        cases.append(Case(name, one.model, one.outcome == HELD, message, samples or message))
+        cases.append(Case(name, one.model, one.outcome in PASSED, message, samples or message))
     for refusal in gate.refusals:
         cases.append(Case(f'{refusal.dataset} ({refusal.kind})', refusal.model, None, f'{refusal.kind}: {refusal.why}'))
     return Suite('tooleval gate', cases, (('result', _summary(gate, rules)), *properties))
 
 
+def _serving_markdown(served: ServingGate) -> str:
+    rows = [
+        '| ' + ' | '.join(map(_escaped, cells)) + ' |' for cells in (HEADER, *(one.cells() for one in served.verdicts))
+    ]
+    notes = [f'- {_escaped(note)}' for note in served.notes]
+    return '\n'.join(
+        [
+            f'**tooleval gate: {_escaped(served.summary())}**',
+            '',
+            rows[0],
+            '|---' * len(HEADER) + '|',
+            *rows[1:],
+            '',
+            *notes,
+            '',
+        ]
+    )
+
+
 def _gate(
     run: Path,
-    baseline: Path,
+    baseline: Path | None,
     models: tuple[str | None, str | None],
     rules: Rules,
+    serving: bool,
     json_out: str | None,
     markdown: Path | None,
     junit: Path | None,
 ) -> int:
-    new, old = WorkDir.find(run), find_results(baseline)
-    gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing'))
-    write_outputs(
-        {**asdict(gate), 'baseline': str(old.path), 'run': str(new.path), **asdict(rules)}, (), json_out, None
-    )
+    new, old = WorkDir.find(run), find_results(baseline) if baseline else None
+    served = judge_serving(new, models[0], rules) if serving else None
+    gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
+    parts = {'serving': asdict(served)} if served else {}
+    files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
+    write_outputs({**(asdict(gate) if gate else {}), **parts, **files, **asdict(rules)}, (), json_out, None)
     if markdown:
-        write_whole(markdown, _markdown(gate, rules))
+        texts = [*([_markdown(gate, rules)] if gate else []), *([_serving_markdown(served)] if served else [])]
+        write_whole(markdown, '\n'.join(texts))
     if junit:
-        properties = (('baseline', str(old.path)), ('run', str(new.path)))
-        write_whole(junit, junit_xml([_suite(gate, rules, properties)]))
+        properties = [(name, path) for name, path in files.items() if path]
+        suites = [*([_suite(gate, rules, properties)] if gate else []), *([served.suite()] if served else [])]
+        write_whole(junit, junit_xml(suites))
     if json_out != STDOUT:
         console = Screen(soft_wrap=True)
-        for line in _screen(gate, rules):
+        for line in (*(_screen(gate, rules) if gate else ()), *(served.lines(_MOST_ROWS) if served else ())):
             console.print(line)
-    return gate.status
+    statuses = {one.status for one in (gate, served) if one}
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _check_margin(equivalent: float, max_drop: float, strict: bool, baseline: Path | None) -> None:
+    if not 0 < equivalent < 100:
+        raise ValueError(f'--equivalent takes points above 0 and below 100, not {equivalent:g}')
+    if baseline is None:
+        raise ValueError('--equivalent needs --baseline RUN|FILE')
+    if max_drop or strict:
+        other = '--max-drop' if max_drop else '--strict'
+        raise ValueError(f'--equivalent rules out drops and gains of its margin: leave out {other}')
 
 
 def run_gate(
@@ -152,6 +226,10 @@ def run_gate(
         Path | None, typer.Option(metavar='RUN|FILE', help='An earlier working directory, or a file of --save.')
     ] = None,
     max_drop: MaxDropOption = 0.0,
+    equivalent: Annotated[
+        float | None,
+        typer.Option(metavar='POINTS', help='Fail unless each score is shown to differ by less than so many points.'),
+    ] = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option('--metric', help="Pattern such as overall; several. By default each data set's main metrics."),
@@ -169,6 +247,9 @@ def run_gate(
         list[str] | None,
         typer.Option(metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; several.'),
     ] = None,
+    serving: Annotated[
+        bool, typer.Option('--serving', help='Fail too for points that the server lost, and for its errors.')
+    ] = False,
     save: Annotated[Path | None, typer.Option(metavar='FILE', help='Write a baseline of this run there.')] = None,
     json_out: JsonOption = None,
     markdown: Annotated[
@@ -178,21 +259,25 @@ def run_gate(
 ) -> int:
     """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one does not compare.
 
-    Every error, such as a missing run, is 2 too: 1 always means a drop.
+    With ``--serving``, with or without a baseline, 1 also means that a server lost points. With ``--equivalent``: 0 if
+    all scores are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is
+    always a verdict.
     """
-    rules = Rules(metrics or (), datasets, max_drop, strict, partial, may_differ or ())
+    rules = Rules(metrics or (), datasets, max_drop, equivalent, strict, partial, may_differ or ())
     try:
         for file in (markdown, junit, save):
             check_outputs(json_out, file)
+        if equivalent is not None:
+            _check_margin(equivalent, max_drop, strict, baseline)
         if strict and not max_drop:
             one, five = map(records_without_difference, (1, 5))
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
-        if baseline is None and save is None:
-            raise ValueError('gate needs --baseline RUN|FILE, or --save FILE to make one')
+        if baseline is None and save is None and not serving:
+            raise ValueError('gate needs --baseline RUN|FILE, --serving, or --save FILE to make a baseline')
         status = 0
-        if baseline is not None:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, json_out, markdown, junit)
+        if baseline is not None or serving:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''

@@ -25,14 +25,22 @@ _NUMBERS = ('inference\njobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'p
 def _print(plan: Plan) -> None:
     table = numbers_table('planned jobs', 'model', *_NUMBERS, plain=True)
     for row in plan.models:
-        numbers = (row.jobs, row.gpus, row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
-        table.add_row(row.model, *(f'{number:,}' for number in numbers))
+        each = f'{row.nodes}x{row.gpus}' if row.nodes > 1 else str(row.gpus)
+        numbers = (row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
+        table.add_row(row.model, f'{row.jobs:,}', each, *(f'{number:,}' for number in numbers))
     console = Screen()
     console.print(table)
     jobs = sum(row.jobs for row in plan.models)
-    largest = max((row.gpus for row in plan.models if row.jobs), default=0)
+    nodes, gpus = max(((row.nodes, row.gpus) for row in plan.models if row.jobs), default=(1, 0))
+    largest = f'{nodes} nodes with {gpus} GPUs each' if nodes > 1 else f'{gpus} GPUs'
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
-    console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs')
+    console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest}')
+    for server in plan.servers:
+        console.print(f'server {server}', soft_wrap=True)
+    if plan.replicas > 1 and jobs:
+        console.print(
+            f'{plan.replicas} replicas of each model share its data sets: each claims ranges as it becomes free'
+        )
     for line in cut_lines(plan.cut):
         console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")

@@ -66,6 +66,12 @@ def run_benchmarks(
     ] = None,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
     shards: Annotated[int | None, typer.Option(min=1, help='Parts of each data set that run at the same time.')] = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help='Tasks per model that share its data sets: a fast one does more. In place of --shards.'
+        ),
+    ] = None,
     prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data first.')] = False,
     write_config: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write the config there, and run nothing.')
@@ -96,6 +102,8 @@ def run_benchmarks(
     settings = {name: value for name, value in settings.items() if value is not None}
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
+    if shards and replicas:
+        raise ValueError('give one of --shards and --replicas')
     for option, is_set, needed in (
         ('--api-base', api_base and not model, '--model'),
         ('--serve', serve and not hf, '--hf'),
@@ -112,7 +120,7 @@ def run_benchmarks(
     tested = _rows(models, settings) if models else _models(model, hf, serve, settings)
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
-    text = config_text(chosen, tested, work_dir=folder, limit=limit, shards=shards, partition=slurm)
+    text = config_text(chosen, tested, work_dir=folder, limit=limit, shards=shards, replicas=replicas, partition=slurm)
     if not write_config:
         _check_data([row for group in chosen for row in group.rows], prepare)
         if model and not key and (api_base is None or key_env != KEY_VARIABLE):

@@ -84,6 +84,7 @@ def config_text(
     work_dir: Path,
     limit: int | None = None,
     shards: int | None = None,
+    replicas: int | None = None,
     partition: str | None = None,
 ) -> str:
     """Writes the config.
@@ -94,12 +95,13 @@ def config_text(
         work_dir: The working directory.
         limit: Number of records of each data set; None for all.
         shards: Number of parts of each data set, which run at the same time; None for one.
+        replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
 
     Raises:
         ValueError: It would have more than :data:`MAX_LINES` lines.
     """
-    imports, block = _imports_and_models(models)
+    (imports, block), at_once = _imports_and_models(models), shards or replicas
     if shards:
         imports.append('from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner')
     lines = [
@@ -113,7 +115,8 @@ def config_text(
         f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
         *([f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"] if shards else []),
-        *([f"infer['runner']['max_num_workers'] = {shards}"] if shards and not partition else []),
+        *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),
+        *([f"infer['runner']['max_num_workers'] = {at_once}"] if at_once and not partition else []),
         *(
             [f"infer['runner']['partition'] = eval['runner']['partition'] = {python_literal(partition)}"]
             if partition

@@ -22,6 +22,7 @@ from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -83,6 +84,8 @@ def _running(cells: Sequence[Cell], console: Screen) -> None:
             total = '?' if cell.samples is None else cell.samples
             slow = 'speed not known' if cell.answered else 'no answer yet'
             speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
+            if cell.rates:
+                speed += f' by {len(cell.rates)} replicas ({" + ".join(f"{rate:.1f}" for rate in cell.rates)})'
             progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
             console.print(f'{progress}, {how}')
@@ -134,6 +137,8 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     console.print(_summary(models, cells))
     for line in (*_spent(models, cells), *_budgets(work, content)):
         console.print(line)
+    for line in server_lines(work.path):
+        console.print(f'server   {line}')
     _running(cells, console)
     lines = (*_kept(cells, work.path), *cut_lines(cut_datasets(content)), *failure_lines(failed, work.path))
     for line in lines:

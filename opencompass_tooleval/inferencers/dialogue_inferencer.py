@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol
@@ -19,10 +20,11 @@ from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
-from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
+from opencompass_tooleval.inferencers.inferencer import Question, Questions, ToolEvalGenInferencer
 from opencompass_tooleval.models.account import Account
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
+from opencompass_tooleval.work_dir.claims import Claims
 from opencompass_tooleval.work_dir.journal import Journal, Row
 
 DIALOGUES = Registry('tooleval_dialogues')
@@ -84,7 +86,9 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
                 "started several: set num_procs=1 in the model's run_cfg"
             )
 
-    def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
+    def _answer(
+        self, questions: Questions, journal: Journal, claims: Claims | None = None
+    ) -> tuple[Mapping[int, Row], dict[int, str]]:
         rows: dict[int, Row] = dict(self._kept(journal, questions))  # `tooleval retry` leaves complete rows
         all_questions = list(questions)
         keys = _keys([question.prompt.record_id for question in all_questions])
@@ -103,28 +107,48 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             published=self._published,
             report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
         )
-        columns = enumerate(zip(keys, questions.rows, strict=True))
+        if claims:
+            runner.journal, runner.before, runner.ended = claims.journal, journal, claims.earlier
+            runner.replica = claims.number
+            self._divide(claims, questions, [index for index in questions.in_prefix_order() if index not in rows])
+        index_of = {key: index for index, key in enumerate(keys)}
+
+        def begin(indices: Iterable[int]) -> dict[str, Dialogue[str | Answer]]:
+            return {keys[index]: self.dialogues(questions.rows[index]) for index in indices}
+
+        def keep(key: str, outcome: Outcome[str | Answer]) -> None:
+            assert claims is not None
+            index = index_of[key]
+            claims.journal.append({index: self._outcome_row(index, all_questions[index], outcome)})
+            claims.arrived([index])
+
         with ExitStack() as stack:
             if close := getattr(self.dialogues, 'close', None):
                 stack.callback(close)
-            outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in columns if index not in rows})
+            if claims:
+                runner.run({}, lambda: begin(claims.take(sys.maxsize)), keep)
+            else:
+                outcomes = runner.run(begin(index for index in range(len(keys)) if index not in rows))
+                for key, outcome in outcomes.items():
+                    index = index_of[key]
+                    rows[index] = self._outcome_row(index, all_questions[index], outcome)
         for name, usages in runner.other_usages.items():
             usage = total_usage(usages) or Usage()
             tokens = f'{usage.prompt} tokens of prompts, {usage.completion} of answers'
             get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times: {tokens}')
-        for index, key in enumerate(keys):
-            if outcome := outcomes.get(key):
-                # Not `value or ''`: an answer with only calls is an empty text, too.
-                answer = as_answer('' if outcome.value is None else outcome.value)
-                answer = replace(
-                    answer,
-                    reason=outcome.infra,
-                    finish_reason=outcome.finish_reason,
-                    usage=outcome.usage,
-                    serving=outcome.serving,
-                )
-                rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
+
+    def _outcome_row(self, index: int, question: Question, outcome: Outcome[str | Answer]) -> Row:
+        # Not `value or ''`: an answer with only calls is an empty text, too.
+        answer = as_answer('' if outcome.value is None else outcome.value)
+        answer = replace(
+            answer,
+            reason=outcome.infra,
+            finish_reason=outcome.finish_reason,
+            usage=outcome.usage,
+            serving=outcome.serving,
+        )
+        return self._row(index, question, answer) | self._others(index, outcome.others)
 
     def _accounts(self) -> dict[str, Account | None]:
         others = {
@@ -139,13 +163,14 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         for key in begun & cut.keys():
             del self._failed[cut[key]]
 
-    def _further_rows(self, journal: Journal, rows: Mapping[int, Row]) -> Iterator[Row]:
+    def _further_rows(self, journals: Sequence[Journal], rows: Mapping[int, Row]) -> Iterator[Row]:
         """Yields the rounds of dialogues with a cut answer, too, for a run with a higher limit of tokens."""
-        yield from super()._further_rows(journal, rows)
+        yield from super()._further_rows(journals, rows)
         in_order = [rows[index] for index in sorted(rows)]
         keys = zip(_keys([row['record_id'] for row in in_order]), in_order, strict=True)
         cut = {key for key, row in keys if is_cut(row)}
-        yield from (row for row in (journal.restore().values() if cut else ()) if row.get('key') in cut)
+        for journal in journals if cut else ():
+            yield from (row for row in journal.restore().values() if row.get('key') in cut)
 
     def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
         """Returns the part of a row with the usage of other models, that of an earlier try of the dialogue included."""

@@ -33,9 +33,10 @@ from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.models.account import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length
-from opencompass_tooleval.models.request_queue import open_queue
+from opencompass_tooleval.models.request_queue import open_queue, requests_at_once
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
-from opencompass_tooleval.work_dir.journal import Journal, JournalRows, Row, write_json
+from opencompass_tooleval.work_dir.claims import Claims
+from opencompass_tooleval.work_dir.journal import JoinedRows, Journal, JournalRows, Row, write_json
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.run_context import run_context
 from opencompass_tooleval.work_dir.stored import keep_rows
@@ -89,6 +90,10 @@ class Questions(Sequence[Question]):
         prompt = self._template.generate_item(row, self._gold_column, self._replaced)
         return Question(prompt, row[self._gold_column] if self._gold_column else None)
 
+    def sizes(self, indices: Sequence[int]) -> list[int]:
+        """Returns the bytes of conversations, the measure of their tokens."""
+        return list(pc.binary_length(self._columns[self._template.column].take(indices)).to_pylist())
+
     def in_prefix_order(self) -> list[int]:
         """Returns all indices, with conversations that share a beginning next to each other, for prefix caches."""
         return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
@@ -100,6 +105,31 @@ def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple
     for index, row in enumerate(in_order):
         predictions.append(row['prediction'])
         yield str(index), row
+
+
+def _joined(questions: Questions, journals: Sequence[Journal]) -> tuple[Mapping[int, Row], dict[int, str]]:
+    """Returns the row of every question, and the reasons for missing answers, from the journals of all replicas.
+
+    Raises:
+        InfraFailureError: A question has no row.
+    """
+    failed: dict[int, str] = {}
+
+    def is_row(index: int, row: Row) -> bool:
+        if index >= len(questions) or not _answers(row, questions[index].prompt):
+            return False
+        failed.pop(index, None)
+        if row.get('infra'):
+            failed[index] = row['infra']
+        return True
+
+    all_rows = [JournalRows(journal) for journal in journals]
+    for rows in all_rows:
+        rows.restore(is_row)
+    joined = JoinedRows(all_rows)
+    if lacking := len(questions) - len(joined):
+        raise InfraFailureError(f'{journals[0].path}: {lacking} samples have no row. Run again with -r')
+    return joined, failed
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
@@ -190,48 +220,83 @@ class ToolEvalGenInferencer(GenInferencer):
         file = folder / (output_json_filename or self.output_json_filename)
         folder.mkdir(parents=True, exist_ok=True)
 
-        journal = Journal(folder / f'tmp_{file.stem}.jsonl')
+        journal, claims = Journal(folder / f'tmp_{file.stem}.jsonl'), run_context().claims
+        if claims:
+            if claims.begin(len(questions)):
+                self._answer(questions, journal, claims)
+                claims.finish(lambda journals: self._write(file, questions, *_joined(questions, journals), journals))
+            return []
         rows, failed = self._answer(questions, journal)
-        self._check_infra(failed, questions, file)
-        predictions: list[str] = []
         if self.is_main_process:
-            write_json(file, _in_order(rows, predictions))
-            keep_rows(journal, self._further_rows(journal, rows))
-            journal.remove()
-            return predictions
+            return self._write(file, questions, rows, failed, [journal])
+        self._check_infra(failed, questions, file)
         return [rows[index]['prediction'] for index in range(len(questions))]
 
-    def _further_rows(self, journal: Journal, rows: Mapping[int, Row]) -> Iterator[Row]:
+    def _write(
+        self,
+        file: Path,
+        questions: Questions,
+        rows: Mapping[int, Row],
+        failed: Mapping[int, str],
+        journals: Sequence[Journal],
+    ) -> list[str]:
+        """Writes the predictions, unless too many are missing; removes the first of the journals."""
+        self._check_infra(failed, questions, file)
+        predictions: list[str] = []
+        write_json(file, _in_order(rows, predictions))
+        keep_rows(journals[0], self._further_rows(journals, rows))
+        journals[0].remove()
+        return predictions
+
+    def _further_rows(self, journals: Sequence[Journal], rows: Mapping[int, Row]) -> Iterator[Row]:
         """Yields what a run that is resumed with other settings may need, and the predictions file does not hold."""
         yield from self._unselected.values()
 
-    def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
+    def _answer(
+        self, questions: Questions, journal: Journal, claims: Claims | None = None
+    ) -> tuple[Mapping[int, Row], dict[int, str]]:
         """Requests the answers that the journal lacks.
 
+        Args:
+            questions: All questions.
+            journal: The answers of earlier runs; without ``claims``, those of this run are added.
+            claims: Shares the questions with other replicas; None if this process asks all.
+
         Returns:
-            The row of every question, by index; index -> reason for each missing answer.
+            The row of every question that was answered here or earlier, by index; index -> reason for each missing
+            answer.
         """
         rows: JournalRows | dict[int, Row] = self._kept(journal, questions)
         if not self.is_main_process:
             rows = dict(rows)  # the first of the processes that share the model writes the journal
         kept, failed = len(rows), dict[int, str]()
         left = iter([index for index in questions.in_prefix_order() if index not in rows])
-        bar = tqdm(total=len(questions), initial=len(rows), disable=not self.is_main_process, unit='sample')
+        if claims:
+            self._divide(claims, questions, list(left))
+            rows = JournalRows(claims.journal)
+        bar = tqdm(total=len(questions), initial=kept, disable=not self.is_main_process, unit='sample')
         queued = open_queue(
             self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs(), account=account_of_model()
         )
         with bar, queued as queue:
             while True:
-                for index in islice(left, queue.room):
+                for index in claims.take(queue.room) if claims else islice(left, queue.room):
                     question = questions[index]
                     queue.submit((index, question), question.prompt)
                 if not (arrived := queue.results()):
                     break
                 rows.update({index: self._row(index, question, answer) for (index, question), answer in arrived})
                 failed.update({index: answer.reason for (index, _), answer in arrived if answer.reason})
+                if claims:
+                    claims.arrived(index for (index, _), _ in arrived)
                 bar.update(len(arrived))
-                self.report(len(rows), kept, [answer.usage for _, answer in arrived])
+                count = len(rows) + (kept if claims else 0)
+                self.report(count, kept, [answer.usage for _, answer in arrived])
         return rows, failed
+
+    def _divide(self, claims: Claims, questions: Questions, left: Sequence[int]) -> None:
+        at_once = requests_at_once(self.model, self.batch_size or 1)
+        claims.divide(left, questions.sizes(left), at_once)
 
     def _kept(self, journal: Journal, questions: Questions) -> JournalRows:
         """Returns stored answers that belong to these questions.

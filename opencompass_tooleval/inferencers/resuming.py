@@ -42,15 +42,19 @@ def records_of(dataset: Mapping[str, Any]) -> Records | None:
     return _records[key]
 
 
+def is_of_package(dataset: Mapping[str, Any]) -> bool:
+    """Tests if the inferencer of a data set is one of this package."""
+    return 'opencompass_tooleval.' in str(dataset.get('infer_cfg', {}).get('inferencer', {}).get('type'))
+
+
 def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
     """Tests if a config asks for more than finished predictions have: records, or tokens where answers were cut."""
-    inferencer = dataset['infer_cfg']['inferencer']
-    if 'opencompass_tooleval.' not in str(inferencer.get('type')):
+    if not is_of_package(dataset):
         return False
     # The partitioner compares the sizes of parts.
     records = records_of(dataset) if file.stem == result.stem else None
     try:
-        return is_unfinished(file, result, records, answer_limit(model, inferencer))
+        return is_unfinished(file, result, records, answer_limit(model, dataset['infer_cfg']['inferencer']))
     except DataError:
         return False  # scoring reports the damage
 

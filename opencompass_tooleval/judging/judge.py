@@ -40,7 +40,7 @@ TRIES = 4
 
 _ADDRESSES = {
     'openai_api_base', 'api_base', 'base_url', 'url', 'token_url', 'api_addr', 'openai_proxy_url', 'proxy_url',
-    'http_client_cfg',
+    'http_client_cfg', 'shared', 'open',
 }  # fmt: skip
 _SPEED = {
     'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'run_cfg', 'verbose',

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -169,6 +170,9 @@ class DialogueRunner:
         tokens: Known tokens of these answers.
         other_calls: Name -> number of answers of an auxiliary model, with failures.
         other_usages: Name -> usage of these answers.
+        before: Journal of earlier runs, if that of this run is another one; None by default.
+        ended: Journals of other processes, whose dialogues may be continued here; it may grow.
+        replica: Number of this process among those whose journals are joined later.
     """
 
     def __init__(
@@ -203,6 +207,11 @@ class DialogueRunner:
         self._journaling = threading.Lock()
         self._kept: set[tuple[str, int, str]] = set()
         self._waiting: dict[str, list[_Running[Any]]] = {}
+        self.before: Journal | None = None
+        self.ended: Sequence[Journal] = ()
+        self.replica = 0
+        self._read: dict[Path, Mapping[int, Mapping[str, Any]]] = {}
+        self._sizes: set[tuple[Path, int]] = set()
 
     @classmethod
     def of(
@@ -236,18 +245,34 @@ class DialogueRunner:
             threads=threads,
         )
 
-    def run(self, dialogues: Mapping[str, Dialogue[T]]) -> dict[str, Outcome[T]]:
-        """Runs dialogues and returns the outcome of each, with the same keys and in the same order."""
-        everyone = [_Running(key, position, dialogue) for position, (key, dialogue) in enumerate(dialogues.items())]
-        bar = tqdm(total=len(everyone), desc=self.description, disable=self.description is None)
+    def run(
+        self,
+        dialogues: Mapping[str, Dialogue[T]],
+        further: Callable[[], Mapping[str, Dialogue[T]]] = dict,
+        on_end: Callable[[str, Outcome[T]], None] | None = None,
+    ) -> dict[str, Outcome[T]]:
+        """Runs dialogues and returns the outcome of each, with the same keys and in the same order.
+
+        Args:
+            dialogues: Those to begin with.
+            further: Returns more to begin, or none; called before each wait for answers.
+            on_end: Receives key and outcome of each dialogue that ends, one at a time.
+        """
+        everyone: list[_Running[T]] = []
+        ended = earlier = 0
+        bar = tqdm(total=len(dialogues), desc=self.description, disable=self.description is None)
         with bar, RequestQueues[_Running[Any]](self._openers(), self._keep_arrived) as queues:
-            self._each(_Running.start, everyone)
-            self._restore(everyone)
-            for dialogue in everyone:
-                self._put(queues, dialogue)
-            ended = earlier = sum(dialogue.request is None for dialogue in everyone)
-            bar.update(earlier)
-            while arrived_now := queues.results():
+            while True:
+                while dialogues or (dialogues := further()):
+                    begun = self._begin(dialogues, len(everyone), queues, on_end)
+                    dialogues = {}
+                    everyone += begun
+                    earlier += (over := sum(dialogue.request is None for dialogue in begun))
+                    ended += over
+                    bar.total = len(everyone)
+                    bar.update(over)
+                if not (arrived_now := queues.results()):
+                    break
                 taken = [(dialogue, _bounded(answer)) for dialogue, answer in arrived_now]
                 for dialogue, answer in taken:
                     self._count(dialogue, answer)
@@ -257,12 +282,35 @@ class DialogueRunner:
                     self._each(lambda pair: self._advance(*pair), arrived)
                     for dialogue, _ in arrived:
                         self._put(queues, dialogue)
+                    self._say_ended([dialogue for dialogue, _ in arrived], on_end)
                     ended += sum(dialogue.request is None for dialogue, _ in arrived)
                 counts = {'calls': self.calls, 'tokens': self.tokens} if self.model else {}
                 bar.set_postfix({**counts, **self.other_calls}, refresh=False)
                 bar.update(ended - bar.n)
                 self.report(ended, earlier, spent)
         return {dialogue.key: dialogue.outcome for dialogue in everyone}
+
+    def _begin(
+        self,
+        dialogues: Mapping[str, Dialogue[T]],
+        position: int,
+        queues: RequestQueues[_Running[Any]],
+        on_end: Callable[[str, Outcome[T]], None] | None,
+    ) -> list[_Running[T]]:
+        """Starts dialogues, with the answers that the journals have, and sends their requests."""
+        begun = [_Running(key, place, dialogue) for place, (key, dialogue) in enumerate(dialogues.items(), position)]
+        self._each(_Running.start, begun)
+        self._restore(begun)
+        for dialogue in begun:
+            self._put(queues, dialogue)
+        self._say_ended(begun, on_end)
+        return begun
+
+    def _say_ended(self, dialogues: Sequence[_Running[T]], on_end: Callable[[str, Outcome[T]], None] | None) -> None:
+        for dialogue in dialogues if on_end else ():
+            if dialogue.request is None and on_end:
+                with self._journaling:
+                    on_end(dialogue.key, dialogue.outcome)
 
     def _each(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
         """Does something with each item, in threads if there are several; raises the first fault at the end.
@@ -352,9 +400,7 @@ class DialogueRunner:
     def _restore(self, dialogues: Sequence[_Running[Any]]) -> None:
         if self.journal is None:
             return
-        rows = self.journal.restore()
-        # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
-        self._rows = 1 + max(rows, default=-1)
+        rows = self._stored_rows(self.journal)
         restored = {
             (row['key'], row['round'], row['asked']): (number, answer)
             for number, row in rows.items()
@@ -374,6 +420,23 @@ class DialogueRunner:
 
         self._each(restore, dialogues)
         self._restore_spent(dialogues, rows, used)
+
+    def _stored_rows(self, journal: Journal) -> Mapping[int, Mapping[str, Any]]:
+        """Returns the rows of earlier runs and of ended replicas; each journal is read once."""
+        if journal.path not in self._read:
+            before, mine = ({} if other is None else other.restore() for other in (self.before, journal))
+            # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
+            # Far behind the samples, whose rows a journal may hold too; and apart from other replicas, whose journals
+            # are joined.
+            first = max(before, default=-1) + 1 + ((self.replica + 1) << 32)
+            self._rows = max(first, 1 + max(mine, default=-1))
+            self._read[journal.path] = {**before, **mine}
+        for other in self.ended:
+            size = other.path.stat().st_size if other.path.exists() else 0
+            if (other.path, size) not in self._sizes:
+                self._sizes.add((other.path, size))
+                self._read[other.path] = {row['idx']: row for row in other.rows()}
+        return {index: row for rows in self._read.values() for index, row in rows.items()}
 
     @staticmethod
     def _restore_spent(

@@ -50,7 +50,7 @@ _SEARCH_TOKENS = 16
 """Limit of tokens of the answers with which the way to raw text is searched."""
 
 
-class _Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """A request.
 
     Attributes:
@@ -85,7 +85,8 @@ class ToolEvalOpenAI(OpenAI):
         backoff: First pause between two tries, in seconds; doubled each time.
         patience: Seconds to wait for an unreachable server: after twice as many failed connections in a row as may be
             in flight.
-        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be.
+        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be. A request of a data set may
+            have its own, as the required calls of Conformance.
         parallel_tool_calls: True to tell the server if a data set expects one call per answer or several; some servers
             refuse the setting.
         prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
@@ -182,8 +183,11 @@ class ToolEvalOpenAI(OpenAI):
         except ValueError as error:
             yield str(error)
 
-    def set_address(self, base_url: str) -> None:
-        """Sends requests to another server from now on."""
+    def set_address(self, base_url: str, key: str = '') -> None:
+        """Sends requests to another server from now on, with another key if one is given."""
+        if key:
+            remember_keys([key])
+            self._headers = {**self._headers, 'Authorization': f'Bearer {key}'}
         self._url = base_url.rstrip('/').removesuffix(_PATH) + _PATH + (f'?{self._query}' if self._query else '')
 
     def _default_headers(self) -> dict[str, str]:
@@ -273,7 +277,7 @@ class ToolEvalOpenAI(OpenAI):
             return Answer('', 'infra:truncated')
         tools = getattr(prompt, 'tools', None)
         offers_tools = bool(tools and tools.tools) or 'tools' in self._body
-        answer = await self._try_until_answered(_Sent(body, prompt, offers_tools), stop, reservation)
+        answer = await self._try_until_answered(SentRequest(body, prompt, offers_tools), stop, reservation)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
         return answer
@@ -322,10 +326,10 @@ class ToolEvalOpenAI(OpenAI):
     def _choice(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request about the calls of offered tools."""
         parallel = {} if tools.parallel is None or not self._says_parallel else {'parallel_tool_calls': tools.parallel}
-        return {'tool_choice': self._tool_choice, **parallel}
+        return {'tool_choice': tools.choice or self._tool_choice, **parallel}
 
     async def _try_until_answered(
-        self, sent: _Sent, stop: asyncio.Event, reservation: Reservation | None
+        self, sent: SentRequest, stop: asyncio.Event, reservation: Reservation | None
     ) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
@@ -383,7 +387,7 @@ class ToolEvalOpenAI(OpenAI):
         await sleep_unless(stop, min(asked, most))
         return min(asked, most)
 
-    async def _try(self, sent: _Sent) -> tuple[Answer, float]:
+    async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
         body, attributor = sent.body, self._attributor
         if attributor:

@@ -307,6 +307,22 @@ class BatchQueue(RequestQueue[Key]):
         """Does nothing: no requests are in flight between two batches."""
 
 
+def _is_concurrent(model: Any) -> bool:
+    return asyncio.iscoroutinefunction(getattr(model, 'answer', None))
+
+
+def requests_at_once(model: Any, batch_size: int) -> int:
+    """Returns the number of requests that a model takes at once: in flight, or in a batch.
+
+    Args:
+        model: Any model of OpenCompass.
+        batch_size: As of :func:`open_queue`.
+    """
+    if _is_concurrent(model):
+        return int(model.max_workers)
+    return max(AT_ONCE, batch_size) if isinstance(model, (VLLM, VLLMwithChatTemplate)) else batch_size
+
+
 def open_queue(
     model: Any,
     max_out_len: int,
@@ -327,9 +343,9 @@ def open_queue(
             ``infra:budget``. None if there is no budget.
     """
     keep_conversations(model)
-    if not asyncio.iscoroutinefunction(getattr(model, 'answer', None)):
-        size = max(AT_ONCE, batch_size) if isinstance(model, (VLLM, VLLMwithChatTemplate)) else batch_size
-        return BatchQueue(model, max_out_len, size, options, account)
+    at_once = requests_at_once(model, batch_size)
+    if not _is_concurrent(model):
+        return BatchQueue(model, max_out_len, at_once, options, account)
 
     async def answer(prompt: Conversation, stop: asyncio.Event) -> Answer | None:
         check_tools(model, [prompt])
@@ -342,7 +358,7 @@ def open_queue(
                 reservation.answer(answered.usage)
         return answered
 
-    return ConcurrentQueue(answer, model.max_workers, arrivals)
+    return ConcurrentQueue(answer, at_once, arrivals)
 
 
 OpenQueue = Callable[[Arrivals[Any]], RequestQueue[Any]]

@@ -1,4 +1,4 @@
-"""A model whose server the task starts on its own GPUs, and stops."""
+"""A model whose server the task starts on its own GPUs, and stops, or the runner for all tasks."""
 
 from __future__ import annotations
 
@@ -6,24 +6,37 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from opencompass.registry import MODELS
 
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.written.formats import parser_faults
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models.api.shared_engine import SharedEngine
+from opencompass_tooleval.models.openai_model import SentRequest, ToolEvalOpenAI
 from opencompass_tooleval.work_dir.run_context import run_context
 
 _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
 
 
-def _settled(settings: Mapping[str, Any]) -> str:
-    """Returns the fault of settings that an engine of the task has already; '' for none."""
-    given = ', '.join(name for name in _SETTLED if name in settings)
-    return f'{given}: an engine that the task starts has an address and a key of its own' if given else ''
+def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the faults of settings: address or key of an engine, which has them already, and an unsafe ``shared``."""
+    if given := ', '.join(name for name in _SETTLED if name in settings):
+        yield f'{given}: an engine that the task starts has an address and a key of its own'
+    shared, has_key = settings.get('shared'), bool((settings.get('engine') or {}).get('key_variable'))
+    is_open = bool(settings.get('open'))
+    if shared and not has_key and not is_open:
+        yield (
+            'shared: its engine takes no key, so that everybody who reaches its port could use it: name the variable '
+            'of its key (key_variable), or set open=True'
+        )
+    if is_open and (has_key or not shared):
+        yield 'open: only a shared engine without a key is open to others: leave it out'
 
 
 @MODELS.register_module()
@@ -34,21 +47,34 @@ class ToolEvalServed(ToolEvalOpenAI):
     key. It is stopped at any end of the task. An engine that does not start, or ends, ends the task with the last
     lines of its log; all answers are kept, and a run resumed with ``-r`` starts the engine again.
 
+    With ``shared=True`` the runners of this package start the engine once, for all tasks of a stage that need it, and
+    again when it ends; tasks wait for it. Under other runners, and in debug mode, each task still starts one.
+
     Args:
         path: The model, ``{model}`` in the command, and its name on the server.
         engine: Arguments of :class:`~.api.engine.Engine`: ``command``, ``health``, ``startup``, ``env``,
-            ``key_variable``, ``grace``.
+            ``key_variable``, ``grace``, ``nodes``, ``worker_options``.
+        shared: True to share one engine between all tasks. Models with the same path, engine and GPUs share it. A
+            runner replaces True by the file with its address.
+        open: True to share an engine that takes no key: every user of this machine, and on Slurm everybody who can
+            connect to the node, can use it.
         http_client_cfg: Settings for :class:`ToolEvalOpenAI`; proxies of the environment are not used by default.
         kwargs: Further arguments of :class:`ToolEvalOpenAI`, except address and key.
 
     Raises:
-        ValueError: Address or key are given.
+        ValueError: Address or key are given, or everybody could use a shared engine.
     """
 
     def __init__(
-        self, path: str, engine: Mapping[str, Any], http_client_cfg: Mapping[str, Any] | None = None, **kwargs: Any
+        self,
+        path: str,
+        engine: Mapping[str, Any],
+        shared: bool | str = False,
+        open: bool = False,
+        http_client_cfg: Mapping[str, Any] | None = None,
+        **kwargs: Any,
     ) -> None:
-        if fault := _settled(kwargs):
+        for fault in _faults({**kwargs, 'engine': engine, 'shared': shared, 'open': open}):
             raise ValueError(fault)
         self._engine = Engine(model=path, **engine)
         self._starting = asyncio.Lock()
@@ -62,13 +88,19 @@ class ToolEvalServed(ToolEvalOpenAI):
             **kwargs,
         )
         self._server = self.outage.server = f'the engine of {path}'
-        self.outage.managed_server = self
+        self._shared: SharedEngine | None = None
+        if isinstance(shared, str):
+            self._server = self.outage.server = f'the shared engine of {path}'
+            self._shared = SharedEngine(Path(shared), self._engine, self.patience, self.outage, self.set_address)
+        elif shared:
+            self.logger.warning(f'{self._server}: shared=True has no effect here, this process starts the engine')
+        self.outage.managed_server = self._shared or self
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's values: of the engine and the HTTP client."""
-        if fault := _settled(settings):
-            yield fault
+        """Yields the faults of a config's values: of the engine, the HTTP client and the parser of calls."""
+        yield from parser_faults(settings)
+        yield from _faults(settings)
         engine = settings.get('engine') or {}
         faults = list(keyword_faults(engine, keywords_of([Engine.__init__]), 'engine'))
         yield from faults
@@ -98,6 +130,15 @@ class ToolEvalServed(ToolEvalOpenAI):
                     self._failure = f'{error}\nEverything answered is kept: run again with -r'
         if self._failure:
             raise Failure('infra:connection', self._failure, again=False, ends=True)
+
+    async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
+        if self._shared is None:
+            return await super()._try(sent)
+        used = self._shared.used
+        try:
+            return await super()._try(sent)
+        except Failure as failure:
+            raise self._shared.checked(failure, used) from None
 
     async def _start(self, stop: asyncio.Event) -> None:
         began = time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, starmap
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -19,7 +20,7 @@ from opencompass_tooleval.report.board import Board, board_table, boards, printe
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.overview import Overview, overview
+from opencompass_tooleval.report.overview import LISTED, Finding, Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, others_table, provenance_table, runs_table
 from opencompass_tooleval.report.published import published_table
@@ -27,6 +28,7 @@ from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.serving import serving_findings
 from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
@@ -81,6 +83,8 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     first = overview(tables, samples.digest, spent)
+    lost = tuple(starmap(Finding, islice(serving_findings(material), LISTED)))
+    first = replace(first, findings={**({'Lost by servers': lost} if lost else {}), **first.findings})
     # Every chart and table of the other pages has the models in the order of the first one.
     order = {model: place for place, model in enumerate(first.models)}
     ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))

@@ -16,6 +16,7 @@ from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.serving import serving_tables
 
 _TOLD = 3
 """Number of a setting's values that are listed; if there are more, they are counted."""
@@ -81,7 +82,12 @@ def pages_of(
                 tuple(
                     figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
                 ),
-                (_metrics_table(family, entries), *agent_tables(family, entries), *trials_tables(family, entries)),
+                (
+                    *serving_tables(family, entries),
+                    _metrics_table(family, entries),
+                    *agent_tables(family, entries),
+                    *trials_tables(family, entries),
+                ),
                 _settings(entries),
                 tuple(unlike(entries)),
             )

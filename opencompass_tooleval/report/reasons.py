@@ -15,7 +15,13 @@ OTHERS = 'other reasons'
 
 
 def fragment(
-    model: str, dataset: str, reason: str = '', other: str = '', differ: bool = False, sample: int | None = None
+    model: str,
+    dataset: str,
+    reason: str = '',
+    other: str = '',
+    differ: bool = False,
+    sample: int | None = None,
+    cause: str = '',
 ) -> str:
     """Builds the link to samples in the sample browser.
 
@@ -26,8 +32,10 @@ def fragment(
         other: Another model to show beside it.
         differ: True to restrict to samples on which the two models differ.
         sample: The sample to open.
+        cause: Restricts to samples with this fault of the server.
     """
     fields = {'model': model, 'other': other, 'dataset': dataset, 'reason': reason, 'differ': '1' if differ else ''}
+    fields['cause'] = cause
     fields['sample'] = '' if sample is None else str(sample)
     return urlencode({key: value for key, value in fields.items() if value}, errors='replace')
 

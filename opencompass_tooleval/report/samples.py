@@ -18,7 +18,7 @@ from typing import Any
 from opencompass_tooleval.catalogue.benchmark import holds_dialogues
 from opencompass_tooleval.catalogue.labels import FAULTS, SOURCES, words_of_reason
 from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
-from opencompass_tooleval.core.calls.answer import CUT
+from opencompass_tooleval.core.calls.answer import CUT, SERVING
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, spending_of
@@ -28,9 +28,11 @@ from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.serving import cause_of, shown_serving
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
 from opencompass_tooleval.report.trajectories import (
+    THOUGHT,
     judged_areas,
     matches_of,
     opinions_of,
@@ -51,7 +53,7 @@ EXCERPT = 90
 _SENTENCE_END = re.compile(r'[.!?:]\s+|[。！？：]\s*')
 _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'omitted_observations', 'matches', 'tools'}
 """Members of a detail about a trajectory, which the trajectory shows anyway."""
-_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
+_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain', SERVING}
 
 _WHOLE = ('overall', 'solved', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that summarize a sample, the best first; ``error_free_rate`` is no rate of errors."""
@@ -129,7 +131,7 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ``domains``.
 
     The mean of the metrics in ``main`` is a sample's score until the reader chooses another. ``trials`` is present for
-    a data set with several runs.
+    a data set with several runs, ``causes`` for one in which a server has faults.
     """
     reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
     domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
@@ -146,6 +148,7 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'main': _main(metrics),
         'values': [[_rounded(detail['values'].get(name)) for detail in details] for name in metrics],
         **({'trials': trials} if None not in trials else {}),
+        **({'causes': causes} if any(causes := [cause_of(detail) for detail in details]) else {}),
     }
 
 
@@ -279,7 +282,7 @@ class SampleFiles:
             self._save(f'{name}.js', to_script('tooleval.chunk', name, rows[start : start + SIZE]))
         lost = round(sum(self.digest.lost[entry.model, entry.dataset].values()), 4)
         counts = {'samples': len(rows), 'lost': lost, 'title': title_of(entry.dataset)}
-        self._reasons |= dict.fromkeys(index['reasons'])
+        self._reasons |= dict.fromkeys([*index['reasons'], *filter(None, index.get('causes', ()))])
         self._metrics |= dict.fromkeys(index['metrics'])
         pair = {'model': entry.model, 'dataset': entry.dataset, 'folder': folder, 'prompts': shared.folder}
         self._pairs.append({**pair, **counts})
@@ -360,6 +363,8 @@ def _row(
         shown = shown_trajectory(trajectory)
         row |= {'trajectory': shown, 'answer': shown['answer']}
         row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
+    if serving := shown_serving(detail, prediction, THOUGHT):
+        row['serving'] = serving
     hidden = {*_SHOWN, *_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else _SHOWN
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):

@@ -13,6 +13,7 @@ from opencompass_tooleval.core.scoring.usage import Usage, read_usage, whole_num
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.report.texts import as_text, cut
+from opencompass_tooleval.results.serving import attribution_of, fault_of
 
 MOST_STEPS = 500
 """Maximum number of steps shown, and of calls shown of one step."""
@@ -79,6 +80,8 @@ def _step(step: Step, space: _Space) -> Step:
         calls=tuple(_call(call, space) for call in step.calls[:MOST_STEPS]),
         purpose=space.text(step.purpose, NAME),
         reason=space.text(step.reason, NAME),
+        serving={name: space.text(text, THOUGHT) for name, text in fault_of(attribution_of(step.serving)).items()}
+        or None,
     )
 
 
@@ -101,7 +104,8 @@ def shown_trajectory(trajectory: Trajectory) -> dict[str, Any]:
         ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end),
         ``omitted_observations`` (their number), ``settings``, ``all`` (number of steps), ``tokens`` and
         ``seconds`` of all steps if known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``,
-        ``tokens`` (of prompt and answer), ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``,
+        ``tokens`` (of prompt and answer), ``seconds``, and ``serving`` if the server has a fault. A call: ``name``,
+        ``arguments``, ``observation``, ``source``,
         ``fault``, ``error`` if the recording has one, and, if the loop cut the observation, ``seen`` of ``whole``
         characters.
     """
@@ -125,6 +129,7 @@ def shown_trajectory(trajectory: Trajectory) -> dict[str, Any]:
                 'reason': step.reason,
                 'tokens': [usage.prompt, usage.completion],
                 'seconds': usage.seconds,
+                **({'serving': step.serving} if step.serving else {}),
             }
             for whole, step, usage in zip(trajectory.steps, shown.steps, usages, strict=False)
         ],
@@ -207,6 +212,7 @@ def said_in(trajectory: Mapping[str, Any]) -> list[str]:
 def reasons_in(trajectory: Mapping[str, Any]) -> Iterator[str]:
     """Yields the codes of its faults."""
     yield from filter(None, (trajectory['stopped'], *(step['reason'] for step in trajectory['steps'])))
+    yield from (step['serving']['cause'] for step in trajectory['steps'] if 'serving' in step)
 
 
 def _are_objects(value: Any) -> bool:

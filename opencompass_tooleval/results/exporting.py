@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.catalogue.subset_names import nearest_first
-from opencompass_tooleval.core.calls.answer import CALLS, USAGE
+from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.runs import with_runs
@@ -42,7 +42,7 @@ COLUMNS = {
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
-        MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS,
+        MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip

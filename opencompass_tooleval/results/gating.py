@@ -1,4 +1,4 @@
-"""Decides whether a run's scores dropped below those of a baseline. Imports no OpenCompass."""
+"""Decides whether a run's scores dropped below those of a baseline, or equal them. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from opencompass_tooleval.catalogue.metrics import empty_metrics, lower_is_bette
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.core.statistics.intervals import ALPHA, Pairs, Score, effect_of
+from opencompass_tooleval.core.statistics.equivalence import (
+    DIFFERENT,
+    EQUIVALENT,
+    UNDECIDED,
+    difference_p_value,
+    equivalence_of,
+    records_to_decide,
+)
+from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, Pairs, Score, effect_of
 from opencompass_tooleval.core.statistics.paired import (
     Result,
     details_of,
@@ -26,6 +34,8 @@ from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
 from opencompass_tooleval.results.result_row import Results
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
+PASSED = HELD, EQUIVALENT
+_WITH_SAMPLES = DROPPED, DIFFERENT, UNDECIDED
 MISSING, FAILED, UNANSWERED = 'missing', 'failed', 'unanswered'
 
 
@@ -37,6 +47,7 @@ class Rules:
         metrics: Patterns of metrics and of columns of tables; by default the main metrics of each data set.
         datasets: Pattern of the data sets' names.
         max_drop: Points that a score may drop.
+        equivalent: Points by which equivalent scores differ at most; None to look for drops.
         strict: True if a score also fails where a larger drop is not ruled out by its interval, or the run lacks
             records of the baseline.
         partial: True if scores that do not compare do not count, as long as others do.
@@ -46,6 +57,7 @@ class Rules:
     metrics: Sequence[str] = ()
     datasets: str = '*'
     max_drop: float = 0.0
+    equivalent: float | None = None
     strict: bool = False
     partial: bool = False
     may_differ: Sequence[str] = ()
@@ -58,10 +70,15 @@ class Verdict:
     Attributes:
         model: The model of the run.
         row: The comparison; ``a`` is the baseline.
-        worst: The largest drop in quality that the interval leaves, in points; negative if only gains are left.
-        p_value: Chance of such a drop if the true one is ``max_drop``, adjusted for all scores of the gate.
-        outcome: :data:`HELD`, :data:`DROPPED`, or, if the gate is strict, :data:`INCONCLUSIVE`.
-        differing: Samples that differ, for a score of a data set that dropped.
+        worst: The largest drop in quality that the interval leaves, in points, negative if only gains are left; of a
+            gate for equivalence the largest difference.
+        p_value: Chance of such a drop if the true one is ``max_drop``, or of such a difference if it is ``equivalent``,
+            adjusted for all scores of the gate.
+        outcome: :data:`HELD`, :data:`DROPPED`, or, if the gate is strict, :data:`INCONCLUSIVE`; of a gate for
+            equivalence one of :mod:`~opencompass_tooleval.core.statistics.equivalence`.
+        differing: Samples that differ, for a score of a data set that dropped or is not equivalent.
+        deciding: Number of records that would decide, of an undecided score; None if no number would.
+        is_estimate: False if none of the records differs: so many that do not differ are equivalent.
     """
 
     model: str
@@ -70,6 +87,8 @@ class Verdict:
     p_value: float
     outcome: str
     differing: Sequence[Mapping[str, Any]] = ()
+    deciding: int | None = None
+    is_estimate: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,12 +114,12 @@ class Gate:
     """Result of a gate.
 
     Attributes:
-        verdicts: The scores that were compared, those that dropped first.
+        verdicts: The scores that were compared, those that dropped, or are different, first.
         refusals: What was not compared.
         notes: Notes for the reader.
         records: Number of records that the baseline has in the data sets that were compared.
         lacking: Number of those that the run lacks.
-        status: 0 held, 1 dropped, 2 not comparable.
+        status: 0 held or equivalent, 1 dropped, different or undecided, 2 not comparable.
     """
 
     verdicts: list[Verdict] = field(default_factory=list)
@@ -151,22 +170,46 @@ class _Tested:
         records = {(score[0], record) for score in self.column for record in self.comparer.pairs[score].ids}
         return sum(record not in self.unanswered[dataset] for dataset, record in records)
 
-    def p_value(self, max_drop: float) -> float:
-        """Computes the p-value of its drop, over all records."""
-        return self._p_value(max_drop, self.comparer.pairs)
+    @property
+    def effect(self) -> Effect:
+        """Its difference, over all records."""
+        return effect_of(self.column, self.comparer.pairs)
 
-    def p_value_of_answered(self, max_drop: float) -> float:
-        """Computes the p-value of its drop, over the records with an answer on both sides; 1 if they are too few."""
+    @property
+    def effect_of_answered(self) -> Effect | None:
+        """Its difference, over the records with an answer on both sides; None if they are too few."""
         pairs: dict[Score, Pairs] = {}
         for dataset, metric in self.column:
             answered = self.comparer.pairs[dataset, metric].without(self.unanswered[dataset])
             if answered is None:
-                return 1.0
+                return None
             pairs[dataset, metric] = answered
-        return self._p_value(max_drop, pairs)
+        return effect_of(self.column, pairs)
 
-    def _p_value(self, max_drop: float, pairs: Mapping[Score, Pairs]) -> float:
-        return drop_p_value(effect_of(self.column, pairs), max_drop, lower_is_better(self.row.metric))
+    def p_value(self, effect: Effect | None, rules: Rules) -> float:
+        """Computes the p-value of its drop or of its difference; 1 if it is unknown."""
+        if effect is None:
+            return 1.0
+        if rules.equivalent:
+            return difference_p_value(effect, rules.equivalent)
+        return drop_p_value(effect, rules.max_drop, lower_is_better(self.row.metric))
+
+    def outcome(self, effect: Effect | None, p_value: float, rules: Rules) -> str:
+        """Decides on the score, from the effect and the adjusted p-value."""
+        if rules.equivalent:
+            outcome = equivalence_of(effect, rules.equivalent, p_value) if effect else UNDECIDED
+            return outcome if self.is_whole or outcome != EQUIVALENT else UNDECIDED
+        least, worst = self.drops
+        if least > rules.max_drop and p_value <= ALPHA:
+            return DROPPED
+        is_open = worst > rules.max_drop or not self.is_whole
+        return INCONCLUSIVE if rules.strict and is_open else HELD
+
+    @property
+    def drops(self) -> tuple[float, float]:
+        """The smallest and the largest drop in quality that the interval leaves."""
+        low, high = self.row.low or 0.0, self.row.high or 0.0
+        return (low, high) if lower_is_better(self.row.metric) else (-high, -low)
 
 
 def pair_models(new: Results, old: Results, model: str | None, baseline_model: str | None) -> list[tuple[str, str]]:
@@ -216,6 +259,11 @@ def decide(
     Records that lack an answer, through no fault of the model, count as wrong. Where they decide, the score is
     refused: it dropped, and the p-value over the other records is larger than that level, or the other way round.
 
+    With ``rules.equivalent``, scores are equivalent, different or undecided
+    (:func:`~opencompass_tooleval.core.statistics.equivalence.equivalence_of`). All of them are equivalent by chance
+    with at most the chance of one of them: if one true difference is as large as the margin, its test must fail too
+    (an intersection-union test, Berger 1982). A score of which the run lacks records is never equivalent.
+
     Args:
         new: The run.
         old: The baseline.
@@ -238,30 +286,47 @@ def decide(
         if one.row.low is None:
             why = one.comparer.unpaired.get((one.row.name, one.row.metric), 'it has no interval')
             gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, f'{one.row.metric}: {why}'))
-    counts = [one.answered_count for one in paired]
-    is_possible = can_drop(counts)
-    for one, count, possible in zip(paired, counts, is_possible, strict=True):
-        if not possible:
-            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, count, len(paired))))
-    paired = [one for one, possible in zip(paired, is_possible, strict=True) if possible]
-    p_values = [one.p_value(rules.max_drop) for one in paired]
+    if not rules.equivalent:
+        paired = _of_enough_records(gate, paired)
+    effects = [one.effect for one in paired]
     answered = [
-        one.p_value_of_answered(rules.max_drop) if one.unanswered_count else p_value
-        for one, p_value in zip(paired, p_values, strict=True)
+        one.effect_of_answered if one.unanswered_count else effect for one, effect in zip(paired, effects, strict=True)
     ]
-    for one, p_value, of_answered in zip(paired, holm(p_values), holm(answered), strict=True):
-        verdict = _verdict(one, p_value, rules)
-        if one.unanswered_count and (verdict.outcome == DROPPED) != (of_answered <= ALPHA):
+    p_values, p_values_of_answered = (
+        holm([one.p_value(effect, rules) for one, effect in zip(paired, those, strict=True)])
+        for those in (effects, answered)
+    )
+    for i, one in enumerate(paired):
+        outcome = one.outcome(effects[i], p_values[i], rules)
+        if one.unanswered_count and not _is_the_same(one, outcome, answered[i], p_values_of_answered[i], rules):
             why = f'{one.unanswered_count} records lack an answer and decide the verdict; run tooleval retry'
             gate.refusals.append(Refusal(one.model, one.row.name, UNANSWERED, f'{one.row.metric}: {why}'))
         else:
-            gate.verdicts.append(verdict)
-    gate.verdicts.sort(key=lambda verdict: (DROPPED, INCONCLUSIVE, HELD).index(verdict.outcome))
-    if any(verdict.outcome != HELD for verdict in gate.verdicts):
+            gate.verdicts.append(_verdict(one, outcome, effects[i], p_values[i], rules))
+    order = DROPPED, DIFFERENT, INCONCLUSIVE, UNDECIDED, *PASSED
+    gate.verdicts.sort(key=lambda verdict: order.index(verdict.outcome))
+    if any(verdict.outcome not in PASSED for verdict in gate.verdicts):
         gate.status = 1
     elif gate.refusals and not (rules.partial and gate.verdicts):
         gate.status = 2
     return gate
+
+
+def _is_the_same(one: _Tested, outcome: str, answered: Effect | None, p_value: float, rules: Rules) -> bool:
+    """Tests if a verdict is the same without the records that lack an answer."""
+    if rules.equivalent:
+        return outcome == one.outcome(answered, p_value, rules)
+    return (outcome == DROPPED) == (p_value <= ALPHA)
+
+
+def _of_enough_records(gate: Gate, tested: Sequence[_Tested]) -> list[_Tested]:
+    """Returns the scores of which some result could be a drop, and refuses the others."""
+    counts = [one.answered_count for one in tested]
+    is_possible = can_drop(counts)
+    for one, count, possible in zip(tested, counts, is_possible, strict=True):
+        if not possible:
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, count, len(tested))))
+    return [one for one, possible in zip(tested, is_possible, strict=True) if possible]
 
 
 def _too_few(one: _Tested, count: int, scores: int) -> str:
@@ -348,13 +413,12 @@ def _note_empty(
         gate.notes += [f'{dataset}: {name} has no value in the baseline; compared: {others}' for name in wanted]
 
 
-def _verdict(tested: _Tested, p_value: float, rules: Rules) -> Verdict:
-    row = tested.row
-    low, high = row.low or 0.0, row.high or 0.0
-    least, worst = (low, high) if lower_is_better(row.metric) else (-high, -low)
-    is_open = worst > rules.max_drop or not tested.is_whole
-    outcome = INCONCLUSIVE if rules.strict and is_open else HELD
-    if least > rules.max_drop and p_value <= ALPHA:
-        outcome = DROPPED
-    differing = tested.comparer.comparison.differing.get(row.name, ()) if outcome == DROPPED else ()
-    return Verdict(tested.model, row, worst + 0.0, p_value, outcome, differing)
+def _verdict(tested: _Tested, outcome: str, effect: Effect, p_value: float, rules: Rules) -> Verdict:
+    _, worst = tested.drops
+    deciding = None
+    if rules.equivalent:
+        worst = max(-(tested.row.low or 0.0), tested.row.high or 0.0)
+        deciding = records_to_decide(effect, rules.equivalent) if outcome == UNDECIDED and tested.is_whole else None
+    differing = tested.comparer.comparison.differing.get(tested.row.name, ()) if outcome in _WITH_SAMPLES else ()
+    is_estimate = effect.differing > 0
+    return Verdict(tested.model, tested.row, worst + 0.0, p_value, outcome, differing, deciding, is_estimate)

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.calls.answer import CALLS, USAGE
+from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE
 from opencompass_tooleval.core.calls.tool_calls import read_calls
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
@@ -33,13 +33,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 MAX_LINE = 1 << 26
 """Maximum bytes of one line; no answer is as long."""
 _BATCH = 256
-_EXTRAS = (MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS)
+_EXTRAS = (MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', RECORDED_SHAPE), (str, 'text')),
-    USAGE: (dict, 'an object'),
+    **dict.fromkeys((USAGE, SERVING), (dict, 'an object')),
     OTHERS: (list, 'a list'),
 }
 """Columns that are of one kind, or null."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,9 +21,12 @@ from opencompass.runners.local import get_command_template
 from opencompass.utils import get_logger, model_abbr_from_cfg
 from tqdm import tqdm
 
+from opencompass_tooleval.models.api.engine_nodes import lacking_nodes
 from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
+from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.fork_server import ForkedTask, ForkServer
+from opencompass_tooleval.runners.local_servers import LocalServers, environment
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
@@ -52,6 +55,9 @@ class ToolEvalLocalRunner(LocalRunner):
     as :class:`LocalRunner` does. Each task has a separate session: it ends with the process that runs the tasks, and
     does not end other tasks. Tasks of other classes, and those that torchrun starts, are run as commands. Ctrl-C and
     SIGTERM end all tasks at once and start no more.
+
+    Servers that tasks share run beside the tasks, on their own GPUs. As many run at once as there are workers and GPUs
+    for: the tasks that need them run before those that need other servers.
 
     Args:
         task: Type of the tasks.
@@ -83,7 +89,7 @@ class ToolEvalLocalRunner(LocalRunner):
         if tasks:
             trust_own_run(work_dir)
         with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():
-            return self._debug(tasks) if self.debug else self._run_all(tasks)
+            return self._debug(tasks) if self.debug else self._run_with_servers(tasks, work_dir)
 
     def _debug(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
         """Runs the tasks one by one in this process, as OpenCompass does."""
@@ -96,9 +102,56 @@ class ToolEvalLocalRunner(LocalRunner):
                 with suppress(OSError):  # it was not created, or holds a log of torchrun
                     parameters.rmdir()
 
-    def _run_all(self, tasks: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-        """Runs the tasks in parallel. OpenCompass's own loop starts the waiting ones also after an interrupt."""
-        self._free = dict.fromkeys(visible_gpus(), int(self.max_workers_per_gpu))
+    def _run_with_servers(self, tasks: Sequence[dict[str, Any]], work_dir: Path) -> list[tuple[str, int]]:
+        """Runs the tasks, batch by batch if not all the servers that they share can run at once."""
+        stage = _STAGES.get(type(self._build(tasks[0])), '') if tasks else ''
+        needed = [shared_servers(stage, task) if stage else {} for task in tasks]
+        if not any(needed):
+            return self._run_all(tasks)
+        results: dict[int, tuple[str, int]] = {}
+        with LocalServers(work_dir) as servers:
+            ready = [placed(stage, task, servers.folder) for task in tasks]
+            for batch in self._batches(needed, max(self._build(task).num_gpus for task in ready)):
+                servers.run({name: server for number in batch for name, server in needed[number].items()})
+                ended = self._run_all([ready[number] for number in batch], servers)
+                results |= zip(batch, ended, strict=True)
+        return [results[number] for number in range(len(tasks))]
+
+    def _batches(self, needed: Sequence[Mapping[str, SharedServer]], task_gpus: int) -> list[list[int]]:
+        """Groups tasks by the servers that they need, as many groups at a time as there are workers and GPUs for.
+
+        Args:
+            needed: The servers of each task.
+            task_gpus: Number of GPUs that are left to tasks.
+
+        Returns:
+            Indices of tasks.
+        """
+        groups: dict[frozenset[str], list[int]] = {}
+        for number, servers in enumerate(needed):
+            groups.setdefault(frozenset(servers), []).append(number)
+        batches: list[list[int]] = []
+        running: dict[str, SharedServer] = {}
+        for numbers in groups.values():
+            both = {**running, **needed[numbers[0]]}
+            gpus = sum(server.gpus for server in both.values()) + task_gpus
+            if not batches or len(both) > self.max_num_workers or (gpus > len(visible_gpus())):
+                batches.append([])
+                both = dict(needed[numbers[0]])
+            batches[-1] += numbers
+            running = both
+        return batches
+
+    def _build(self, cfg: dict[str, Any]) -> Any:
+        return TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']})
+
+    def _run_all(self, tasks: Sequence[dict[str, Any]], servers: LocalServers | None = None) -> list[tuple[str, int]]:
+        """Runs the tasks in parallel, on the GPUs that no server has.
+
+        OpenCompass's own loop starts the waiting ones also after an interrupt.
+        """
+        taken = servers.gpu_ids if servers else ()
+        self._free = {gpu: int(self.max_workers_per_gpu) for gpu in visible_gpus() if gpu not in taken}
         waiting: deque[tuple[int, dict[str, Any]]] = deque(enumerate(tasks))
         ended: Queue[tuple[int, tuple[str, int] | BaseException]] = Queue()
         results: dict[int, tuple[str, int]] = {}
@@ -109,6 +162,8 @@ class ToolEvalLocalRunner(LocalRunner):
                     threading.Thread(target=self._work, args=(waiting, ended, bar), daemon=True).start()
                 while len(results) < len(tasks):
                     interrupts.check()
+                    if servers:
+                        servers.check()
                     with suppress(Empty):
                         number, outcome = ended.get(timeout=_SECONDS_PER_LOOK)
                         if isinstance(outcome, BaseException):
@@ -134,7 +189,7 @@ class ToolEvalLocalRunner(LocalRunner):
                     ended.put((number, error))
 
     def _run_one(self, cfg: dict[str, Any], number: int, bar: Any) -> tuple[str, int]:
-        task = TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']})
+        task = self._build(cfg)
         gpu_ids = self._take_gpus(task.num_gpus)
         try:
             if self._stopped:
@@ -161,13 +216,21 @@ class ToolEvalLocalRunner(LocalRunner):
 
     def _check_gpus(self, tasks: Sequence[Any]) -> None:
         needed: dict[str, int] = {}
+        several: dict[str, int] = {}
         for cfg in tasks:
-            gpus = TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']}).num_gpus
+            task = self._build(cfg)
+            servers = {} if self.debug else shared_servers(_STAGES.get(type(task), ''), cfg)
+            needing = self._build(placed(task.stage, cfg, Path())) if servers else task
+            gpus = needing.num_gpus + sum(server.gpus for server in servers.values())
             for model in cfg['models']:
                 name = model_abbr_from_cfg(model)
                 needed[name] = max(gpus, needed.get(name, 0))
+                several[name] = getattr(task, 'num_nodes', 1)
         if lacking := lacking_gpus(needed):
             raise SystemExit(f'tooleval: {lacking}')
+        for name, nodes in several.items():
+            if lacking := lacking_nodes(nodes):
+                raise SystemExit(f'tooleval: {name}: {lacking}')
 
     def _launch(self, task: Any, gpu_ids: Iterable[int], index: int) -> tuple[str, int]:
         if _STAGES.get(type(task)) != 'infer':
@@ -188,11 +251,10 @@ class ToolEvalLocalRunner(LocalRunner):
                 with log.open('w', encoding='utf-8') as stream:
                     code = self._wait_for(subprocess.Popen(command, shell=True, stdout=stream, stderr=stream))
             else:
-                environment = {**os.environ, **dict(word.split('=', 1) for word in template.split() if '=' in word)}
                 job = {'stage': stage, 'config': config, 'starter': os.getpid(), 'log': str(log), 'command': command}
                 with self._changed:
                     server = _fork_server(has_gpus=bool(gpu_ids))
-                code = self._wait_for(server.start(**job, environment=environment, has_gpus=bool(gpu_ids)))
+                code = self._wait_for(server.start(**job, environment=environment(gpu_ids), has_gpus=bool(gpu_ids)))
         if code and not self._stopped:
             get_logger().error(f'task {task.name} fail, see\n{log}')
         return task.name, code

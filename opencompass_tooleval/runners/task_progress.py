@@ -17,6 +17,7 @@ from tqdm import tqdm
 from opencompass_tooleval.core.scoring.prices import Prices, read_prices
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.work_dir.claims import Claims, replica_of
 from opencompass_tooleval.work_dir.lock import Holder, holder_of, lock_path
 
 _SECONDS_PER_LOOK = 1.0
@@ -103,15 +104,16 @@ class TaskProgress:
         Args:
             cfg: Config of an inference task: its models, data sets and working directory.
         """
-        folder = str(Path(cfg['work_dir'], 'predictions'))
+        folder, replica = str(Path(cfg['work_dir'], 'predictions')), replica_of(cfg)
         datasets = [
             _DataSet(
                 f'{model_abbr_from_cfg(model)} x {dataset_abbr_from_cfg(dataset)}',
-                lock_path(Path(get_infer_output_path(model, dataset, folder))),
+                Claims(file, replica).lock if replica else lock_path(file),
                 read_prices(model.get(PRICES)),
             )
             for model, rows in zip(cfg['models'], cfg['datasets'], strict=True)
             for dataset in rows
+            for file in [Path(get_infer_output_path(model, dataset, folder))]
         ]
         with self._lock:
             place = next(number for number in range(1, len(self._tasks) + 2) if number not in self._tasks)

@@ -38,6 +38,7 @@ from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.report.caveats import many_failed
+from opencompass_tooleval.results.serving_words import notes_of
 from opencompass_tooleval.summarizers.last_screen import (
     NONE,
     PART,
@@ -465,6 +466,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 same.setdefault((model, trials.trials), []).append(dataset)
         for line in self._over_budget():
             yield f'WARNING {line}'
+        yield from notes_of(results)
         yield from _cut_answers(results)
         yield from self._unused_limits()
         yield from _environments(results)

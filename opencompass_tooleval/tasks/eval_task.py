@@ -106,7 +106,8 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         if not whole.exists() and 'record_id' in test_set.column_names:
             check_shards(shard_files(whole), test_set['record_id'])
         asked = self._check_asked(test_set, pred_dicts)
-        result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
+        with in_context(postprocess=self._process_predictions):
+            result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
         if not asked and 'prompts_sha256' in result.get('provenance', {}):
             result['provenance']['prompts_sha256'] = None  # rows that lack their prompt, such as imported ones
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]

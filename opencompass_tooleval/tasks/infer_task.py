@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mmengine.config import ConfigDict
-from opencompass.registry import MODELS, TASKS
+from opencompass.registry import TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
     dataset_abbr_from_cfg,
@@ -20,15 +21,20 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
+from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.models.shared_servers import is_served
 from opencompass_tooleval.tasks.preflight import scoring_faults
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.claims import Claims, end_claims, replica_of
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
-from opencompass_tooleval.work_dir.shards import check_runs
+from opencompass_tooleval.work_dir.shards import check_runs, part_of
+
+_SECONDS_PER_LOOK = 1.0
 
 
 def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
@@ -57,13 +63,6 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
         )
 
 
-def _is_served(model_cfg: Mapping[str, Any]) -> bool:
-    """Tests if the task of a model starts its server."""
-    kind = model_cfg.get('type')
-    kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
-    return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
-
-
 @TASKS.register_module()
 class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     """OpenCompass's :class:`OpenICLInferTask` that continues after a failing data set, and then fails at its end.
@@ -76,10 +75,30 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     script = openicl_infer.__file__
     num_gpus: int
 
+    def __init__(self, cfg: Any) -> None:
+        super().__init__(cfg)
+        self.replica = replica_of(self.cfg)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of the task: those of its models' engines."""
+        return max(map(nodes_of, self.model_cfgs))
+
+    @property
+    def name(self) -> str:
+        """Name of the task, with the number of the replica."""
+        name = super().name
+        return f'{name[:-1]}, {self.replica.number + 1} of {self.replica.of}]' if self.replica else name
+
+    def get_log_path(self, file_extension: str = 'json') -> str:
+        """Returns the path of the log; each replica has its own."""
+        path: str = super().get_log_path(file_extension)
+        return str(part_of(Path(path), self.replica.number)) if self.replica else path
+
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task; without torchrun if the GPUs belong to an engine."""
         gpus = self.num_gpus
-        if _is_served(self.model_cfgs[0]):
+        if is_served(self.model_cfgs[0]):
             self.num_gpus = 0
         try:
             return super().get_command(cfg_path, template)
@@ -109,14 +128,36 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
         pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
         warn_of_scoring(pairs)
+        shared: list[tuple[Any, Any]] = []
         for model_cfg, dataset_cfg in pairs:
+            if self.replica and self._file(model_cfg, dataset_cfg).exists():
+                continue  # the others have done all before this one began: it need not load the model
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
                 self._close_engine()
                 self.model, loaded = build_model(model_cfg), abbr
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
-            failures.attempt(partial(super().run, self.model, loaded), dataset_cfg)
+            if failures.attempt(partial(super().run, self.model, loaded), dataset_cfg):
+                shared += [(model_cfg, dataset_cfg)] if self._claims(model_cfg, dataset_cfg) else []
+        while shared := [pair for pair in shared if not self._file(*pair).exists()]:
+            for pair in list(shared):
+                if not failures.attempt(partial(self._take_over, *pair), pair[1]):
+                    shared.remove(pair)
+            time.sleep(_SECONDS_PER_LOOK)
         failures.check()
+
+    def _take_over(self, model_cfg: Any, dataset_cfg: Any) -> None:
+        """Continues a data set on which other replicas work, if one has died, or the predictions are to be written."""
+        claims = self._claims(model_cfg, dataset_cfg)
+        if claims and claims.has_work():
+            self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
+            super().run(self.model, model_abbr_from_cfg(model_cfg))
+
+    def _claims(self, model_cfg: Any, dataset_cfg: Any) -> Claims | None:
+        return Claims(self._file(model_cfg, dataset_cfg), self.replica) if self.replica else None
+
+    def _file(self, model_cfg: Any, dataset_cfg: Any) -> Path:
+        return Path(get_infer_output_path(model_cfg, dataset_cfg, str(Path(self.work_dir, 'predictions'))))
 
     def _set_answer_limit(self) -> None:
         """Passes the limit of tokens that counts to an inferencer of this package."""
@@ -138,18 +179,27 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             check_runs(self.dataset_cfg, self.dataset.test['record_id'])
             warn_of_same_answers(self.model, self.dataset_cfg)
         self._set_answer_limit()
-        folder = str(Path(self.work_dir, 'predictions'))
-        file = Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, folder))
+        file, claims = self._file(self.model_cfg, self.dataset_cfg), self._claims(self.model_cfg, self.dataset_cfg)
+        if claims and int(os.environ.get('WORLD_SIZE', 1)) > 1:
+            raise ValueError(
+                "a replica is one process, and torchrun has started several: set num_procs=1 in the model's run_cfg"
+            )
         if int(os.environ.get('RANK', 0)):
             super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
-        locked_task = LockedTask(Path(self.work_dir), lock_path(file))
+        locked_task = LockedTask(Path(self.work_dir), claims.lock if claims else lock_path(file))
         budget = budget_of(self.model_cfg)
         ledger = Ledger(locked_task, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
         with (
             exclusive(locked_task.lock, len(self.dataset.test)) as reporter,
             in_context(
-                report=reporter.has_answered, report_wait=reporter.waits_for, locked_task=locked_task, ledger=ledger
+                report=reporter.has_answered,
+                report_wait=reporter.waits_for,
+                locked_task=locked_task,
+                ledger=ledger,
+                claims=claims,
             ),
         ):
+            if not claims:
+                end_claims(file)
             super()._inference()

@@ -24,13 +24,16 @@ from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.selection import SELECTION, check_selection
 from opencompass_tooleval.models.settings import SettingFault, component_faults, fault_lines, setting_faults
+from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
 from opencompass_tooleval.tasks.read_config import read_config
+from opencompass_tooleval.work_dir.claims import replica_of
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
 from opencompass_tooleval.work_dir.ledger import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.progress import cut_datasets
@@ -51,7 +54,7 @@ class ModelPlan:
     Attributes:
         model: Its abbr.
         jobs: Number of inference jobs.
-        gpus: Number of GPUs of each.
+        gpus: Number of GPUs of each, on each of its nodes, without those of a shared server.
         datasets: Number of data sets that still need answers.
         done: Number of data sets with all answers.
         samples: Number of samples in the unfinished data sets, answered ones included.
@@ -69,6 +72,7 @@ class ModelPlan:
         not_counted: Further requests, which none of the numbers include.
         answer_limits: Maximum number of tokens of an answer and who set it, as text -> the data sets that have it.
         over_budget: Text if the tokens or cost are more than what is left of the model's budget; ``''`` if not.
+        nodes: Number of nodes of each job.
     """
 
     model: str
@@ -89,6 +93,7 @@ class ModelPlan:
     not_counted: tuple[str, ...] = ()
     answer_limits: Mapping[str, Sequence[str]] = field(default_factory=dict)
     over_budget: str = ''
+    nodes: int = 1
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,8 @@ class Plan:
         cut: Abbrs of data sets that ``test_range`` reduces to a part.
         faults: Faults that would stop it, as far as the config and this machine show them.
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
+        servers: A line on each server that jobs share.
+        replicas: Number of jobs per model that share its data sets; 1 for none that shares.
     """
 
     models: list[ModelPlan]
@@ -110,6 +117,8 @@ class Plan:
     cut: tuple[str, ...] = ()
     faults: list[str] = field(default_factory=list)
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
+    servers: list[str] = field(default_factory=list)
+    replicas: int = 1
 
 
 @contextmanager
@@ -293,11 +302,12 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     folders = {'infer': work_dir / 'predictions', 'eval': work_dir / 'results'}
     is_countable = not found or _is_left(cfg)
     tasks, evaluations = (_tasks(cfg, stage, folder) if is_countable else [] for stage, folder in folders.items())
+    replicas = max((replica.of for task in tasks if (replica := replica_of(task))), default=1)
+    jobs = Counts(model_abbr_from_cfg(model) for task in tasks for model in task['models'])
+    tasks = [task for task in tasks if not (replica := replica_of(task)) or not replica.number]
     todo: dict[str, list[Any]] = {model_abbr_from_cfg(model): [] for model in cfg['models']}
-    jobs = dict.fromkeys(todo, 0)
     for task in tasks:
         for model, datasets in zip(task['models'], task['datasets'], strict=True):
-            jobs[model_abbr_from_cfg(model)] += 1
             todo[model_abbr_from_cfg(model)] += datasets
     abbrs = {dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']}
     earlier = earlier_usage(run or work_dir.parent, abbrs)
@@ -310,7 +320,20 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         tuple(cut_datasets(cfg)),
         [*found, *faults(runner['type'], _pairs(tasks), _pairs(evaluations))],
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
+        [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
+        replicas,
     )
+
+
+def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[str]:
+    """Yields a line for each server that jobs of a stage share."""
+    needed = [server for task in tasks for server in shared_servers(stage, task).values()]
+    for server, count in Counts(server.name for server in needed).items():
+        gpus = next(one.gpus for one in needed if one.name == server)
+        jobs = f'{count} {"inference" if stage == "infer" else "evaluation"} jobs'
+        how = f'one job with {gpus} GPUs, for which {jobs} wait'
+        is_shared = starts_servers(_stage(cfg, stage)['runner'])
+        yield f'{server}: {how if is_shared else f"not shared by this runner, so that each of {jobs} starts it"}'
 
 
 def _sizes_of(
@@ -345,6 +368,7 @@ def _model_plan(
     left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
     prompts, answers = _PromptTokens(counter), _AnswerTokens()
     limits: dict[str, dict[str, None]] = {}
+    is_shared = bool(model.get('shared')) and starts_servers(_stage(cfg, 'infer')['runner'])
     for dataset in todo[abbr]:
         name = whole_name(dataset_abbr_from_cfg(dataset), abbrs)
         asked, inferencer = sizes.of(dataset), dataset['infer_cfg']['inferencer']
@@ -358,7 +382,7 @@ def _model_plan(
     return ModelPlan(
         model=abbr,
         jobs=jobs[abbr],
-        gpus=int(model.get('run_cfg', {}).get('num_gpus', 0)),
+        gpus=0 if is_shared else int(model.get('run_cfg', {}).get('num_gpus', 0)),
         datasets=len(left),
         done=len(abbrs - left),
         samples=sum(sizes.of(dataset).size for dataset in todo[abbr]),
@@ -374,6 +398,7 @@ def _model_plan(
         not_counted=tuple(prompts.not_counted),
         answer_limits={limit: list(names) for limit, names in limits.items()},
         over_budget=_over_budget(cfg, model, round(prompts.total), round(answers.total)),
+        nodes=nodes_of(model),
     )
 
 

@@ -11,11 +11,15 @@ from opencompass.registry import ICL_EVALUATORS, MODELS, RUNNERS
 from opencompass.runners import LocalRunner
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
+from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.models.settings import budget_fault
 from opencompass_tooleval.work_dir.causes import SET_KEY
+
+_GIVES_NODES = 'SlurmArrayRunner'
+"""The runner whose tasks get the nodes that their engines take."""
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 """Configs of a model and of a data set."""
@@ -68,6 +72,10 @@ def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterat
         needed = {name: int(model.get('run_cfg', {}).get('num_gpus', 0)) for name, model in models.items()}
         if lacking := lacking_gpus(needed):
             yield lacking
+    if str(getattr(runner, '__name__', runner)).rpartition('.')[2] != _GIVES_NODES:
+        for name, model in models.items():
+            if lacking := lacking_nodes(nodes_of(model)):
+                yield f'{name}: {lacking}'
     others = {
         f'{role} {cfg.get("abbr", cfg.get("path", ""))}': cfg
         for role, cfg in other_models([dataset for _, dataset in asked])
@@ -76,6 +84,8 @@ def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterat
     for name, cfg in {**models, **others}.items():
         if why := missing_key(cfg):
             yield f'{name}: {why}'
+        if name in others and nodes_of(cfg) > 1:
+            yield f'{name}: its engine takes several nodes, which only the model under test gets: leave out nodes'
     datasets: dict[str, dict[str, None]] = {}
     for dataset, why in scoring_faults(scored):
         datasets.setdefault(why, {})[dataset] = None

@@ -27,14 +27,16 @@ class Failures:
     def __init__(self) -> None:
         self._failures: list[str] = []
 
-    def attempt(self, work: Callable[[], None], dataset_cfg: object) -> None:
-        """Calls ``work`` for a data set; logs and keeps an exception."""
+    def attempt(self, work: Callable[[], None], dataset_cfg: object) -> bool:
+        """Calls ``work`` for a data set; logs and keeps an exception, and returns False for one."""
         try:
             work()
+            return True
         except Exception as error:
             failure = printable(f'{dataset_abbr_from_cfg(dataset_cfg)}: {type(error).__name__}: {error}')
             get_logger().exception(f'FAILED {failure}')
             self._failures.append(failure)
+            return False
 
     def check(self) -> None:
         """Raises if a data set failed; called at the end of the task.

@@ -182,6 +182,22 @@ class JournalRows(Mapping[int, Row]):
         return len(self._positions)
 
 
+class JoinedRows(Mapping[int, Row]):
+    """Rows of several journals by index; a later journal replaces rows of earlier ones."""
+
+    def __init__(self, journals: Iterable[JournalRows]) -> None:
+        self._journals = {index: rows for rows in journals for index in rows}
+
+    def __getitem__(self, index: int) -> Row:
+        return self._journals[index][index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._journals)
+
+    def __len__(self) -> int:
+        return len(self._journals)
+
+
 def _without_stamp(row: Row) -> Row:
     """Returns the row as it was added, without index and time."""
     return {name: value for name, value in row.items() if name not in ('idx', 'time')}

@@ -7,7 +7,6 @@ requests of a task that was killed are recognised by its lock; of these, the pro
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import logging
 import math
@@ -22,11 +21,11 @@ from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.prices import COST, Budget
 from opencompass_tooleval.core.scoring.usage_summary import Spending
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.work_dir.data_files import open_plain, read_plain
+from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.lock import probe
 from opencompass_tooleval.work_dir.progress import look
 from opencompass_tooleval.work_dir.shards import whole_of
-from opencompass_tooleval.work_dir.whole_file import naming
+from opencompass_tooleval.work_dir.whole_file import locked_content
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 logger = logging.getLogger(__name__)
@@ -99,20 +98,13 @@ class Ledger:
 
     @contextmanager
     def _changing(self) -> Iterator[LedgerState]:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.touch()
-        open_plain(self._file, _MOST_BYTES).close()
-        with naming(self._file), self._file.open('r+b') as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
-            content = stream.read()
-            state = _read(content) or LedgerState(self._spent_before())
+        with locked_content(self._file, _MOST_BYTES) as content:
+            state = _read(content[0]) or LedgerState(self._spent_before())
             if not self._is_open:  # this task holds the lock: an entry is of one that was killed
                 self._is_open = True
                 state.end(self._lock)
             yield state
-            stream.seek(0)
-            # In one write, and padded: a kill leaves the content of before or after.
-            stream.write(json.dumps(asdict(state)).encode('ascii').ljust(len(content)))
+            content[0] = json.dumps(asdict(state)).encode('ascii')
 
     def _spent_before(self) -> float:
         """Sums what answers in the run took before there was a ledger, such as by a config without a budget."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
 from math import isfinite
@@ -22,6 +22,7 @@ from opencompass_tooleval.core.scoring.usage_summary import (
     spending_of,
     spending_so_far,
 )
+from opencompass_tooleval.work_dir.claims import read_shares
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
@@ -61,6 +62,7 @@ class Cell:
         spent: Usage and cost of its answers so far; each round of an unfinished dialogue counts as one answer. None if
             unknown.
         others: ``judge gpt-4`` or ``simulator gpt-4`` -> usage and cost of that model so far.
+        rates: Samples per second of each replica that works on it now; empty without replicas.
     """
 
     model: str
@@ -74,6 +76,7 @@ class Cell:
     waiting: str = ''
     spent: Spending | None = None
     others: Mapping[str, Spending] = field(default_factory=dict)
+    rates: Sequence[float] = ()
 
     @property
     def seconds_left(self) -> float | None:
@@ -112,12 +115,14 @@ def _work(predictions: Path, prices: Prices | None) -> _Work:
     last = list({row['idx']: row for row in rows}.values())  # a repeated request has a later row
     good = [row for row in last if not row.get('infra')]
     dialogues = {str(row['key']) for row in good if 'key' in row}  # a row per round
-    whole = [row for row in good if 'key' not in row]
+    whole, has_rounds = [row for row in good if 'key' not in row], bool(dialogues)
+    ids = {row.get('record_id') for row in whole}  # a replica writes a row per round, and one per dialogue
+    dialogues = {key for key in dialogues if key not in ids and key.rpartition('#')[0] not in ids}
     times = sorted(time for row in whole if isinstance(time := row.get('time'), float) and isfinite(time))[-_RATE_OVER:]
     lock = lock_path(predictions)
     holder, running = holder_of(lock), is_held(lock)
     later = sum(time > times[0] for time in times) if times else 0
-    rate = later / (times[-1] - times[0]) if running and later and not dialogues else None
+    rate = later / (times[-1] - times[0]) if running and later and not has_rounds else None
     samples = holder.samples if holder else None
     answered = len(whole) + len(dialogues)
     waiting = holder.waiting if holder and running else ''
@@ -206,6 +211,8 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
     answered = finished + sum(file.answered for file in works)
     sample_counts = [file.samples for file in works]
     samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
+    if shares := read_shares(whole):
+        samples_all = shares.samples
     if damage:
         return Cell(
             model, dataset, State.FAILED, answered, error=' '.join(damage), log=whole, spent=spent, others=others
@@ -214,9 +221,10 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         rates = [file.rate for file in works if file.rate]
         waiting = next((shorten(file.waiting) for file in works if file.waiting), '')
         rate = sum(rates) or None
-        return Cell(
+        cell = Cell(
             model, dataset, State.RUNNING, answered, samples_all, rate, waiting=waiting, spent=spent, others=others
         )
+        return replace(cell, rates=[file.rate or 0.0 for file in works if file.running]) if shares and rate else cell
     error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:
         return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log, spent=spent, others=others)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.work_dir.claims import Claims
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 
@@ -21,6 +22,8 @@ class RunContext:
         report: Receives the progress on the data set.
         locked_task: The task, while it sends requests; None outside of a task.
         ledger: The ledger of the model under test; None if it has no budget.
+        postprocess: Extracts the scored parts of answers as the evaluation does by its config; None outside of one.
+        claims: The ranges of the data set that this replica claims; None if it has all.
         report_wait: Receives a description of the server that is waited for; '' when the wait ends.
     """
 
@@ -28,6 +31,8 @@ class RunContext:
     report: Report = report_nothing
     locked_task: LockedTask | None = None
     ledger: Ledger | None = None
+    postprocess: Callable[[list[str]], Sequence[str]] | None = None
+    claims: Claims | None = None
     report_wait: Callable[[str], None] = lambda text: None
 
 

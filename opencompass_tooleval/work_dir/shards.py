@@ -29,6 +29,11 @@ def whole_of(name: str) -> str:
     return whole if number.isdecimal() else ''
 
 
+def part_of(whole: Path, number: int) -> Path:
+    """Returns the path of a numbered part of predictions: ``d_12.json`` for ``d.json``."""
+    return whole.with_name(f'{whole.stem}_{number}{whole.suffix}')
+
+
 def shard_pattern(dataset: str) -> str:
     """Returns a pattern that matches a data set's name and those of its shards."""
     return re.escape(dataset) + r'(?:_\d+)?'
@@ -50,8 +55,11 @@ def shard_files(whole: Path) -> list[Path]:
     shards = numbered_shards(whole)
     for number in range(max(shards, default=-1)):
         if number not in shards:
-            missing = whole.with_name(f'{whole.stem}_{number}{whole.suffix}')
-            raise DataError(missing, f'this shard is missing; {len(shards)} others are there', fix='opencompass ... -r')
+            raise DataError(
+                part_of(whole, number),
+                f'this shard is missing; {len(shards)} others are there',
+                fix='opencompass ... -r',
+            )
     return list(shards.values())
 
 

@@ -18,9 +18,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, BinaryIO
 
 from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.lock import probe
 
 _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
@@ -92,6 +93,51 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         OSError: The file cannot be written; the error names ``path``.
     """
     write_whole(path, ''.join(f'{json.dumps(to_jsonable(row), ensure_ascii=False)}\n' for row in rows))
+
+
+@contextmanager
+def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
+    """Holds the lock of a file while the block changes its content; waits for the lock.
+
+    The content is written in one call, and padded with blanks: a kill leaves that of before or after.
+
+    Args:
+        path: The file; it and its folder are created.
+        most: Maximum number of bytes.
+
+    Yields:
+        The content, the only item of a list; ``b''`` at the end removes the file. An error leaves it as it was.
+
+    Raises:
+        OSError: The file cannot be locked or written; the error names ``path``.
+        ValueError: It is no plain file, or too large.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path), _locked(path, most) as stream:
+        content = [before := stream.read()]
+        try:
+            yield content
+        except BaseException:
+            if not before:
+                path.unlink()
+            raise
+        if content[0]:
+            stream.seek(0)
+            stream.write(content[0].ljust(len(before)))
+        else:
+            path.unlink()
+
+
+def _locked(path: Path, most: int) -> BinaryIO:
+    while True:
+        path.touch()
+        with suppress(FileNotFoundError):  # the last holder removes it at any time
+            open_plain(path, most).close()
+            stream = path.open('r+b')
+            fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
+            if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+                return stream
+            stream.close()
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.catalogue.labels import with_current_reasons
+from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
@@ -27,6 +29,7 @@ _ENDED = 'time elapsed: '
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
 """Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
+_SERVING = f'"{SERVING}"'.encode()
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
 _MOST_OF_LINE = 4_096
@@ -233,6 +236,14 @@ class ResultPath:
         """Returns the published shape of each recorded answer, in the data's order; None for answers of a model."""
         rows = self.work.prediction_rows(self.model, self.dataset)
         return [row.get(RECORDED_SHAPE) if isinstance(row, dict) else None for row in rows]
+
+    def servings(self) -> dict[tuple[str, int], Any]:
+        """Returns record and trial -> the stored attribution of its answer; empty if no answer has one."""
+        files = self.work.prediction_files(self.model, self.dataset)
+        if not any(_SERVING in read_plain(file, MAX_RUN_BYTES) for file in files):
+            return {}  # without parsing all rows once more
+        rows = self.work.prediction_rows(self.model, self.dataset)
+        return {key: row.get(SERVING) for key, row in with_runs(rows, lambda row: str(row.get('record_id')))}
 
     def other_models(self) -> list[str]:
         """Returns the other models of the run that answer the same data set, completely or in part."""

@@ -44,7 +44,7 @@ def test_list_is_a_row_per_benchmark(tooleval: Command, monkeypatch: pytest.Monk
     assert rows['toolbench'][-3:] == ['0', 'of', '3']
 
 
-@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'agents'])
+@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance', 'agents'])
 def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv('COLUMNS', '80')
     done = tooleval('list', name)
@@ -63,7 +63,8 @@ def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.Mo
 def test_list_of_no_benchmark(tooleval: Command) -> None:
     done = tooleval('list', 'gorilla')
     assert done.code == 1 and done.err == (
-        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench, agents\n"
+        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench, conformance, "
+        'agents\n'
     )
 
 

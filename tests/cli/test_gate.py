@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -387,6 +388,77 @@ def test_files_for_people_and_for_ci(tooleval: Command, place: Place, tmp_path: 
     assert 'r70: accuracy 1.00 -> 0.00; ok -> args:wrong' in str(failure.text)
     (skipped,) = root.iter('skipped')
     assert str(skipped.get('message')).startswith('bank: bank is')
+
+
+def test_equivalent_different_and_undecided(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    old, same, near, worse, better = (
+        place(name, scored(right)) for name, right in (('old', 90), ('same', 90), ('near', 89), ('w', 70), ('b', 100))
+    )
+    markdown, junit = tmp_path / 'gate.md', tmp_path / 'gate.xml'
+
+    def gate(run: Path, *more: Any) -> tuple[int, str, str]:
+        done = tooleval('gate', run, '--baseline', old, '--markdown', markdown, '--junit', junit, *more)
+        (line,) = [line for line in done.out.splitlines() if line.startswith(' accuracy')]
+        assert max(map(len, done.out.splitlines()[:-1])) <= 80
+        return done.code, line, done.out.splitlines()[-1]
+
+    code, line, summary = gate(same, '--equivalent', 3)
+    assert (code, summary) == (0, 'equivalent: 1 equivalent of 1 scores, with a margin of 3 points')
+    assert line.endswith('-2.95 +2.95 100 equivalent')
+    assert ElementTree.fromstring(junit.read_bytes()).get('failures') == '0'
+
+    code, line, summary = gate(same, '--equivalent', 1)
+    assert code == 1 and line.endswith('100 undecided (299)')
+    assert summary.endswith(f'299 records without a difference would decide ({DATASET} accuracy)')
+
+    code, line, summary = gate(near, '--equivalent', 5)
+    assert code == 1 and re.search(r' 100 undecided \(~\d+\)$', line)
+    assert re.search(r'^undecided: .*; about \d+ records would decide, if as large a share of them differs', summary)
+    assert f'| undecided ({re.findall("~[0-9]+", line)[0].replace("~", "&#126;")}) |' in markdown.read_text()
+    (failure,) = ElementTree.fromstring(junit.read_bytes()).iter('failure')
+    assert 'undecided (~' in str(failure.get('message')) and 'r89: accuracy 1.00 -> 0.00' in str(failure.text)
+    content = json.loads(tooleval('gate', near, '--baseline', old, '--equivalent', 5, '--json', '-').out)
+    (verdict,) = content['verdicts']
+    assert (content['equivalent'], verdict['outcome'], verdict['is_estimate']) == (5.0, 'undecided', True)
+    assert verdict['deciding'] > 100 and verdict['worst'] == max(-verdict['row']['low'], verdict['row']['high'])
+
+    for run in (worse, better):
+        code, line, summary = gate(run, '--equivalent', 2)
+        assert code == 1 and line.endswith('100 different')
+        assert summary == 'different: 1 different of 1 scores, with a margin of 2 points'
+        assert tooleval('gate', run, '--baseline', old, '--equivalent', 40).code == 0
+    code, line, summary = gate(worse, '--equivalent', 20)
+    assert code == 1 and line.endswith('100 undecided') and 'would decide' not in summary, 'it is the margin'
+
+
+def test_what_equivalence_needs(tooleval: Command, place: Place) -> None:
+    old, new = place('old', scored(90)), place('new', scored(90))
+    for options, why in (
+        (('--equivalent', 0), 'takes points above 0'),
+        (('--equivalent', 100), 'takes points above 0'),
+        (('--equivalent', 'nan'), 'takes points above 0'),
+        (('--equivalent', 3, '--max-drop', 2), 'leave out --max-drop'),
+        (('--equivalent', 3, '--strict'), 'leave out --strict'),
+    ):
+        done = tooleval('gate', new, '--baseline', old, *options)
+        assert done.code == 2 and why in done.err
+    done = tooleval('gate', new, '--save', new.parent / 'file', '--equivalent', 3)
+    assert done.code == 2 and 'needs --baseline' in done.err
+    part = place('part', scored(50, of=90, records_sha256='r2', prompts_sha256='p2'))
+    (old / 'predictions').mkdir(exist_ok=True)
+    done = tooleval('gate', part, '--baseline', place('whole', scored(50)), '--equivalent', 5)
+    assert done.code == 1 and done.out.splitlines()[-1].startswith('undecided: 1 undecided of 1 scores')
+    assert done.out.endswith('the run lacks 10 of 100 records of the baseline\n') and 'would decide' not in done.out
+    few = [place(name, scored(2, of=2)) for name in ('few', 'as few')]
+    done = tooleval('gate', few[0], '--baseline', few[1], '--equivalent', 3)
+    assert done.code == 1 and '2 undecided (99)' in done.out, 'few records are undecided, not refused'
+    failed = scored(60)
+    for detail in failed['details'][60:]:
+        detail['reason'] = 'infra:timeout'
+    both = [place(name, {**failed, 'samples': {'infra': 40}}) for name in ('x', 'y')]
+    done = tooleval('gate', both[0], '--baseline', both[1], '--equivalent', 3)
+    assert done.code == 2 and '40 records lack an answer and decide the verdict' in done.out
+    assert tooleval('gate', both[0], '--baseline', both[1], '--equivalent', 6).code == 0
 
 
 def of_the_first_format(file: Path) -> Path:

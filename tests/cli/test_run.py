@@ -278,6 +278,17 @@ def test_a_served_model_in_shards_on_slurm(tooleval: Command) -> None:
     assert {config[stage]['runner']['partition'] for stage in ('infer', 'eval')} == {'gpu'}
 
 
+def test_replicas_on_slurm_and_on_this_machine(tooleval: Command) -> None:
+    served = ('teval', '--hf', 'Qwen/Qwen3-8B', '--serve', 'vllm', '--max-out-len', 16384)
+    config = write(tooleval, *served, '--slurm', 'gpu', '--replicas', 8)
+    assert config['infer']['partitioner']['replicas'] == 8 and 'replicas' not in config['eval']['partitioner']
+    assert config['infer']['runner']['max_num_workers'] == 32
+    local = write(tooleval, *served, '--replicas', 2)['infer']
+    assert local['runner']['max_num_workers'] == local['partitioner']['replicas'] == 2
+    done = tooleval('run', *served, '--shards', 2, '--replicas', 2, '--write-config', 'b.py')
+    assert done.code == 1 and 'give one of --shards and --replicas' in done.err
+
+
 def test_a_local_model_offers_tools_natively(tooleval: Command) -> None:
     (row,) = write(tooleval, 'teval-fc', '--hf', 'models/Qwen2.5-7B-Instruct/', '--shards', 2)['models']
     assert row['type'] == 'opencompass_tooleval.models.ToolEvalHFChat' and row['abbr'] == 'Qwen2.5-7B-Instruct'

@@ -11,13 +11,24 @@ import pytest
 from scipy import stats
 
 from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.core.statistics.equivalence import (
+    DIFFERENT,
+    EQUIVALENT,
+    UNDECIDED,
+    difference_p_value,
+    equivalence_of,
+    records_to_decide,
+)
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
+    Effect,
     Pairs,
     RecordValue,
     RecordValues,
     effect_of,
+    interval_of,
     intervals_of,
+    records_without_difference,
 )
 from opencompass_tooleval.core.statistics.power import (
     POWER,
@@ -32,6 +43,14 @@ from opencompass_tooleval.core.statistics.power import (
 from opencompass_tooleval.core.statistics.student_t import t_chance, t_quantile
 from tests.cli.test_compare import created
 from tests.core.test_paired_trials import result as result_of_trials
+from tools.gate_false_alarms import (
+    CHANGES,
+    FEW_TRIALS,
+    UNITS,
+    chance_of_equivalent,
+    equivalents,
+    records_for_equivalence,
+)
 
 RUNS = 1_000
 
@@ -301,3 +320,76 @@ def test_an_allowed_drop_is_no_alarm_and_a_larger_one_is_found() -> None:
     ]
     print(f'5 points allowed: found in {counts} of {RUNS} at drops of 0, 5 and 25 points')
     assert counts[0] <= counts[1] <= 0.05 * RUNS and counts[2] > 0.95 * RUNS
+
+
+# --- equivalence ------------------------------------------------------------------------------------------------------
+
+
+def binary(better: int, worse: int, records: int) -> Effect:
+    before = [0] * better + [100] * (records - better)
+    after = [100] * better + [0] * worse + [100] * (records - better - worse)
+    return effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired(before, after)})
+
+
+@pytest.mark.parametrize(
+    ('better', 'worse', 'records', 'margin', 'outcome'),
+    [
+        (0, 0, 58, 5.0, UNDECIDED),
+        (0, 0, 59, 5.0, EQUIVALENT),
+        (1, 1, 300, 3.0, EQUIVALENT),
+        (0, 6, 300, 3.0, UNDECIDED),
+        (30, 0, 300, 3.0, DIFFERENT),
+        (0, 30, 300, 3.0, DIFFERENT),
+        (0, 30, 300, 9.0, UNDECIDED),
+        (0, 5, 5, 3.0, UNDECIDED),
+        (0, 300, 300, 3.0, DIFFERENT),
+    ],
+)
+def test_equivalence_is_read_off_the_interval(
+    better: int, worse: int, records: int, margin: float, outcome: str
+) -> None:
+    effect = binary(better, worse, records)
+    interval = interval_of(effect)
+    p_value = difference_p_value(effect, margin)
+    assert equivalence_of(effect, margin, p_value) == outcome
+    assert (outcome == EQUIVALENT) == (max(-interval.low, interval.high) < margin)
+    assert (outcome == DIFFERENT) == (max(interval.low, -interval.high) > margin and p_value <= ALPHA)
+    assert equivalence_of(effect, margin, 1.0) != DIFFERENT, 'one of many scores may not be shown to differ'
+
+
+def test_the_number_of_records_that_decides() -> None:
+    for margin in (0.5, 1.0, 2.0, 5.0, 20.0):
+        assert records_to_decide(binary(0, 0, 10), margin) == records_without_difference(margin)
+    for better, worse, records, margin in ((0, 6, 300, 3.0), (4, 6, 100, 5.0), (0, 30, 300, 9.0), (12, 3, 100, 5.0)):
+        number = records_to_decide(binary(better, worse, records), margin)
+        assert number is not None and number > records
+        factor = math.ceil(number / records)
+        many = binary(factor * better, factor * worse, factor * records)
+        assert equivalence_of(many, margin, difference_p_value(many, margin)) != UNDECIDED
+    assert records_to_decide(binary(0, 9, 300), 3.0) is None, 'the difference is the margin'
+
+
+def test_answers_that_differ_by_the_margin_are_rarely_equivalent() -> None:
+    """Computed exactly, right or wrong: also where few records change, or many in both directions."""
+    found = {
+        (records, margin, share): chance_of_equivalent(records, share / 2, share / 2 + margin / 100, margin)
+        for records in (20, 60, 100, 300)
+        for margin in (1.0, 2.0, 3.0, 5.0, 7.5, 15.0)
+        for share in (0.0, 0.02, 0.1)
+    }
+    assert max(found.values()) <= 0.05 < max(found.values()) + 0.01, 'and the level is used'
+    assert chance_of_equivalent(149, 0, 0, 2.0) == 1.0 and chance_of_equivalent(148, 0, 0, 2.0) == 0.0
+    assert records_for_equivalence(5.0, 0.0) == 59 and chance_of_equivalent(300, 0.005, 0.005, 3.0) > 0.8
+
+
+@pytest.mark.parametrize('name', CHANGES)
+@pytest.mark.parametrize('trials', FEW_TRIALS, ids=str)
+@pytest.mark.parametrize('records', [60, pytest.param(300, marks=pytest.mark.long)])
+def test_systems_that_differ_by_the_margin_are_rarely_equivalent(
+    name: str, trials: tuple[int, int], records: int
+) -> None:
+    """Fractions, other numbers of trials, means over data sets; a long test has more gates."""
+    runs = 300 if records == 60 else 2_000
+    for units in (3.0001, 5.4) if records == 60 else UNITS:
+        share = equivalents(CHANGES[name], records, trials, runs, 100 * units / records)
+        assert share * runs <= stats.binom.ppf(0.9999, runs, 0.05)

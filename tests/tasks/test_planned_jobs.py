@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg
 
+from opencompass_tooleval.cli.plan import show_plan
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.scoring.prices import Budget, Prices
 from opencompass_tooleval.core.scoring.usage import Usage
@@ -39,6 +41,19 @@ infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min
 def plan_of(config: Path, run: Path) -> ModelPlan:
     (model,) = make_plan(config, run).models
     return model
+
+
+def test_replicas_are_jobs_and_their_data_sets_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config, plans = tmp_path / 'sweep.py', []
+    for split in ('n=1000', 'n=1000, replicas=3'):
+        text = CONFIG.replace('num_worker=2, min_task_size=1', split)
+        config.write_text(text.replace('ToolEvalNumWorkerPartitioner', 'ToolEvalPartitioner'))
+        plans.append(make_plan(config, tmp_path / 'run'))
+    (alone,), (shared,) = (plan.models for plan in plans)
+    assert (alone.jobs, shared.jobs) == (1, 3) and (plans[0].replicas, plans[1].replicas) == (1, 3)
+    assert replace(shared, jobs=1) == alone and plans[0].sizes == plans[1].sizes
+    show_plan(config)
+    assert '3 replicas of each model share its data sets' in capsys.readouterr().out
 
 
 def test_what_answers_will_cost(tmp_path: Path) -> None:

@@ -79,6 +79,30 @@ def test_gpus_of_a_cluster_are_not_those_here(tooleval: Command, config: Path) -
     assert 'FAULT api: ' in done.out and 'FAULT large' not in done.out
 
 
+NODES = """
+from opencompass_tooleval.models import ToolEvalServed
+engine = dict(nodes=2, command=['vllm', '{port}', '{rank}'])
+models = [dict(type=ToolEvalServed, abbr='two', path='x', engine=engine, run_cfg=dict(num_gpus=1))]
+"""
+
+
+def test_an_engine_on_several_nodes_needs_slurm(
+    tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (('CUDA_VISIBLE_DEVICES', '0'), ('OPENAI_API_KEY', 'key')):
+        monkeypatch.setenv(name, value)
+    config.write_text(CONFIG + NODES, encoding='utf-8')
+    done = tooleval('plan', config)
+    (line,) = (line for line in done.out.splitlines() if line.startswith('FAULT two'))
+    assert line.startswith(
+        'FAULT two: its engine (nodes=2) needs a Slurm job of 2 nodes, and this is none: run it with'
+    )
+    config.write_text(CONFIG + NODES + "infer['runner']['type'] = 'SlurmArrayRunner'\n", encoding='utf-8')
+    done = tooleval('plan', config)
+    assert 'FAULT two' not in done.out and ' 2x1 ' in done.out
+    assert 'the largest takes 2 nodes with 1 GPUs each' in done.out
+
+
 OURS = 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'
 THEIRS = 'opencompass.models.OpenAISDK'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.core.scoring.prices import Prices
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import Spending, other_row, other_usage, summary_of
+from opencompass_tooleval.work_dir.claims import Claims, Replica
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path, sweep_lock
@@ -150,6 +152,28 @@ def test_dialogues_are_counted_and_not_their_rounds(run: Run) -> None:
     with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
         cell = run.cell()
     assert (cell.answered, cell.samples, cell.rate, cell.seconds_left) == (4, 4, None, None)
+
+
+def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    (run.path / 'configs' / 'a.py').write_text("models = [dict(abbr='m')]\ndatasets = [dict(abbr='plan_v2')]\n")
+    whole = run.predictions('m', 'plan_v2')
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        for number, seconds in enumerate((1.0, 0.25)):
+            claims = Claims(whole, Replica(number, 2, 'x'))
+            stack.enter_context(exclusive(claims.lock, 20))
+            claims.begin(20)
+            claims.divide(range(20), [1] * 20, 1)
+            rows = {index + 5 * number: {'infra': None, 'time': 1000.0 + index * seconds} for index in range(5)}
+            claims.journal.append(rows)
+        cell = run.cell()
+        assert (cell.state, cell.answered, cell.samples, cell.rate) == (State.RUNNING, 10, 20, 5.0)
+        assert sorted(cell.rates) == [1.0, 4.0] and cell.seconds_left == 2.0
+        show_status(run.path)
+        assert '10 of 20, 5.0 samples/s by 2 replicas (1.0 + 4.0), 0:00:02 left' in capsys.readouterr().out
+        rounds = {(1 << 32) + number: {'key': f'a{number}', 'round': 0} for number in range(3)}
+        claims.journal.append({**rounds, 18: {'record_id': 'a1', 'infra': None}})
+        assert (run.cell().answered, run.cell().samples) == (13, 20)  # a0 and a2 have begun, a1 has ended
 
 
 def test_no_time_is_negative(run: Run) -> None:

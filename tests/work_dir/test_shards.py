@@ -179,23 +179,29 @@ with read_base():
 wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-tool_usage_zh']
 datasets = [row for row in datasets if row['abbr'] in wanted]
 models = [dict(type=OracleModel, abbr='noisy', noise=0.5, seed=3, batch_size=2, run_cfg=dict(num_gpus=0))]
-if SPLIT:
+if SPLIT == 'shards':
     infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=3, min_task_size=1)
+elif SPLIT == 'replicas':
+    infer['partitioner']['replicas'] = 3
+    infer['runner']['max_num_workers'] = 3
 """
 
 
 def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
     results = {}
-    for split in (False, True):
-        folder = tmp_path / str(split)
+    for split in ('', 'shards', 'replicas'):
+        folder = tmp_path / (split or 'whole')
         folder.mkdir()
-        (folder / 'sweep.py').write_text(CONFIG.replace('SPLIT', str(split)))
-        done = run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder)
+        (folder / 'sweep.py').write_text(CONFIG.replace('SPLIT', repr(split)))
+        debug = [] if split == 'replicas' else ['--debug']
+        done = run_opencompass('sweep.py', '-w', 'out', *debug, cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
         assert {file.name for file in folder.iterdir()} == {'sweep.py', 'out'}  # nothing is left where it was started
         results[split] = {file.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/noisy/*.json')}
         (table,) = folder.glob('out/*/summary/summary_*.csv')
         results[split]['csv'] = table.read_text()
-        shards = list(folder.glob('out/*/predictions/noisy/*_2.json'))
-        assert bool(shards) == split
-    assert results[True] == results[False] and len(results[True]) == 3
+        files = [file.name for file in folder.glob('out/*/predictions/noisy/*')]
+        assert len(files) == (6 if split == 'shards' else 2)
+        logs = [file.name for file in folder.glob('out/*/logs/infer/noisy/*.out')]
+        assert len(logs) == {'': 0, 'shards': len(logs), 'replicas': 3}[split]
+    assert results['shards'] == results['replicas'] == results[''] and len(results['']) == 3

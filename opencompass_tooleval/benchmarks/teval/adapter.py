@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,18 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
+from opencompass_tooleval.benchmarks.teval.answers import (
+    POSTPROCESSORS,
+    postprocess_clean,
+    postprocess_v1,
+    postprocess_v2,
+)
 from opencompass_tooleval.benchmarks.teval.function_calling import (
     TEvalCallsScorer,
     native_samples,
 )
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
     FIX,
     Sample,
@@ -111,6 +118,11 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
         ToolEvalEvaluator.__init__(self, pred_postprocessor)
         TEvalScorer.__init__(self, *split_stem(name), protocol, scoring, encoder)
         self.instructions = instructions
+
+    def scored_parts(self, texts: list[str]) -> Sequence[str]:
+        """Extracts them with the postprocessor of the data's version."""
+        postprocess = POSTPROCESSORS[protocol_of_version(self.data_version)]
+        return [postprocess(Answer(text)).text for text in texts]
 
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""

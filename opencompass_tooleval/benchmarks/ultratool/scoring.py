@@ -262,6 +262,11 @@ class UltraToolScorer(GradedScorer):
             'version': VERSION,
         }
 
+    @property
+    def can_score_again(self) -> bool:
+        """False for tasks that a judge grades."""
+        return not self.is_graded
+
     def total(self, scores: Sequence[StepsScore]) -> Aggregate:
         """Aggregates samples; metrics over steps are means over all steps."""
         return aggregate_scores(scores, self.metrics)

@@ -85,14 +85,16 @@ class ToolSet:
     Args:
         tools: The tools, in the order in which they are shown.
         parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
+        choice: ``tool_choice`` of the request, such as ``required``; None leaves it to the model's config.
 
     Raises:
         ValueError: Two tools have one name.
     """
 
-    def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None) -> None:
+    def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None, choice: str | None = None) -> None:
         self.tools = tuple(tools)
         self.parallel = parallel
+        self.choice = choice
         self._sent = _sent_names([tool.name for tool in tools])
         self._originals = {sent: name for name, sent in self._sent.items()}
 
@@ -137,13 +139,14 @@ class ToolSet:
         content: dict[str, Any] = {
             'tools': [{**vars(tool), 'parameters': dict(tool.parameters)} for tool in self.tools]
         }
-        return json.dumps(content if self.parallel is None else {**content, 'parallel': self.parallel})
+        further = {'parallel': self.parallel, 'choice': self.choice}
+        return json.dumps({**content, **{name: value for name, value in further.items() if value is not None}})
 
     @classmethod
     def of_text(cls, text: str) -> ToolSet:
         """Reads the text of :meth:`to_text`."""
         content = json.loads(text)
-        return cls([ToolSchema(**tool) for tool in content['tools']], content.get('parallel'))
+        return cls([ToolSchema(**tool) for tool in content['tools']], content.get('parallel'), content.get('choice'))
 
 
 def _tidied(name: str) -> str:

@@ -41,6 +41,11 @@ class Scorer:
         metrics: Sequence[str] = self.subset.metrics
         return metrics
 
+    @property
+    def can_score_again(self) -> bool:
+        """True if answers can be scored a second time; False where a judge would have to be asked again."""
+        return True
+
     @abstractmethod
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on: benchmark, subset, protocol, encoder, version, ..."""

@@ -159,7 +159,8 @@ class Effect:
         freedom: Degrees of freedom of the error.
         differing: Number of records with different values.
         records: Number of records.
-        step: Points of the score that a record which differs changes: the mean of the changes, weighted by their size.
+        step: Points of the score that a record which differs changes: the mean of the changes, weighted by their
+            squares. Many small changes do not hide a few large ones, which are most of the error.
         largest: The largest share of one record in the score.
     """
 
@@ -229,14 +230,14 @@ def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Ef
         freedom = int(total**2 / math.fsum(shares) + NOISE)
     records = [record for by_record in parts.values() for record in by_record.values()]
     changes = [abs(record.change) for record in records if record.differs]
-    total_change = math.fsum(changes)
+    squares = math.fsum(change**2 for change in changes)
     return Effect(
         math.fsum(deltas),
         math.sqrt(total),
         max(1, freedom),
         len(changes),
         len(records),
-        math.fsum(change**2 for change in changes) / total_change if total_change else 0.0,
+        math.fsum(change**3 for change in changes) / squares if squares else 0.0,
         max(record.share for record in records),
     )
 
@@ -296,7 +297,11 @@ def compare_column(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) 
         column: As in :func:`effect_of`.
         pairs: As in :func:`effect_of`.
     """
-    effect = effect_of(column, pairs)
+    return interval_of(effect_of(column, pairs))
+
+
+def interval_of(effect: Effect) -> Interval:
+    """Computes the interval of :func:`compare_column` from an effect."""
     high = _upper_end(effect.delta, effect)
     low = -_upper_end(-effect.delta, effect)
     low, high = (round(max(-_MOST, min(_MOST, end)), _DIGITS) + 0.0 for end in (low, high))

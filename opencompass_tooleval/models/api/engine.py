@@ -21,6 +21,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.text.redaction import excerpt, remember_keys
 from opencompass_tooleval.models.api import engine_guard
+from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, lacking_nodes, node_address, srun_words
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
@@ -37,6 +38,7 @@ _MAX_WHY = 100
 _SECONDS_TO_NOTICE = 1.0
 _LAST_LINES = 20
 _LAST_BYTES = 1 << 16
+_SECONDS_FOR_SRUN = 30.0
 _TAKEN = ('address already in use', 'eaddrinuse', 'address in use', 'errno 98')
 
 
@@ -75,9 +77,9 @@ def claim_port() -> tuple[int, socket.socket]:
     raise EngineError(f'no free port among {_CHOICES} from {PORTS.start} to {PORTS.stop - 1}')
 
 
-def _answers(port: int) -> bool:
+def _answers(host: str, port: int) -> bool:
     try:
-        with socket.create_connection((HOST, port), timeout=_SECONDS_PER_LOOK):
+        with socket.create_connection((host, port), timeout=_SECONDS_PER_LOOK):
             return True
     except OSError:
         return False
@@ -90,21 +92,26 @@ class Engine:
 
     Args:
         command: Words of the command. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (number of visible GPUs) and
-            ``{python}`` (the interpreter of this process) are filled in; other braces stay.
+            ``{python}`` (the interpreter of this process) are filled in; other braces stay. For several nodes also
+            ``{nodes}``, ``{rank}``, ``{address}`` and ``{master_port}`` (of rank 0) and ``{total_gpus}``.
         model: Replaces ``{model}``.
         health: Path that returns status 200 when the engine is ready.
         startup: Maximum number of seconds until it is ready.
         env: Further variables of its environment, filled in like the command; None removes one.
         key_variable: Variable with its random key; None for an engine that reads none.
         grace: Seconds between SIGTERM and SIGKILL.
+        nodes: Number of nodes. With more than 1, ``srun`` starts the command on each node of this Slurm job, which has
+            as many; rank 0, on this node, has the port. The engine ends when one of them ends.
+        worker_options: Further words of the command on all nodes but the first, such as ``--headless``.
 
     Attributes:
+        host: Address that replaces ``{host}``: loopback, unless it is set before the start.
         key: Its random key.
         port: Its port; 0 before the start.
         log: File to which its output is appended.
 
     Raises:
-        ValueError: The command is no list of words, or does not pass the port.
+        ValueError: The command is no list of words, does not pass the port, or, on several nodes, the rank.
     """
 
     def __init__(
@@ -116,25 +123,34 @@ class Engine:
         env: Mapping[str, str | None] | None = None,
         key_variable: str | None = None,
         grace: float = 30.0,
+        nodes: int = 1,
+        worker_options: Sequence[str] = (),
     ) -> None:
         if isinstance(command, str) or not command:
             raise ValueError(f"engine: command is a list of words, such as ['vllm', 'serve', ...], not {command!r}")
         self._words = [str(word) for word in command]
         self._env = dict(env or {})
-        if not any('{port}' in str(text) for text in (*self._words, *self._env.values())):
-            raise ValueError('engine: {port} stands neither in the command nor in env')
+        for name in ['port', *['rank'] * (nodes != 1)]:
+            if not any(f'{{{name}}}' in str(text) for text in (*self._words, *self._env.values())):
+                raise ValueError(f'engine: {{{name}}} stands neither in the command nor in env')
+        if nodes < 1 or isinstance(worker_options, str):
+            raise ValueError(f'engine: nodes={nodes} below 1, or worker_options={worker_options!r}, which is no list')
+        self._nodes = nodes
+        self._worker_options = [str(word) for word in worker_options]
         self._model = model
         self._health = health
         self.startup = startup
         self._key_variable = key_variable
         self._grace = grace
+        self.host = HOST
         self.key = secrets.token_urlsafe(32)
         remember_keys([self.key])
         self.port = 0
         self.log: Path | None = None
         self._log_start = 0
         self._guard: subprocess.Popen[bytes] | None = None
-        self._claim: socket.socket | None = None
+        self._claims: list[socket.socket] = []
+        self._rank_zero = {'rank': '0', 'address': HOST, 'master_port': '0'}
         self._owner = 0
         self._taking_down = threading.Lock()
         self._client = HttpClient(settings={'trust_env': False})
@@ -142,7 +158,7 @@ class Engine:
     @property
     def url(self) -> str:
         """Its base URL for OpenAI's clients."""
-        return f'http://{HOST}:{self.port}/v1'
+        return f'http://{self.host}:{self.port}/v1'
 
     @property
     def is_started(self) -> bool:
@@ -157,8 +173,10 @@ class Engine:
             stop: Ends the wait, and the engine.
 
         Raises:
-            EngineError: It ended, or was not healthy in time.
+            EngineError: It ended, or was not healthy in time, or this Slurm job has not the nodes.
         """
+        if fault := lacking_nodes(self._nodes):
+            raise EngineError(fault)
         if log is None:
             handle, name = tempfile.mkstemp(prefix='tooleval-engine-', suffix='.log')
             os.close(handle)
@@ -178,15 +196,24 @@ class Engine:
                 return
 
     def _launch(self, log: Path) -> None:
-        self.port, self._claim = claim_port()
+        self.port, claim = claim_port()
+        self._claims = [claim]
+        guard = [sys.executable, '-I', '-S', engine_guard.__file__]
+        if self._nodes > 1:
+            master_port, claim = claim_port()
+            self._claims.append(claim)
+            self._rank_zero = {'rank': '{rank}', 'address': node_address(), 'master_port': str(master_port)}
+            guard = [*srun_words(self._nodes), *guard]
         words = [self._filled(word) for word in self._words]
         settings = {'words': words, 'env': self._environment(), 'grace': self._grace}
+        if self._nodes > 1:
+            settings['worker_options'] = [self._filled(word) for word in self._worker_options]
         with log.open('ab') as stream:
             stream.write(f'tooleval, {time.strftime("%F %T")}: {shlex.join(words)}\n'.encode('utf-8', 'replace'))
             stream.flush()
             self._log_start = stream.tell()
             self._guard = subprocess.Popen(
-                [sys.executable, '-I', '-S', engine_guard.__file__],
+                guard,
                 stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=stream,
@@ -202,22 +229,22 @@ class Engine:
     def _filled(self, text: str) -> str:
         # Not str.format: a word may be JSON.
         values = {
-            'host': HOST,
+            'host': self.host,
             'port': self.port,
             'gpus': visible_gpus(),
             'python': sys.executable,
+            'nodes': self._nodes,
+            'total_gpus': visible_gpus() * self._nodes,
+            **self._rank_zero,
             'model': self._model,
         }
         for name, value in values.items():
             text = text.replace(f'{{{name}}}', str(value))
         return text
 
-    def _environment(self) -> dict[str, str]:
-        environment = dict(os.environ)
-        for name, value in self._env.items():
-            environment.pop(name, None)
-            if value is not None:
-                environment[name] = self._filled(str(value))
+    def _environment(self) -> dict[str, str | None]:
+        """Returns the changes of the environment."""
+        environment = {name: None if value is None else self._filled(str(value)) for name, value in self._env.items()}
         if self._key_variable:
             environment[self._key_variable] = self.key
         return environment
@@ -240,18 +267,26 @@ class Engine:
         return False
 
     def _unhealthy(self) -> str:
-        """Returns the reason for which it is not ready; '' if it is."""
-        headers = {'Authorization': f'Bearer {self.key}'}
-        look = self._client.request('GET', f'http://{HOST}:{self.port}{self._health}', headers, _SECONDS_PER_LOOK)
+        return run(self.unhealthy(self.url, self.key))
+
+    async def unhealthy(self, url: str, key: str) -> str:
+        """Returns the reason for which an engine of this kind is not ready; '' if it is.
+
+        Args:
+            url: Its :attr:`url`.
+            key: Its key.
+        """
+        health = f'{url.removesuffix("/v1")}{self._health}'
         try:
-            status = run(look).status
+            headers = {'Authorization': f'Bearer {key}'}
+            status = (await self._client.request('GET', health, headers, _SECONDS_PER_LOOK)).status
         except Failure as failure:
             return failure.words[:_MAX_WHY]
         return '' if status == 200 else f'status {status}'
 
     def _lost_its_port(self) -> bool:
         """Tests if an ended engine found its port taken."""
-        return _answers(self.port) or any(word in self._log_end().lower() for word in _TAKEN)
+        return _answers(self.host, self.port) or any(word in self._log_end().lower() for word in _TAKEN)
 
     def _has_ended(self) -> bool:
         return self._guard is not None and self._guard.poll() is not None
@@ -275,6 +310,8 @@ class Engine:
             raise EngineError(self._with_last_lines(self._ending()))
 
     def _ending(self) -> str:
+        if self._nodes > 1 and (first := first_end(self._log_end())):
+            return f'ended with {first}'
         code = self._guard.returncode if self._guard else None
         number = (code or 0) - 128 if (code or 0) > 128 else -(code or 0)
         named = number in signal.valid_signals()
@@ -293,7 +330,8 @@ class Engine:
         """Appends the most informative line of the log to a sentence, and then the last lines of the log."""
         lines = [line for line in map(excerpt, self._log_end().splitlines()[-_LAST_LINES:]) if line]
         last = lines[-1] if lines else 'it printed nothing'
-        telling = next((line for line in reversed(lines) if 'rror' in line), last)
+        errors = [line for line in lines if 'rror' in line and not is_by_slurm(line)]
+        telling = errors[-1] if errors else last
         return '\n'.join([f'{what}: {telling} (log: {self.log})', *(f'  | {line}' for line in lines)])
 
     def stop(self) -> None:
@@ -303,7 +341,7 @@ class Engine:
 
     def _take_down(self) -> None:
         guard, self._guard = self._guard, None
-        claim, self._claim = self._claim, None
+        claims, self._claims = self._claims, []
         if guard is None or os.getpid() != self._owner:  # a fork of the process that started it
             return
         atexit.unregister(self.stop)
@@ -311,9 +349,20 @@ class Engine:
             if guard.stdin:
                 guard.stdin.close()
         try:
-            if guard.wait() < 0:  # killed, so that it could not stop anything
+            if self._nodes > 1:
+                self._end_srun(guard)
+            elif guard.wait() < 0:  # killed, so that it could not stop anything
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(guard.pid, signal.SIGKILL)
         finally:
-            if claim:
+            for claim in claims:
                 claim.close()
+
+    def _end_srun(self, srun: subprocess.Popen[bytes]) -> None:
+        """Waits for ``srun``, whose input is closed: it never ends if it cannot reach a node any more."""
+        for end in (srun.terminate, srun.kill):
+            with suppress(subprocess.TimeoutExpired):
+                srun.wait(self._grace + _SECONDS_FOR_SRUN)
+                return
+            end()
+        srun.wait()

@@ -1,10 +1,13 @@
 """Runs a command, and stops it with all processes that it started when it is no longer needed.
 
 ``python -I -S engine_guard.py``, in a new session, with a pipe as its input: a line of JSON has the command
-(``words``), its complete environment (``env``) and the seconds between SIGTERM and SIGKILL (``grace``), so that no
-command line has a key. The command is stopped when the pipe is closed (the kernel closes it when the process is
-killed), when the process that started this one is gone, and on SIGTERM, SIGINT and SIGHUP. Processes that it left
-behind, also in other sessions, are stopped too. The exit status is that of the command, as in shells.
+(``words``), changes of its environment (``env``), the seconds between SIGTERM and SIGKILL (``grace``), and further
+words for all ranks but 0 (``worker_options``), so that no command line has a key. The command is stopped when the pipe
+is closed (the kernel closes it when the process is killed), when the process that started this one is gone, and on
+SIGTERM, SIGINT and SIGHUP. Processes that it left behind, also in other sessions, are stopped too. The exit status is
+that of the command, as in shells, and 0 if the pipe was closed.
+
+``srun`` runs one on each node of an engine of several: ``{rank}`` is its rank.
 
 This program imports nothing of the package: it starts fast, and survives the process that loaded OpenCompass.
 """
@@ -19,6 +22,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -60,14 +64,21 @@ class Guard:
 
     Args:
         words: The command.
-        env: Its environment.
+        env: Changes of the environment; None removes a variable.
         grace: Seconds between SIGTERM and SIGKILL.
+        worker_options: Further words, if this is not rank 0.
     """
 
-    def __init__(self, words: list[str], env: dict[str, str], grace: float) -> None:
-        self._words = words
-        self._env = env
+    def __init__(
+        self, words: list[str], env: dict[str, str | None], grace: float, worker_options: Sequence[str] = ()
+    ) -> None:
+        rank = os.environ.get('SLURM_PROCID', '0')
+        words = [*words, *(worker_options if rank != '0' else ())]
+        self._words = [word.replace('{rank}', rank) for word in words]
+        self._env = {name: text for name, text in os.environ.items() if name not in env}
+        self._env |= {name: text.replace('{rank}', rank) for name, text in env.items() if text is not None}
         self._grace = grace
+        self._is_dismissed = False
         self._starter = os.getppid()
         self._must_end = False
         self._child = 0
@@ -96,6 +107,8 @@ class Guard:
             self._bury()
         self._end_all(self._grace if self._status is None else 0.0)
         child.returncode = status = self._status if self._status is not None else -signal.SIGKILL
+        if self._is_dismissed:
+            return 0  # else srun would kill the other ranks in their grace
         return status if status >= 0 else 128 - status
 
     @staticmethod
@@ -110,8 +123,9 @@ class Guard:
         readable, _, _ = select.select([0, wakeup], [], [], _LOOK_EVERY)
         if wakeup in readable:
             os.read(wakeup, 4096)
+        self._is_dismissed = 0 in readable and not os.read(0, 1)
         # Forks of the starting process may keep the pipe open.
-        return not (self._must_end or (0 in readable and not os.read(0, 1)) or os.getppid() != self._starter)
+        return not (self._must_end or self._is_dismissed or os.getppid() != self._starter)
 
     def _bury(self) -> None:
         """Collects ended processes: the command, and its orphans, whose parent is this process."""

@@ -2,9 +2,9 @@
 'use strict';
 
 const PAGE = 50;
-const FIELDS = ['model', 'other', 'dataset', 'reason', 'domain', 'metric', 'from', 'to', 'text'];
+const FIELDS = ['model', 'other', 'dataset', 'reason', 'domain', 'cause', 'metric', 'from', 'to', 'text'];
 const TICKS = ['differ', 'talk'];
-const LATE = ['reason', 'domain', 'metric']; // their choices are known once the index is there
+const LATE = ['reason', 'domain', 'cause', 'metric']; // their choices are known once the index is there
 const tooleval = {
   pairs: [],
   size: 100,
@@ -141,6 +141,7 @@ async function show() {
   if (turn !== asked) return;
   options('reason', [...index.reasons, LOST], 'all reasons', reasonName);
   options('domain', index.domains.filter(Boolean), 'all domains');
+  options('cause', causesOf(index), 'all answers', reasonName);
   options('metric', index.metrics, mainLabel(index), (metric) => wordsOf(tooleval.metrics, metric)[0]);
   const filter = state();
   const scoreOf = scorer(index, filter.metric);
@@ -148,6 +149,7 @@ async function show() {
   let rows = index.ids.map((_, i) => i).filter((i) => {
     const score = scoreOf(i);
     return (!filter.reason || fits(index.reasons[index.reason[i]], filter.reason))
+      && (!filter.cause || index.causes?.[i] === filter.cause)
       && (!filter.domain || index.domains[index.domain[i]] === filter.domain)
       && (filter.from === '' || (score !== null && score >= Number(filter.from)))
       && (filter.to === '' || (score !== null && score <= Number(filter.to)))
@@ -172,22 +174,30 @@ function scoreCell(cell, score) {
   if (score !== null) cell.style.setProperty('--part', `${score}%`);
 }
 
-// Every reason of the data set with its count; the first one stands for all lost points.
+// Every reason of the data set with its count, and every fault of its server; the first ones stand for all samples.
 function showChips(index) {
   const counts = index.reasons.map((reason, r) => [reason, index.reason.filter((number) => number === r).length]);
   const lost = counts.filter(([reason]) => reason !== 'ok').reduce((sum, [, count]) => sum + count, 0);
-  const chosen = form.elements.reason.value;
   const wanted = [['', index.ids.length], ...(lost ? [[LOST, lost]] : []), ...counts.sort(([, a], [, b]) => b - a)];
-  document.getElementById('chips').replaceChildren(...wanted.map(([reason, count]) => {
-    const chip = element('button', { type: 'button', textContent: `${reason ? reasonName(reason) : 'all'} ${count}` });
-    chip.setAttribute('aria-pressed', String(reason === chosen));
-    if (reason && reason !== LOST) chip.dataset.tip = tipOf(reason, wordsOf(tooleval.reasons, reason));
-    chip.addEventListener('click', () => {
-      form.elements.reason.value = reason;
-      form.elements.reason.dispatchEvent(new Event('change', { bubbles: true }));
-    });
-    return chip;
-  }));
+  const causes = causesOf(index).map((cause) => [cause, index.causes.filter((one) => one === cause).length]);
+  document.getElementById('chips').replaceChildren(
+    ...wanted.map(([reason, count]) => chipOf('reason', reason, count)),
+    ...causes.map(([cause, count]) => chipOf('cause', cause, count)));
+}
+
+const causesOf = (index) => [...new Set(index.causes)].filter(Boolean);
+
+// A button that filters by a code; a fault of the server is beside the reason, and a second click takes it back.
+function chipOf(field, code, count) {
+  const chip = element('button', { type: 'button', textContent: `${code ? reasonName(code) : 'all'} ${count}` });
+  const isChosen = code === form.elements[field].value;
+  chip.setAttribute('aria-pressed', String(isChosen));
+  if (code && code !== LOST) chip.dataset.tip = tipOf(code, wordsOf(tooleval.reasons, code));
+  chip.addEventListener('click', () => {
+    form.elements[field].value = field === 'cause' && isChosen ? '' : code;
+    form.elements[field].dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  return chip;
 }
 
 function markOpened() {
@@ -286,6 +296,19 @@ async function sampleOf(pair, i) {
   return { pair, index, row, i, agent: row.trajectory && agentOf(row) };
 }
 
+// The fault of the server, and the scores of the answer as the model wrote it.
+function faultOf({ cause, note, values }) {
+  const [name, sentence] = wordsOf(tooleval.reasons, cause);
+  const scores = Object.entries(values ?? {}).map(([metric, value]) => `${wordsOf(tooleval.metrics, metric)[0]} ${(100 * value).toFixed(1)}`);
+  return element('p', { className: 'verdict lost server' }, reasonLabel(cause), ` ${sentence || name}${note ? ` (${note})` : ''}`,
+    scores.length ? `. As the model wrote it: ${scores.join(' · ')}` : '');
+}
+
+// The raw text is no answer: it is folded, and named.
+function rawOf({ raw }) {
+  return raw ? [element('details', { className: 'raw' }, element('summary', { textContent: 'What the model wrote, before the server read it' }), boxOf('raw', raw))] : [];
+}
+
 function headOf({ pair, index, row, i }) {
   const reason = index.reasons[index.reason[i]];
   const [name, sentence] = wordsOf(tooleval.reasons, reason);
@@ -298,6 +321,7 @@ function headOf({ pair, index, row, i }) {
     element('p', { className: reason === 'ok' ? 'verdict' : 'verdict lost' }, reasonLabel(reason), ` ${sentence || name}`),
     element('p', { className: 'note', textContent: values.join(' · ') })];
   if (row.cut) parts.push(element('p', { className: 'note', textContent: 'Truncated at the limit of tokens (max_out_len).' }));
+  if (row.serving) parts.push(faultOf(row.serving));
   if (row.infra) parts.push(element('p', { className: 'warning', textContent: `No answer: ${row.infra}` }));
   return parts;
 }
@@ -316,7 +340,8 @@ function scoredOf({ row }) {
 function answeredOf({ row, agent }) {
   return [
     element('h4', { textContent: agent ? 'Trajectory' : 'Answer' }),
-    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : boxOf('answer', row.answer)];
+    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : boxOf('answer', row.answer),
+    ...(row.serving && !agent ? rawOf(row.serving) : [])];
 }
 
 const inSides = (samples, parts) => element('div', { className: 'sides' }, ...samples.map((sample) => element('article', {}, ...parts(sample))));

@@ -95,10 +95,12 @@ function stepOf(agent, place, model = '') {
   const spent = [step.purpose && spelled(step.purpose), tokensOf(step.tokens), secondsOf(step.seconds)].filter(Boolean);
   const title = element('p', { className: 'head' }, element('b', { textContent: `${model ? `${model} · ` : ''}Step ${place + 1}` }), element('span', { className: 'note', textContent: spent.map((part) => ` · ${part}`).join('') }));
   if (step.reason) title.append(' ', reasonLabel(step.reason));
+  if (step.serving) title.append(' ', reasonLabel(step.serving.cause), element('span', { className: 'note', textContent: ` ${step.serving.note}` }));
   const box = element('div', { className: 'step' }, title);
   if (step.text) box.append(boxOf('thought', step.text));
   let next = first.get(place) ?? NaN; // calls of a branch that was left match no gold call
   for (const call of step.calls) box.append(callOf(call, trajectory.settings, call.source ? wanted.get(next++) : undefined));
+  if (step.serving) box.append(...rawOf(step.serving));
   return box;
 }
 

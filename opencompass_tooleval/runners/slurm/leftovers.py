@@ -17,15 +17,33 @@ from opencompass_tooleval.work_dir.lock import exclusive, holder_of, probe
 
 logger = logging.getLogger(__name__)
 
+SERVER_JOB = 's'
+"""Beginning of the number of a job that runs a server."""
+
 _PAUSE = 1.0
 
 
-def job_name(folder: Path, number: int) -> str:
+def job_name(folder: Path, number: int, is_server: bool = False) -> str:
     """Returns a unique job name that identifies the work directory and the runner's folder.
 
     The name is known before ``sbatch`` answers, so that all jobs of a killed runner can be found.
+
+    Args:
+        folder: The runner's folder.
+        number: Number of the job.
+        is_server: True for a job that runs a server.
     """
-    return f'{_prefix(folder.parent)}{folder.name}-{number}'
+    return f'{job_names(folder)}{SERVER_JOB if is_server else ""}{number}'
+
+
+def job_names(folder: Path) -> str:
+    """Returns the beginning of the names of all jobs of a runner."""
+    return f'{_prefix(folder.parent)}{folder.name}-'
+
+
+def runner_lock(folder: Path) -> Path:
+    """Returns the lock that the runner of a folder holds."""
+    return folder / 'runner.lock'
 
 
 def _prefix(parent: Path) -> str:
@@ -34,11 +52,7 @@ def _prefix(parent: Path) -> str:
 
 def alive(folder: Path) -> AbstractContextManager[object]:
     """Holds the lock that shows, while the block runs, that the runner of this folder is alive."""
-    return exclusive(_lock(folder))
-
-
-def _lock(folder: Path) -> Path:
-    return folder / 'runner.lock'
+    return exclusive(runner_lock(folder))
 
 
 def remove(folder: Path) -> None:
@@ -71,7 +85,7 @@ def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callabl
         elif time.monotonic() > deadline:
             raise SlurmError(f'jobs of a run before this one do not end: {_scancel(sorted(jobs))}')
         sleep(_PAUSE)
-    for lock in parent.glob(_lock(Path('*')).as_posix()):
+    for lock in parent.glob(runner_lock(Path('*')).as_posix()):
         if holder_of(lock) and _lives(lock) is False:
             remove(lock.parent)  # an element of a late sbatch that starts even later finds no command
 
@@ -85,11 +99,11 @@ def _jobs(parent: Path, slurm: Slurm) -> Iterator[tuple[str, Path]]:
 
 
 def _is_gone(folder: Path, job_id: str) -> bool:
-    lives = _lives(_lock(folder))
+    lives = _lives(runner_lock(folder))
     if lives is None:
         raise SlurmError(
             f'job {job_id} works on the same work directory, and whether its runner lives cannot be told from here '
-            f'({holder_of(_lock(folder))}); wait for it, or stop it and {_scancel([job_id])}'
+            f'({holder_of(runner_lock(folder))}); wait for it, or stop it and {_scancel([job_id])}'
         )
     return not lives
 

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,19 @@ from opencompass.runners.base import BaseRunner
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
+from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
+from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
+from opencompass_tooleval.runners.local_servers import server_command
 from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
-from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name, remove
+from opencompass_tooleval.runners.slurm.leftovers import (
+    alive,
+    cancel_leftovers,
+    job_name,
+    job_names,
+    remove,
+    runner_lock,
+)
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
@@ -33,8 +43,8 @@ class SlurmArrayRunner(BaseRunner):
     """Submits a stage as one job array per number of GPUs, and lets Slurm schedule.
 
     Needs ``sbatch``, ``squeue``, ``scancel`` and ``scontrol``; no accounting, no ``quotatype``. A task that is queued
-    again or preempted has not failed. Ctrl-C, SIGTERM and SIGHUP cancel what was submitted. With ``debug``, tasks run
-    one after another under ``srun``, in the terminal.
+    again or preempted has not failed. A server that tasks share is a separate job. Ctrl-C, SIGTERM and SIGHUP cancel
+    what was submitted. With ``debug``, tasks run one after another under ``srun``, in the terminal.
 
     Args:
         task: Type of the tasks.
@@ -95,17 +105,36 @@ class SlurmArrayRunner(BaseRunner):
             SystemExit: A setting is invalid; no task is submitted.
         """
         check_settings(*models_and_datasets(tasks))
-        built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
+        built = [self._build(task) for task in tasks]
         if not built:
             return []
+        if self.debug and (several := [task.name for task in built if _nodes(task) > 1]):
+            raise SystemExit(f'tooleval: {several[0]}: its engine takes several nodes: run it without --debug')
         work_dir = Path(built[0].work_dir)
         trust_own_run(work_dir)
         with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir):
             folder = _new_folder(work_dir)
-            elements = [_element(number, task, folder) for number, task in enumerate(built)]
+            stage = '' if self.debug else getattr(built[0], 'stage', '')
+            elements = list(self._elements(tasks, built, stage, folder))
             names = [task.name for task in built]
             with alive(folder):
                 return self._run(elements, names, folder)
+
+    def _build(self, task: Any) -> Any:
+        return TASKS.build(dict(cfg=task, type=self.task_cfg['type']))
+
+    def _elements(self, tasks: Sequence[Any], built: Sequence[Any], stage: str, folder: Path) -> Iterator[Element]:
+        """Yields the tasks, and then the servers that they share."""
+        servers: dict[str, SharedServer] = {}
+        for number, (cfg, task) in enumerate(zip(tasks, built, strict=True)):
+            needed = shared_servers(stage, cfg) if stage else {}
+            servers |= needed
+            yield _element(number, self._build(placed(stage, cfg, folder)) if needed else task, folder, tuple(needed))
+        look = {'jobs': job_names(folder), 'runner': str(runner_lock(folder)), 'seconds': 4 * self.poll[1]}
+        for number, server in enumerate(servers.values(), start=len(tasks)):
+            command, log = server_command(server, folder, Path(built[0].work_dir), **look)
+            nodes = nodes_of({'engine': server.engine})
+            yield Element(number, server.gpus, shlex.join(command), log, nodes=nodes, server=server.name)
 
     def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []
@@ -117,7 +146,8 @@ class SlurmArrayRunner(BaseRunner):
                     self._run_one_by_one(elements, folder, interrupts)
                 else:
                     self._run_arrays(elements, names, folder, slurm, interrupts)
-            status = [(name, _code(element)) for name, element in zip(names, elements, strict=True)]
+            tasks = elements[: len(names)]  # without the servers
+            status = [(name, _code(element)) for name, element in zip(names, tasks, strict=True)]
         finally:
             if all(code == 0 for _, code in status) and not self.keep_tmp_file:
                 remove(folder)
@@ -128,14 +158,15 @@ class SlurmArrayRunner(BaseRunner):
     def _run_arrays(
         self, elements: Sequence[Element], names: Sequence[str], folder: Path, slurm: Slurm, interrupts: Interrupts
     ) -> None:
-        with tqdm(total=len(elements), desc='Finished') as bar:
+        with tqdm(total=len(names), desc='Finished') as bar:
 
             def on_end(element: Element) -> None:
-                bar.update()
+                bar.update(not element.server)
                 if element.code:
+                    name = element.server or names[element.number]
                     why = ', '.join(filter(None, [element.state, f'code {element.code}', f'{element.failures} times']))
                     error = last_error(element.log) or 'its log names no error'
-                    get_logger().error(f'task {names[element.number]} fail ({why}): {error}\nsee {element.log}')
+                    get_logger().error(f'task {name} fail ({why}): {error}\nsee {element.log}')
 
             Stage(
                 folder=folder,
@@ -177,12 +208,18 @@ def _new_folder(work_dir: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))
 
 
-def _element(number: int, task: Any, folder: Path) -> Element:
+def _element(number: int, task: Any, folder: Path, servers: tuple[str, ...]) -> Element:
     params = folder / f'{number}.py'
     # OpenCompass lays its parameter files out with yapf, which takes 0.3 to 1.4 s for each; nobody reads these.
     Config(task.cfg._cfg_dict, format_python_code=False).dump(params)
     command = task.get_command(cfg_path=shlex.quote(str(params)), template='{task_cmd}')
-    return Element(number, task.num_gpus, command, Path(task.get_log_path(file_extension='out')))
+    log = Path(task.get_log_path(file_extension='out'))
+    return Element(number, task.num_gpus, command, log, nodes=_nodes(task), servers=servers)
+
+
+def _nodes(task: Any) -> int:
+    """Returns the number of nodes of a task; other tasks than :class:`ToolEvalInferTask` have one."""
+    return getattr(task, 'num_nodes', 1)
 
 
 def _code(element: Element) -> int:

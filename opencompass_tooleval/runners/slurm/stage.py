@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from opencompass.utils import get_logger
 
@@ -20,6 +21,14 @@ from opencompass_tooleval.runners.slurm.syntax import (
     array_indices,
     file_pattern,
     shares,
+)
+from opencompass_tooleval.work_dir.server_file import (
+    FAILED,
+    QUEUED,
+    ServerState,
+    read_server,
+    server_file,
+    write_server,
 )
 
 NO_EXIT_CODE = -1
@@ -35,12 +44,15 @@ class Element:
 
     Attributes:
         number: Its index among the tasks of the stage.
-        gpus: Number of GPUs that it needs.
+        gpus: Number of GPUs that it needs on each node.
         command: Command line for bash.
         log: File for its output.
         failures: Number of its failures so far.
         code: Exit code of its last attempt; None until it has ended.
         state: Slurm's state that explains the code, such as ``TIMEOUT``; often empty.
+        nodes: Number of nodes that it needs.
+        servers: Names of the shared servers that it needs.
+        server: Name of the shared server that it is; '' for a task.
     """
 
     number: int
@@ -51,6 +63,9 @@ class Element:
     code: int | None = None
     state: str = ''
     gone_since: float | None = None
+    nodes: int = 1
+    servers: tuple[str, ...] = ()
+    server: str = ''
 
 
 @dataclass(eq=False)
@@ -59,7 +74,10 @@ class Array:
 
     Attributes:
         chunk: The tasks' numbers are the array's indices plus ``chunk`` times the cluster's limit.
-        gpus: GPUs of each element.
+        gpus: GPUs of each node of an element.
+        nodes: Nodes of each element.
+        servers: Names of the shared servers that its elements need.
+        server: Name of the shared server that its element is; '' for tasks.
         left: Unfinished elements by index.
         throttle: Number of elements that may run at once; 0 before it is submitted.
         job_id: Slurm's id; empty before it is submitted.
@@ -67,6 +85,9 @@ class Array:
 
     chunk: int
     gpus: int
+    nodes: int = 1
+    servers: tuple[str, ...] = ()
+    server: str = ''
     left: dict[int, Element] = field(default_factory=dict)
     throttle: int = 0
     job_id: str = ''
@@ -79,7 +100,10 @@ class Array:
 
 @dataclass
 class Stage:
-    """Runs tasks as job arrays, one per number of GPUs and per chunk of the cluster's ``MaxArraySize``.
+    """Runs tasks as job arrays, one per number of nodes and GPUs, set of servers and chunk of ``MaxArraySize``.
+
+    A shared server is a job of its own, beside the limit of tasks. It is submitted before the first tasks that need
+    it, which Slurm starts after it, and is cancelled after the last of them.
 
     Slurm schedules. Failed elements are submitted again as a separate array, behind those already submitted. After
     Slurm has accepted one job, a refused one is tried again at every poll, until nothing runs and patience is over.
@@ -128,7 +152,7 @@ class Stage:
         self._arrays = self._group(elements)
         started = time.monotonic()
         try:
-            while self._arrays:
+            while any(not array.server for array in self._arrays):
                 self._let_run()
                 shortest, longest = self.poll
                 self.sleep(min(max((time.monotonic() - started) / _POLLS, shortest), longest))
@@ -149,15 +173,20 @@ class Stage:
         self._path(element, '.log').symlink_to(element.log.resolve())
 
     def _group(self, elements: Iterable[Element]) -> list[Array]:
-        arrays: dict[tuple[int, int], Array] = {}
+        arrays: dict[Any, Array] = {}
         for element in elements:
             chunk, index = divmod(element.number, self._size)
-            arrays.setdefault((element.gpus, chunk), Array(chunk, element.gpus)).left[index] = element
+            kind = chunk, element.gpus, element.nodes, element.servers, element.server
+            arrays.setdefault(kind, Array(*kind)).left[index] = element
         return list(arrays.values())
 
     def _let_run(self) -> None:
         """Submits waiting arrays, and raises the limits of submitted ones by the slots that others no longer use."""
-        arrays = self._arrays
+        needed = {name for array in self._arrays if array.job_id for name in array.servers}
+        for array in self._arrays:
+            if array.server in needed and not array.job_id:  # it ended before its tasks
+                self._submit(array, 1)
+        arrays = [array for array in self._arrays if not array.server]
         while refused := self._share_out(arrays):
             arrays = [array for array in arrays if array not in refused]
 
@@ -181,20 +210,26 @@ class Stage:
             get_logger().info('%s', error)
 
     def _submit(self, array: Array, throttle: int) -> bool:
-        """Submits an array; returns True if Slurm accepts it."""
+        """Submits an array, after the servers that it needs; returns True if Slurm accepts it."""
+        servers = [other for other in self._arrays if other.server in array.servers]
+        if not all(server.job_id or self._submit(server, 1) for server in servers):
+            return False
         for element in array.left.values():
             self._path(element, '.exit').unlink(missing_ok=True)
+            if element.server:
+                write_server(server_file(self.folder, element.server), ServerState(QUEUED))
         self._submitted += 1
         base = self.folder / str(array.chunk)
         options = [
             '--requeue',
-            *self.resources.options(array.gpus),
+            *self.resources.options(array.gpus, array.nodes),
             f'--array={array_indices(array.left)}%{throttle}',
             f'--chdir={Path.cwd()}',
             f'--output={file_pattern(str(base))}-%a.log',
             '--open-mode=append',
+            *([f'--dependency=after:{":".join(server.job_id for server in servers)}'] if servers else []),
         ]
-        name = job_name(self.folder, self._submitted)
+        name = job_name(self.folder, self._submitted, bool(array.server))
         try:
             array.job_id = self.slurm.submit(name, options, [str(self.folder / 'element.sh'), str(base)])
         except SlurmError as error:
@@ -204,7 +239,9 @@ class Stage:
             return False
         array.throttle = throttle
         self._accepted, self._refusal = True, None
-        get_logger().info('job array %s: %d tasks, %d GPUs each', array.job_id, len(array.left), array.gpus)
+        each = f'{array.nodes} nodes of {array.gpus} GPUs' if array.nodes > 1 else f'{array.gpus} GPUs'
+        what = f'server {array.server}' if array.server else f'{len(array.left)} tasks'
+        get_logger().info('job array %s: %s, %s each', array.job_id, what, each)
         return True
 
     def _note_refusal(self, error: SlurmError) -> None:
@@ -218,21 +255,50 @@ class Stage:
         """Reads all states in one call and removes the elements that have ended."""
         submitted = [array for array in self._arrays if array.job_id]
         waiting = [element for array in self._arrays if not array.job_id for element in array.left.values()]
-        if not submitted and self._refusal and time.monotonic() - self._refused_since > self.patience:
-            self._give_up(waiting, self._refusal)
+        works = any(not array.server for array in submitted)
+        if not works and self._refusal and time.monotonic() - self._refused_since > self.patience:
+            self._give_up([element for element in waiting if not element.server], self._refusal)
             return
         states = self.slurm.states([array.job_id for array in submitted]) if submitted else {}
         self._say_what_is_waited_for(states.values())
         self._cancel_what_is_stuck(states)
         for array in submitted:
             for index, element in list(array.left.items()):
-                if self._has_ended(element, states.get((array.job_id, index))):
+                state = states.get((array.job_id, index))
+                if element.server and state and state.name == 'PENDING':
+                    self._note_server(element, QUEUED)  # again: its old address holds no more
+                if self._has_ended(element, state):
                     del array.left[index]
                     if self._is_to_run_again(element):
                         waiting.append(element)
                     else:
-                        self.on_end(element)
+                        self._end(element)
         self._arrays = [array for array in submitted if array.left] + self._group(waiting)
+        self._release_servers()
+
+    def _end(self, element: Element) -> None:
+        if element.server:
+            self._note_server(element, FAILED)
+        self.on_end(element)
+
+    def _note_server(self, element: Element, stage: str) -> None:
+        """Writes the state of a server that does not run, unless it is known."""
+        file = server_file(self.folder, element.server)
+        known = read_server(file)
+        if known is None or known.stage not in (stage, FAILED):
+            why = f'{element.server}: its job ended ({element.state or element.code}), see {element.log}'
+            write_server(file, ServerState(stage, why=why if stage == FAILED else ''))
+
+    def _release_servers(self) -> None:
+        """Cancels the servers that no task needs any more."""
+        needed = {name for array in self._arrays for name in array.servers}
+        unused = [array for array in self._arrays if array.server and array.server not in needed]
+        self._arrays = [array for array in self._arrays if array not in unused]
+        if job_ids := [array.job_id for array in unused if array.job_id]:
+            try:
+                self.slurm.cancel(job_ids)
+            except SlurmError as error:  # it ends by itself, when no job is left that needs it
+                get_logger().warning('%s', error)
 
     def _give_up(self, elements: Iterable[Element], refusal: SlurmError) -> None:
         for element in elements:
@@ -241,7 +307,7 @@ class Stage:
             with element.log.open('a', encoding='utf-8') as log:
                 log.write(f'SlurmError: {refusal}\n')
             self.on_end(element)
-        self._arrays = []
+        self._arrays = [array for array in self._arrays if array.job_id]
 
     def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
         """Logs each reason for waiting once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
@@ -290,7 +356,7 @@ class Stage:
             return None
 
     def _is_to_run_again(self, element: Element) -> bool:
-        if element.code == 0:
+        if element.code == 0 and not element.server:
             return False
         if element.state != PREEMPTED:
             element.failures += 1

@@ -118,10 +118,18 @@ class Resources:
     gpu_request: str = '--gres=gpu:{n}'
     extra_command: Sequence[str] = ()
 
-    def options(self, gpus: int) -> list[str]:
-        """Returns the options of ``sbatch`` and ``srun`` for a number of GPUs. The user's options come last and win."""
+    def options(self, gpus: int, nodes: int = 1) -> list[str]:
+        """Returns the options of ``sbatch`` and ``srun``. The user's options come last and win.
+
+        Args:
+            gpus: Number of GPUs of each node.
+            nodes: Number of nodes. Several are whole ones, with a task on each.
+        """
         named = {'partition': self.partition, 'qos': self.qos, 'account': self.account, 'time': self.time}
-        options = ['--nodes=1', '--ntasks=1', *(f'--{name}={value}' for name, value in named.items() if value)]
+        options = [f'--nodes={nodes}', f'--ntasks={nodes}']
+        if nodes > 1:
+            options += ['--ntasks-per-node=1', '--exclusive']
+        options += [f'--{name}={value}' for name, value in named.items() if value]
         if gpus:
             options += shlex.split(self.gpu_request.format(n=gpus))
         return options + [word for option in self.extra_command for word in shlex.split(option)]

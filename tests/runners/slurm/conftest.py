@@ -1,11 +1,13 @@
-"""A real Slurm of one node, started once; its tests are skipped with a reason if it cannot run."""
+"""A real Slurm of one node, started once, and one of four; tests are skipped with a reason if it cannot run."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +62,92 @@ class Testbed:
         subprocess.run([SCRIPT, 'start', self.folder], check=True)
 
 
+@dataclass
+class NodesTestbed(Testbed):
+    """A running testbed of several nodes, each in a network namespace ``tooleval-NAME``."""
+
+    address = '10.213.7.1'
+    """Address of the login node, which is this machine."""
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The state of each node, such as ``idle``, ``drained`` or ``down*``."""
+        command = ['sinfo', '--noheader', '--Node', '--partition=main', '--format=%N %t']
+        rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        return dict(row.split() for row in rows)
+
+    def nodes_of(self, element: str) -> list[str]:
+        """Names of the nodes of a job, the first one first."""
+        found = subprocess.run(
+            ['squeue', '--noheader', f'--jobs={element}', '--format=%N'], capture_output=True, text=True
+        )
+        named = subprocess.run(['scontrol', 'show', 'hostnames', found.stdout.strip()], capture_output=True, text=True)
+        return named.stdout.split()
+
+    def processes(self, name: str) -> list[int]:
+        """All processes of a node."""
+        found = subprocess.run(['ip', 'netns', 'pids', f'tooleval-{name}'], capture_output=True, text=True, check=True)
+        return [int(number) for number in found.stdout.split()]
+
+    def kill_node(self, name: str, spared: frozenset[int] = frozenset()) -> None:
+        """Takes a node off the network, and kills its processes: nobody hears of it, as at a loss of power."""
+        self.tell('ip', 'link', 'set', f'tooleval-{name}', 'down')
+        while left := set(self.processes(name)) - spared:
+            for process in left:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.1)
+
+    def revive_node(self, name: str) -> None:
+        """Starts a killed node again."""
+        self.tell('ip', 'link', 'set', f'tooleval-{name}', 'up')
+        self.tell(str(SCRIPT), 'node', name, str(self.folder))
+
+    def isolate(self, *names: str, off: bool = False) -> None:
+        """Cuts the links between these nodes, or mends them; the login node still reaches each."""
+        for name in names:
+            self.tell('bridge', 'link', 'set', 'dev', f'tooleval-{name}', 'isolated', 'off' if off else 'on')
+
+    def on_disk(self, name: str, command: str) -> None:
+        """Runs a line of shell in the folder of a node's local disk, of 16 MB."""
+        self._inside(name, 'sh', '-c', f'cd {self.folder / "local"} && {{ {command}; }}')
+
+    def _inside(self, name: str, *command: str) -> None:
+        slurmd = (self.folder / f'{name}.pid').read_text().strip()
+        self.tell('nsenter', f'--target={slurmd}', '--mount', '--net', *command)
+
+    def make_slow(self, name: str, folder: Path, off: bool = False) -> None:
+        """A node reads and writes a shared folder slowly, and sees changes of others up to 3 s late."""
+        if off:
+            self._inside(name, 'umount', '--lazy', str(folder))
+            return
+        options = ['-o', 'attr_timeout=3,entry_timeout=3,negative_timeout=3,nonempty']
+        self._inside(name, 'bindfs', *options, '--read-rate=2M', '--write-rate=50k', str(folder), str(folder))
+
+    def set_environment(self, name: str, **variables: str) -> None:
+        """Sets variables for all jobs on a node."""
+        lines = (f'export {variable}={value}\n' for variable, value in variables.items())
+        (self.folder / f'env.{name}').write_text(''.join(lines))
+
+    def restore(self) -> None:
+        """Undoes everything, and waits until all nodes can work."""
+        self.tell('scancel', f'--user={os.getuid()}')
+        for name in self.nodes:
+            self.isolate(name, off=True)
+            self.set_environment(name)
+            self.tell('ip', 'link', 'set', f'tooleval-{name}', 'up')
+            if self.processes(name):
+                self.on_disk(name, 'rm -f full')
+            else:  # with a new disk
+                self.revive_node(name)
+            self.tell('scontrol', 'update', f'NodeName={name}', 'State=RESUME') if 'dr' in self.nodes[name] else None
+        self.wait_for()
+        end = time.monotonic() + 600
+        while set(self.nodes.values()) != {'idle'}:
+            assert time.monotonic() < end, self.nodes
+            time.sleep(0.5)
+
+
 @pytest.fixture(scope='session')
 def testbed_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     """The testbed, whose SLURM_CONF is set in this process."""
@@ -73,6 +161,30 @@ def testbed_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbe
         yield Testbed(folder)
         subprocess.run([SCRIPT, 'down', folder], check=True)
     assert not folder.exists()
+
+
+@pytest.fixture(scope='module')
+def nodes_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesTestbed]:
+    """The testbed of four nodes, for one file of tests: only one can run at a time on a machine."""
+    folder = tmp_path_factory.mktemp('nodes') / 'bed'
+    done = subprocess.run(
+        [SCRIPT, 'nodes', '4', folder], env={**os.environ, **SETTINGS}, capture_output=True, text=True
+    )
+    if done.returncode == UNAVAILABLE:
+        pytest.skip(f'no Slurm of several nodes on this machine: {done.stderr.strip()}')
+    assert done.returncode == 0, done.stderr
+    yield NodesTestbed(folder)
+    subprocess.run([SCRIPT, 'down', folder], check=True)
+    assert not folder.exists()
+
+
+@pytest.fixture
+def nodes(nodes_process: NodesTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[NodesTestbed]:
+    """The testbed of four nodes, all idle."""
+    monkeypatch.setenv('SLURM_CONF', str(nodes_process.folder / 'slurm.conf'))
+    nodes_process.restore()
+    yield nodes_process
+    nodes_process.restore()
 
 
 @pytest.fixture

@@ -42,6 +42,12 @@ def test_gpus_are_asked_for_in_the_words_of_the_cluster() -> None:
     ]
 
 
+def test_several_nodes_are_whole_ones_with_a_task_each() -> None:
+    assert Resources(partition='p').options(4, nodes=2) == [
+        *('--nodes=2', '--ntasks=2', '--ntasks-per-node=1', '--exclusive', '--partition=p', '--gres=gpu:4'),
+    ]
+
+
 def test_the_users_options_come_last() -> None:
     resources = Resources('p', 'q', 'a', 30, extra_command=['-c 8', '--comment="two words"', '--nodes=2'])
     assert resources.options(0) == [

@@ -30,6 +30,8 @@ HARMONY = 'openai'
 
 _CALL, _CALL_END = '<tool_call>', '</tool_call>'
 _GRANITE = '<|tool_call|>'
+_NOT_READ = ']<]minimax[>['
+"""A text in the template of MiniMax M3, whose format is not read although it has marks of another."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,6 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
-    NONE: Format(lambda text, schemas: (text, []), [(']<]minimax[>[',)]),  # MiniMax M3 is not read
     'mistral': Format(read_mistral, [(MISTRAL,)]),
     'deepseek_v32': Format(
         Elements(
@@ -138,6 +139,7 @@ FORMATS: Mapping[str, Format] = {
     'llama_function': Format(name_then_json('<function=', '>', '</function>'), [('<function=',), ('<{start_tag}=',)]),
     'pythonic': Format(read_pythonic, [('<|python_start|>',), ('func_name1(',)]),
     'llama3_json': Format(read_llama3_json, [('<|python_tag|>',), ('{"name": function name, "parameters"',)]),
+    NONE: Format(lambda text, schemas: (text, [])),
 }
 """Name -> format, in the order in which a template is searched; names are those of vLLM's parsers where it has one."""
 
@@ -155,6 +157,8 @@ def choose_format(template: str) -> str:
     Args:
         template: The template's text.
     """
+    if _NOT_READ in template:
+        return NONE
     return next(
         (
             name

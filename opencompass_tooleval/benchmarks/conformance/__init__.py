@@ -1,0 +1,4 @@
+"""Conformance: fixed requests that show if a served model answers like a reference."""
+
+VERSION = '1'
+"""Raised when data, prompts, scoring or aggregation change."""

@@ -1,0 +1,66 @@
+"""Registered classes of Conformance: glue only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasets import Dataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.conformance.prompts import build_messages
+from opencompass_tooleval.benchmarks.conformance.records import FIX, find_subset, gold_answer, load_records
+from opencompass_tooleval.benchmarks.conformance.scoring import ConformanceScorer
+from opencompass_tooleval.core.calls.messages import messages_text
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, as_dataset
+from opencompass_tooleval.models.conversation import TOOLS
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalConformanceDataset(ToolEvalDataset):
+    """The shipped requests of Conformance."""
+
+    @staticmethod
+    def load(path: str, name: str) -> Dataset:
+        """Loads the requests.
+
+        Args:
+            path: Folder with ``requests.json`` and ``tools.json``: ``tooleval:benchmarks/conformance``.
+            name: ``requests``.
+
+        Raises:
+            DataError: A file is missing or damaged.
+        """
+        subset, folder = find_subset(name), resolve_data_path(path, FIX)
+        records = load_records(folder)
+        get_logger().info(f'data: {folder.resolve()}: {len(records)} requests')
+        return as_dataset(
+            [
+                {
+                    'record_id': record.id,
+                    'messages': messages_text(build_messages(record)),
+                    TOOLS: ToolSet(record.tools, choice=record.choice).to_text(),
+                    'record': record.payload,
+                    'gold_answer': gold_answer(record),
+                    'source': f'conformance_{subset.name}',
+                }
+                for record in records
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalConformanceEvaluator(ToolEvalCallsEvaluator, ConformanceScorer):
+    """Scores the requests of Conformance.
+
+    Args:
+        name: ``requests``.
+        pred_postprocessor: Argument of :class:`BaseEvaluator`.
+    """
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        ToolEvalCallsEvaluator.__init__(self, pred_postprocessor)
+        ConformanceScorer.__init__(self, name)

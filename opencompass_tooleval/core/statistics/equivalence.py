@@ -1,0 +1,78 @@
+"""Tests whether two systems are equivalent: whether their scores differ by less than a margin."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import replace
+
+from opencompass_tooleval.core.statistics.drop_test import drop_p_value
+from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, interval_of
+
+EQUIVALENT, DIFFERENT, UNDECIDED = 'equivalent', 'different', 'undecided'
+
+_MOST = 10**9
+
+
+def difference_p_value(effect: Effect, margin: float) -> float:
+    """Computes the chance of so large a difference, in its direction, of systems whose true one is the margin.
+
+    Args:
+        effect: The difference.
+        margin: Points, above 0.
+    """
+    return min(drop_p_value(effect, margin, is_rise) for is_rise in (False, True))
+
+
+def equivalence_of(effect: Effect, margin: float, p_value: float = 0.0) -> str:
+    """Decides by two one-sided tests (Schuirmann 1987), which are read off the interval.
+
+    Each end of the 95% interval is the result of a one-sided test, which also holds for few records that differ. Two
+    systems whose true difference is the margin are therefore equivalent with a chance of at most 5%
+    (``tools/gate_false_alarms.py``).
+
+    Args:
+        effect: The difference.
+        margin: Points, above 0.
+        p_value: That of :func:`difference_p_value`, adjusted for all scores.
+
+    Returns:
+        :data:`EQUIVALENT` if the interval lies between minus the margin and the margin; :data:`DIFFERENT` if it lies
+        beyond one of them as a whole, and the p-value is at most :data:`~.intervals.ALPHA`; else :data:`UNDECIDED`.
+    """
+    interval = interval_of(effect)
+    if -margin < interval.low and interval.high < margin:
+        return EQUIVALENT
+    is_beyond = interval.high < -margin or interval.low > margin
+    return DIFFERENT if is_beyond and p_value <= ALPHA else UNDECIDED
+
+
+def records_to_decide(effect: Effect, margin: float) -> int | None:
+    """Estimates how many records would decide, if as large a share of them differed, and as much.
+
+    Without a difference it is no estimate: so many records of which none differs are equivalent.
+
+    Args:
+        effect: The difference over the records that there are.
+        margin: Points, above 0.
+
+    Returns:
+        The number of records; None if no number decides, since the difference is the margin.
+    """
+
+    def is_decided(records: int) -> bool:
+        factor = records / effect.records
+        scaled = replace(
+            effect,
+            error=effect.error / math.sqrt(factor),
+            freedom=max(1, int(effect.freedom * factor)),
+            differing=int(effect.differing * factor),
+            step=effect.step / factor,
+            largest=effect.largest / factor,
+            records=records,
+        )
+        is_open = equivalence_of(scaled, margin, difference_p_value(scaled, margin)) == UNDECIDED
+        return not is_open
+
+    number = 1 + bisect_left(range(1, _MOST), True, key=is_decided)
+    return number if number < _MOST else None

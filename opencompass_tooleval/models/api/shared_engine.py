@@ -1,0 +1,123 @@
+"""Finds an engine that the runner starts for many tasks, again after each restart. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from opencompass_tooleval.core.text.redaction import remember_keys
+from opencompass_tooleval.models.api.engine import Engine
+from opencompass_tooleval.models.api.event_loop import sleep_unless
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.outage import Outage
+from opencompass_tooleval.work_dir.server_file import (
+    FAILED,
+    QUEUED,
+    READY,
+    STARTING,
+    ServerState,
+    read_server,
+    wanted_mark,
+)
+
+_LOOK_EVERY = 0.5
+_DOUBTFUL = ('infra:connection', 'infra:server', 'infra:timeout')
+
+
+class SharedEngine:
+    """The :class:`~.outage.ManagedServer` of a task whose engine another process starts.
+
+    Address and key stand in a file. They are read before the first request, and after each failure that an engine
+    which ends may cause. The requests wait until the engine is healthy, whatever address it then has; a connection
+    that failed because it had ended counts as no try.
+
+    Args:
+        file: The file with its state.
+        engine: Settings of the engine.
+        patience: Seconds to wait for a ready engine that does not answer; for one that starts, beyond its ``startup``.
+        outage: Receives the waits.
+        use: Called with URL and key before the first request, and after a restart.
+
+    Attributes:
+        used: The state with the address that requests go to now.
+    """
+
+    def __init__(
+        self, file: Path, engine: Engine, patience: float, outage: Outage, use: Callable[[str, str], None]
+    ) -> None:
+        self.used = ServerState('')
+        self._file = file
+        self._engine = engine
+        self._outage = outage
+        self._use = use
+        # An engine that waits for its turn has no limit: a queue may take days.
+        self._limits = {QUEUED: math.inf, STARTING: engine.startup + patience, READY: patience}
+        self._is_doubtful = True
+        self._looking = asyncio.Lock()
+        self._failure = ''
+
+    async def prepare(self, stop: asyncio.Event) -> None:
+        """Returns when the engine is healthy, or ``stop`` is set.
+
+        Raises:
+            Failure: It does not start, or was not reached for too long; it ends the task.
+        """
+        async with self._looking:  # the others wait
+            if self._is_doubtful and not self._failure:
+                self._failure = await self._wait(stop)
+                self._outage.announce('')
+        if self._failure:
+            words = f'{self._failure}\nEverything answered is kept: run again with -r'
+            raise Failure('infra:connection', words, again=False, ends=True)
+
+    async def _wait(self, stop: asyncio.Event) -> str:
+        """Waits until it is healthy; returns the reason for which it cannot be used."""
+        seen, since = ServerState(''), 0.0
+        while not stop.is_set():
+            state = await asyncio.to_thread(read_server, self._file)
+            if state is None:
+                return f'its runner has ended, or {self._file} cannot be read'
+            if state.stage == FAILED:
+                return state.why
+            with suppress(OSError):  # the runner has just ended
+                wanted_mark(self._file).touch()
+            if not (why := await self._unhealthy(state)):
+                self._is_doubtful, self.used = False, state
+                self._use(state.url, state.key)
+                self._outage.reached()
+                return ''
+            if state != seen:
+                seen, since = state, time.monotonic()
+                self._outage.announce(f'{self._outage.server} is waited for: {why}')
+            if time.monotonic() - since > self._limits.get(state.stage, 0.0):
+                return f'{state.stage} since {state.since}, and not reached: {why} (log: {state.log})'
+            await sleep_unless(stop, _LOOK_EVERY)
+        return ''
+
+    async def _unhealthy(self, state: ServerState) -> str:
+        if state.stage != READY:
+            return f'{state.stage} since {state.since}'
+        remember_keys([state.key])
+        return await self._engine.unhealthy(state.url, state.key)
+
+    async def is_lost(self) -> bool:
+        """Tests if the engine has ended, or was started again, since its address was read."""
+        return read_server(self._file) != self.used or bool(await self._unhealthy(self.used))
+
+    def checked(self, failure: Failure, used: ServerState) -> Failure:
+        """Returns the failure of a try; another one if the address of the engine had changed meanwhile.
+
+        Another server may have got the port of an engine that ended, and refuses the key.
+
+        Args:
+            failure: The failure.
+            used: :attr:`used` when the request was sent.
+        """
+        if failure.ends and read_server(self._file) != used:
+            failure = Failure('infra:connection', failure.words, no_connection=True, sent=failure.sent)
+        self._is_doubtful = self._is_doubtful or failure.reason in _DOUBTFUL
+        return failure

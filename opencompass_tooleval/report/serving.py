@@ -1,0 +1,90 @@
+"""Losses by servers: a table by data set and model, findings for the first page, and parts of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.catalogue.labels import words_of_reason
+from opencompass_tooleval.catalogue.metrics import words_of_metric
+from opencompass_tooleval.core.calls.answer import SERVING
+from opencompass_tooleval.core.calls.attribution import CAUSES, NONE, UNKNOWN
+from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.report.figure import Table, shown
+from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.reasons import fragment
+from opencompass_tooleval.report.texts import cut
+from opencompass_tooleval.results.serving import Serving, attribution_of, fault_of, is_lost, read_serving
+from opencompass_tooleval.results.serving_words import blame, faults_of
+
+_FAULTS = tuple(cause for cause in CAUSES if cause != NONE)
+_NAME = 200
+
+
+def serving_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
+    """Yields a table of points lost and of samples by cause, with links to them; none without attributions."""
+    found = _attributed(sorted(entries, key=lambda entry: (entry.dataset, entry.model)))
+    causes = [cause for cause in _FAULTS if any(serving.causes.get(cause) for _, serving in found)]
+    rows, links = [], []
+    for entry, serving in found:
+        counts = tuple(str(serving.causes.get(cause) or '') for cause in causes)
+        to_samples = tuple(
+            '' if cause == UNKNOWN else fragment(entry.model, entry.dataset, cause=cause) for cause in causes
+        )
+        for metric, loss in serving.main.items() or (('', None),):
+            scores = (shown(loss.served), shown(loss.written), str(loss)) if loss else ('', '', '')
+            name = words_of_metric(metric).name if metric else ''
+            rows.append((title_of(entry.dataset), entry.model, name, *scores, *counts, str(serving.samples)))
+            links.append(('',) * 6 + (*to_samples, ''))
+    if rows:
+        names = (words_of_reason(cause).name for cause in causes)
+        columns = ('data set', 'model', 'score', 'as served', 'as written', 'lost [95%]', *names, 'answers')
+        title = 'Whose fault: scores of the answers as served and as the model wrote them, and answers by cause'
+        yield Table(f'serving-{family}', title, columns, tuple(rows), tuple(links))
+
+
+def serving_findings(material: Material) -> Iterator[tuple[str, str, str, str]]:
+    """Yields text, number, link and explanation of what servers lost: most points first, then faults without points."""
+    found = _attributed(material.scored)
+    losses = [(loss, entry, serving) for entry, serving in found for loss in serving.main.values() if is_lost(loss)]
+    for loss, entry, serving in sorted(losses, key=lambda one: -one[0].lost):
+        yield _finding(entry, blame(serving), str(loss), next(iter(serving.blamed), ''))
+    for entry, serving in found:
+        for cause, _ in faults_of({entry.dataset: serving}):
+            count = f'{serving.causes[cause]} of {serving.samples} samples'
+            yield _finding(entry, words_of_reason(cause).name, count, cause)
+
+
+def _finding(entry: Scored, what: str, number: str, cause: str) -> tuple[str, str, str, str]:
+    text, link = f'{entry.model}, {title_of(entry.dataset)}: {what}', fragment(entry.model, entry.dataset, cause=cause)
+    return text, number, link, words_of_reason(cause).sentence
+
+
+def _attributed(entries: Sequence[Scored]) -> list[tuple[Scored, Serving]]:
+    return [(entry, serving) for entry in entries if (serving := read_serving(entry.result))]
+
+
+def cause_of(detail: Mapping[str, Any]) -> str:
+    """Returns the cause of a sample's fault; '' without one."""
+    part = detail.get(SERVING)
+    cause = part.get('cause') if isinstance(part, Mapping) else None
+    return cause if cause in _FAULTS else ''
+
+
+def shown_serving(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Returns the fault of a sample for a page: cause, note, raw text, and the values of the answer as written.
+
+    Args:
+        detail: The sample.
+        prediction: Its row, which has the whole raw text; empty if the file is missing.
+        most: Maximum number of characters of a text.
+    """
+    part = detail.get(SERVING)
+    part = part if isinstance(part, Mapping) else {}
+    values = part.get('written')
+    fault = fault_of(attribution_of(prediction.get(SERVING) or {**part, 'written': None}))
+    found: dict[str, Any] = {name: cut(text, most) for name, text in fault.items()}
+    if found and isinstance(values, Mapping):
+        found['values'] = {str(name)[:_NAME]: value for name, value in values.items() if is_number(value)}
+    return found

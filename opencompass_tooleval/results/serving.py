@@ -1,0 +1,203 @@
+"""Points that a server lost: scores of answers as the model wrote them, beside those of the answers as served.
+
+An evaluation writes them into the ``serving`` of a result (:func:`serving_of`); tables, reports and gates read them
+from there (:func:`read_serving`). Imports no OpenCompass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
+from opencompass_tooleval.core.calls.answer import SERVING, Answer, postprocessed
+from opencompass_tooleval.core.calls.attribution import (
+    CAUSES,
+    COUNTED_IN_POINTS,
+    NONE,
+    UNKNOWN,
+    Attribution,
+    read_attribution,
+)
+from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
+from opencompass_tooleval.core.statistics.intervals import NOISE, compare_column
+from opencompass_tooleval.core.statistics.paired import Result, pairs_of
+from opencompass_tooleval.core.text.bounds import is_number
+
+MOST_RAW = 500
+"""Number of characters of the model's own text that a sample of a result keeps; the predictions have it all."""
+_MOST_SAMPLES = 10**9
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A score of the answers as served, and of the answers as written.
+
+    Attributes:
+        served: The official score, 0-100.
+        written: The same score if every answer is the one that the model wrote.
+        lost: Points that the server lost: positive if the answers as written are better.
+        low: Lower end of the 95% interval of ``lost``, over records; None if the score is no mean of its samples.
+        high: Its upper end.
+    """
+
+    served: float
+    written: float
+    lost: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        interval = '' if self.low is None or self.high is None else f' [{self.low + 0.0:.1f}, {self.high + 0.0:.1f}]'
+        return f'{self.lost + 0.0:.1f} points{interval}'
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The ``serving`` of a result.
+
+    Attributes:
+        causes: Cause -> number of samples, of all trials; they add up to all samples.
+        points: Metric -> its loss; empty if no answer was written differently from the served one.
+    """
+
+    causes: Mapping[str, int]
+    points: Mapping[str, Loss]
+
+    @property
+    def main(self) -> dict[str, Loss]:
+        """The losses of the main metrics."""
+        return {metric: self.points[metric] for metric in main_metrics(list(self.points)) if self.points}
+
+    @property
+    def blamed(self) -> dict[str, int]:
+        """Causes that can be counted in points -> number of samples, where there are any."""
+        return {cause: self.causes[cause] for cause in COUNTED_IN_POINTS if self.causes.get(cause)}
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return sum(self.causes.values())
+
+
+def attribution_of(stored: Any) -> Attribution | None:
+    """Reads the attribution of a row of predictions; None without one, unknown if it cannot be read."""
+    try:
+        return read_attribution(stored)
+    except ValueError:
+        return Attribution(UNKNOWN)
+
+
+def serving_of(
+    scorer: Scorer,
+    served: Result,
+    second: Sequence[Sequence[SampleScore]],
+    attributions: Sequence[Attribution | None],
+) -> dict[str, Any]:
+    """Returns the ``serving`` of a result.
+
+    Args:
+        scorer: The scorer, whose aggregate both readings have.
+        served: The result of the answers as served, with details.
+        second: For each trial all scores, with those of the answers as written; empty without such answers.
+        attributions: One per detail; None counts as unknown.
+    """
+    causes = Counter(one.cause if one else UNKNOWN for one in attributions)
+    written = as_result(scorer, second) if second else {}
+    losses = {metric: _loss(served, written, metric) for metric in scorer.metrics if written}
+    points = {metric: asdict(loss) for metric, loss in losses.items() if loss}
+    return {'causes': dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))), 'points': points}
+
+
+def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
+    """Returns the ``serving`` of recorded answers; empty if none says what the model wrote.
+
+    Args:
+        run: The answers.
+        scored: Their scores as served.
+    """
+    found = [answer.serving if isinstance(answer, Answer) else None for answer in run.answers.values()]
+    written = {place: one.written for place, one in enumerate(found) if one and one.written}
+    again: dict[int, SampleScore] = {}
+    if written and run.scorer.can_score_again:
+        answers = postprocessed([Answer(one.text, calls=one.calls) for one in written.values()], run.postprocess)
+        records = [run.records[place] for place in written]
+        again = dict(zip(written, run.scorer.score_records(records, answers), strict=True))
+    second = [[again.get(place, score) for place, score in enumerate(scored.scores)]] if again else []
+    return serving_of(run.scorer, as_result(run.scorer, [scored.scores]), second, found) if any(found) else {}
+
+
+def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
+    """Returns the metrics (the mean over trials) and the details of scores, for paired statistics."""
+    totals = [scorer.total(scores).metrics for scores in trials]
+    values = {name: [value for total in totals if (value := total[name]) is not None] for name in scorer.metrics}
+    metrics = {name: math.fsum(known) / len(known) for name, known in values.items() if known}
+    return {**metrics, 'details': [score.to_detail() for scores in trials for score in scores]}
+
+
+def _loss(served: Result, written: Result, metric: str) -> Loss | None:
+    before, after = served.get(metric), written.get(metric)
+    if not is_number(before) or not is_number(after):
+        return None
+    sign = -1 if lower_is_better(metric) else 1
+    lost, pairs = sign * (after - before) + 0.0, pairs_of(served, written, metric)
+    if pairs is None or pairs.unshared:  # then the interval is that of another difference
+        return Loss(before, after, lost)
+    interval = compare_column({('', metric): 1.0}, {('', metric): pairs})
+    low, high = sorted((sign * interval.low + 0.0, sign * interval.high + 0.0))
+    return Loss(before, after, lost, low, high)
+
+
+def of_sample(attribution: Attribution | None, written: SampleScore | None) -> dict[str, Any]:
+    """Returns the ``serving`` of a detail; empty if the server has no known fault.
+
+    Args:
+        attribution: That of the sample.
+        written: Its score as written, if it was scored again.
+    """
+    fault = fault_of(attribution)
+    row = {**fault, 'raw': fault['raw'][:MOST_RAW], 'written': dict(written.values) if written else {}} if fault else {}
+    return {name: value for name, value in row.items() if value}
+
+
+def fault_of(attribution: Attribution | None) -> dict[str, str]:
+    """Returns cause, note and raw text of a fault; empty if the server has no known fault."""
+    if attribution is None or attribution.cause in (NONE, UNKNOWN):
+        return {}
+    return {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw}
+
+
+def read_serving(result: Mapping[str, Any]) -> Serving | None:
+    """Reads the ``serving`` of a stored result; None if it has none. Members that are none are left out."""
+    raw = result.get(SERVING)
+    if not isinstance(raw, Mapping):
+        return None
+    causes, points = raw.get('causes'), raw.get('points')
+    counts = {
+        cause: count
+        for cause, count in (causes.items() if isinstance(causes, Mapping) else ())
+        if cause in CAUSES and type(count) is int and 0 < count < _MOST_SAMPLES
+    }
+    losses = {
+        metric: loss
+        for metric, row in (points.items() if isinstance(points, Mapping) else ())
+        if isinstance(row, Mapping) and (loss := _read_loss(row))
+    }
+    return Serving(counts, losses) if counts else None
+
+
+def _read_loss(row: Mapping[str, Any]) -> Loss | None:
+    served, written, lost, low, high = (
+        number if is_number(number := row.get(name)) else None for name in ('served', 'written', 'lost', 'low', 'high')
+    )
+    return None if served is None or written is None or lost is None else Loss(served, written, lost, low, high)
+
+
+def is_lost(loss: Loss, most: float = 0.0) -> bool:
+    """Tests if a server lost more than ``most`` points."""
+    return loss.lost > most + NOISE

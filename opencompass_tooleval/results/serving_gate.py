@@ -1,0 +1,149 @@
+"""Decides whether the servers of a run lost more than a build allows. Imports no OpenCompass.
+
+The points that a server lost are those of the answers of this run: the same answers are scored twice. They need no
+test; their interval says what other records would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from opencompass_tooleval.core.calls.attribution import UNKNOWN
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.results.gating import HELD, Rules
+from opencompass_tooleval.results.junit import Case, Suite
+from opencompass_tooleval.results.result_row import Results, valid_result
+from opencompass_tooleval.results.serving import Loss, Serving, is_lost, read_serving
+from opencompass_tooleval.results.serving_words import blame, faults_of
+
+LOST = 'lost'
+HEADER = ('data set', 'model', 'score', 'served', 'as written', 'points lost', '')
+NOTHING_TO_JUDGE = 2
+
+
+@dataclass(frozen=True)
+class ServingVerdict:
+    """One score, or one fault of a server.
+
+    Attributes:
+        model: The model.
+        dataset: The data set.
+        what: The score, or the cause; '' for a result without a fault.
+        outcome: :data:`LOST`, or ``held``.
+        why: The outcome in words.
+        loss: The loss of a score; None for faults that cannot be counted in points.
+    """
+
+    model: str
+    dataset: str
+    what: str
+    outcome: str
+    why: str
+    loss: Loss | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        """Returns a row of a table with :data:`HEADER`."""
+        scores = ('', '') if self.loss is None else (f'{self.loss.served:.2f}', f'{self.loss.written:.2f}')
+        return (self.dataset, self.model, self.what, *scores, self.why, self.outcome)
+
+
+@dataclass
+class ServingGate:
+    """Result of a gate on what servers lost.
+
+    Attributes:
+        verdicts: The judged scores and faults, those that fail first.
+        notes: Results, or parts of them, that could not be judged.
+        status: 0 if nothing was lost, 1 if something was, 2 if no result has an attribution.
+    """
+
+    verdicts: list[ServingVerdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    status: int = 0
+
+    def summary(self) -> str:
+        """Returns the outcome in one line."""
+        lost = [one for one in self.verdicts if one.outcome == LOST]
+        if self.status == NOTHING_TO_JUDGE:
+            return 'servers: nothing to judge; attribution=True in the config of the model keeps what it wrote'
+        if not lost:
+            return (
+                f'servers: held: none of {len({(one.model, one.dataset) for one in self.verdicts})} results lost points'
+            )
+        first = lost[0]
+        more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
+        return f'servers: lost: {first.dataset} {first.what}, {first.model}: {first.why}{more}'
+
+    def lines(self, most: int) -> Iterator[str]:
+        """Yields the lines for a screen, with at most this many verdicts and notes."""
+        for one in self.verdicts[:most]:
+            yield f'{one.outcome.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
+        if len(self.verdicts) > most:
+            yield f'and {len(self.verdicts) - most} more, in --markdown, --junit and --json'
+        yield from (f'NOTE {note}' for note in self.notes[:most])
+        yield self.summary()
+
+    def suite(self) -> Suite:
+        """Returns a test case per score and fault."""
+        cases = [
+            Case(f'{one.dataset} {one.what}'.strip(), one.model, one.outcome == HELD, one.why, one.why)
+            for one in self.verdicts
+        ]
+        return Suite('tooleval gate --serving', cases, (('result', self.summary()),))
+
+
+def judge_serving(run: Results, model: str | None, rules: Rules) -> ServingGate:
+    """Judges the results of a run.
+
+    Of each data set the main metrics count, or those that the rules name. A result fails if a score lost more than
+    ``max_drop`` points, if answers that could not be scored again may have lost as many, or if the server returned
+    errors for answers that it could not parse, or lost parts of prompts.
+
+    Args:
+        run: The run.
+        model: Its only model to judge; None for all.
+        rules: The settings: ``metrics``, ``datasets`` and ``max_drop``.
+
+    Raises:
+        DataError: There is no result of the model and the data sets, or one is damaged.
+    """
+    gate = ServingGate()
+    pairs = [pair for pair in run.pairs() if model in (None, pair[0]) and fnmatchcase(pair[1], rules.datasets)]
+    if not pairs:
+        raise DataError(run.path, f'there is no result of {model or "a model"} on data sets {rules.datasets!r}')
+    for name, dataset in pairs:
+        serving = read_serving(valid_result(run, name, dataset) or {})
+        unknown, samples = (serving.causes.get(UNKNOWN, 0), serving.samples) if serving else (1, 1)
+        if unknown == samples:
+            gate.notes.append(f'{dataset}, {name}: not judged: nothing says what the model wrote')
+        elif serving:
+            verdicts = list(_verdicts(name, dataset, serving, rules))
+            gate.verdicts += verdicts
+            gate.notes += [] if verdicts else [f'{dataset}, {name}: not judged: no score matches --metric']
+            if unknown:
+                gate.notes.append(
+                    f'{dataset}, {name}: what the model wrote is unknown for {unknown} of {samples} answers'
+                )
+    gate.verdicts.sort(key=lambda one: one.outcome != LOST)
+    gate.status = NOTHING_TO_JUDGE if not gate.verdicts else int(gate.verdicts[0].outcome == LOST)
+    return gate
+
+
+def _verdicts(model: str, dataset: str, serving: Serving, rules: Rules) -> Iterator[ServingVerdict]:
+    named = {metric for metric in serving.points for pattern in rules.metrics if fnmatchcase(metric, pattern)}
+    for metric, loss in serving.points.items():
+        if metric not in (named if rules.metrics else serving.main):
+            continue
+        why = f'{loss} by {blame(serving)}' if loss.lost else str(loss)
+        yield ServingVerdict(model, dataset, metric, LOST if is_lost(loss, rules.max_drop) else HELD, why, loss)
+    changed, count = sum(serving.blamed.values()), serving.samples
+    if changed and not serving.points:
+        most = 100 * changed / count
+        why = f'{changed} of {count} answers changed by {blame(serving)}: up to {most:.1f} points'
+        yield ServingVerdict(model, dataset, 'answers', LOST if most > rules.max_drop else HELD, why)
+    faults = list(faults_of({dataset: serving}))
+    yield from (ServingVerdict(model, dataset, cause, LOST, line) for cause, line in faults)
+    if not serving.points and not changed and not faults:
+        yield ServingVerdict(model, dataset, '', HELD, f'no fault of the server in {count} answers')

@@ -1,0 +1,102 @@
+"""Says in words what a server lost, for the last screen of a sweep, ``tooleval score`` and gates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
+from opencompass_tooleval.core.calls.attribution import (
+    COUNTED_IN_POINTS,
+    ERROR,
+    PARSER,
+    REASONING,
+    TEMPLATE,
+    UNKNOWN,
+)
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.results.serving import Serving, is_lost, read_serving
+
+_UNKNOWN_SHARE = 0.1
+"""Share of a model's answers without raw text above which a note says so: a failed request has none."""
+
+_BLAMED = {PARSER: "the server's parser", REASONING: "the server's reading of thoughts"}
+_COUNTED = {
+    ERROR: 'answers became an error of the server, which could not parse them',
+    TEMPLATE: 'prompts reached the model without its tools, or without another part',
+}
+"""Cause -> words for samples whose points cannot be counted. Cut answers have a note of their own."""
+
+
+def lines_of(servings: Mapping[str, Serving]) -> Iterator[str]:
+    """Yields lines on what a server lost: its points, of the data set with most, and counts of other faults.
+
+    Args:
+        servings: Data set -> the ``serving`` of a model's result.
+    """
+    lost = [
+        (loss.lost, name, f'{loss} of {metric}')
+        for name, serving in servings.items()
+        for metric, loss in serving.main.items()
+        if is_lost(loss)
+    ]
+    if lost:
+        _, name, points = max(lost)
+        more = len({other for _, other, _ in lost}) - 1
+        others = f'; and points in {more} more data set{"s" * (more > 1)}' if more else ''
+        share = _share({name: servings[name]}, COUNTED_IN_POINTS, 'answers')
+        yield f'{points} in {_short(name)} were lost by {blame(servings[name])} ({share}){others}'
+    unscored = {name: one for name, one in servings.items() if one.blamed and not one.points}
+    if unscored:
+        fault = ' and '.join(dict.fromkeys(map(blame, unscored.values())))
+        share = _share(unscored, COUNTED_IN_POINTS, 'answers')
+        yield f'{share} were changed by {fault}, at an unknown cost: {_few(unscored)}'
+    yield from (
+        f'{line}: {_few(name for name, one in servings.items() if one.causes.get(cause))}'
+        for cause, line in faults_of(servings)
+    )
+
+
+def faults_of(servings: Mapping[str, Serving]) -> Iterator[tuple[str, str]]:
+    """Yields cause and words of the faults that cannot be counted in points, with the number of samples."""
+    for cause, words in _COUNTED.items():
+        if found := {name: one for name, one in servings.items() if one.causes.get(cause)}:
+            yield cause, f'{_share(found, (cause,), words)} ({cause})'
+
+
+def blame(serving: Serving) -> str:
+    """Returns what lost the points: the parser, the reading of thoughts, or both."""
+    return ' and '.join(_BLAMED[cause] for cause in serving.blamed)
+
+
+def _share(servings: Mapping[str, Serving], causes: Collection[str], words: str) -> str:
+    count = sum(one.causes.get(cause, 0) for one in servings.values() for cause in causes)
+    return f'{count:,} of {sum(one.samples for one in servings.values()):,} {words}'
+
+
+def _short(name: str) -> str:
+    return name.removeprefix(OUR_PREFIX)
+
+
+def _few(names: Iterable[str]) -> str:
+    return first_of(list(map(_short, names)), 2)
+
+
+def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
+    """Yields the notes of a sweep on what its servers lost; none if they lost nothing.
+
+    Args:
+        results: Model and data set -> result.
+    """
+    by_model: dict[str, dict[str, Serving]] = {}
+    for (model, dataset), result in results.items():
+        if serving := read_serving(result):
+            by_model.setdefault(model, {})[dataset] = serving
+    unknown = []
+    for model, servings in by_model.items():
+        yield from (f'WARNING {model}: {line}' for line in lines_of(servings))
+        counts = [(one.causes.get(UNKNOWN, 0), one.samples) for one in servings.values()]
+        if sum(count for count, _ in counts) > _UNKNOWN_SHARE * sum(samples for _, samples in counts):
+            unknown.append(model)
+    if unknown:
+        yield f'NOTE servers returned no raw text: whose fault lost points are is unknown ({first_of(unknown, 2)})'

@@ -1,0 +1,136 @@
+"""Runs one engine for all tasks of a stage: ``python -m opencompass_tooleval.runners.server_program SETTINGS``.
+
+SETTINGS is a file of JSON in the runner's folder, with the attributes of :class:`ServerProgram`. The program starts
+the engine at the first request, and again when it ends, and writes address and key into the server's file. It stops
+the engine on SIGTERM, when the process ``starter`` is gone, or when no job is left that ``jobs`` names. It imports no
+OpenCompass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
+from opencompass_tooleval.models.api.engine_nodes import node_address
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
+from opencompass_tooleval.runners.slurm.leftovers import SERVER_JOB
+from opencompass_tooleval.work_dir import server_file
+from opencompass_tooleval.work_dir.lock import is_held
+from opencompass_tooleval.work_dir.server_file import ServerState, read_server, wanted_mark, write_server
+
+MOST_STARTS = 10
+"""Maximum number of starts: an engine that a request ends would otherwise be started for ever."""
+
+GAVE_UP = 3
+"""Exit status of a program whose engine does not start, or ended too often; the server's file has the reason."""
+
+_LOOK_EVERY = 0.5
+_LOOKS_WITHOUT_JOBS = 2
+
+
+@dataclass
+class ServerProgram:
+    """Runs one engine until nobody needs it.
+
+    Attributes:
+        path: The model.
+        engine: Further arguments of :class:`~opencompass_tooleval.models.api.engine.Engine`.
+        file: The server's file.
+        log: Log file of the engine.
+        starter: Id of the process with which it ends; 0 for none.
+        jobs: Beginning of the names of Slurm's jobs that may need it; '' outside of Slurm.
+        runner: Lock of the runner of these jobs: while it is held, the runner ends the server.
+        seconds: Seconds between two looks at Slurm's jobs.
+    """
+
+    path: str
+    engine: Mapping[str, Any]
+    file: str
+    log: str
+    starter: int = 0
+    jobs: str = ''
+    runner: str = ''
+    seconds: float = 60.0
+    _stop: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def run(self) -> int:
+        """Runs the engine; returns the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._stop.set())
+        threading.Thread(target=self._watch, daemon=True).start()
+        why = ''
+        try:
+            while not wanted_mark(Path(self.file)).exists():
+                if self._stop.wait(_LOOK_EVERY):
+                    return 0
+            host = node_address() if self.jobs else HOST
+            for _ in range(MOST_STARTS):
+                why = self._run_once(host)
+                if self._stop.is_set():
+                    return 0
+        except (EngineError, OSError) as error:
+            why = str(error)
+        self._write(server_file.FAILED, why=f'the shared engine of {self.path}: {why}')
+        return GAVE_UP
+
+    def _run_once(self, host: str) -> str:
+        """Runs the engine to its end; returns the reason for that.
+
+        Raises:
+            EngineError: It did not get ready.
+        """
+        engine = Engine(model=self.path, **self.engine)
+        engine.host = host
+        self._write(server_file.STARTING)
+        try:
+            engine.start(Path(self.log), self._stop)
+            if engine.is_started:
+                self._write(server_file.READY, url=engine.url, key=engine.key)
+            while not self._stop.wait(_LOOK_EVERY):
+                try:
+                    engine.check()
+                except EngineError as error:
+                    print(error, flush=True)
+                    return f'started {MOST_STARTS} times: {error}'
+        finally:
+            engine.stop()
+        state = read_server(Path(self.file))
+        if state and state.key in ('', engine.key):  # of no later start, after a node was lost; None without a runner
+            self._write(server_file.QUEUED)
+        return ''
+
+    def _write(self, stage: str, **more: str) -> None:
+        write_server(Path(self.file), ServerState(stage, log=self.log, **more))
+
+    def _watch(self) -> None:
+        """Stops the engine when nobody needs it any more."""
+        next_look, looks = time.monotonic() + self.seconds, 0
+        while not self._stop.wait(_LOOK_EVERY):
+            if self.starter and os.getppid() != self.starter:
+                self._stop.set()
+            if self.jobs and time.monotonic() > next_look and not is_held(Path(self.runner)):
+                next_look = time.monotonic() + self.seconds
+                looks = 0 if self._has_jobs() else looks + 1
+                if looks == _LOOKS_WITHOUT_JOBS:
+                    self._stop.set()
+
+    def _has_jobs(self) -> bool:
+        try:
+            names = [name.removeprefix(self.jobs) for _, name in Slurm(0).jobs() if name.startswith(self.jobs)]
+        except SlurmError as error:
+            print(error, flush=True)
+            return True
+        return any(not name.startswith(SERVER_JOB) for name in names)
+
+
+if __name__ == '__main__':
+    sys.exit(ServerProgram(**json.loads(Path(sys.argv[1]).read_text(encoding='utf-8'))).run())

@@ -1,0 +1,150 @@
+"""What servers lost: tooleval gate --serving, tooleval score, export and import."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE, UNKNOWN
+from opencompass_tooleval.results.serving import read_serving
+from tests.cli.conftest import Command, demo_file, gold_answers, read_lines
+from tests.cli.test_compare import write
+from tests.cli.test_gate import DATASET, scored
+
+LOSS = {'served': 80.0, 'written': 83.5, 'lost': 3.5, 'low': 2.1, 'high': 4.9}
+Place = Callable[..., Path]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Makes a run, or adds a result to it."""
+
+    def make(causes: dict[str, int] | None, loss: dict[str, Any] | None = None, **others: Any) -> Path:
+        serving = {'causes': causes, 'points': {'accuracy': loss} if loss else {}}
+        content = {**scored(80), **({'serving': serving} if causes else {})}
+        write(tmp_path / 'run', 'm', others.get('dataset', DATASET), content)
+        return tmp_path / 'run'
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ('causes', 'loss', 'options', 'code', 'says'),
+    [
+        ({NONE: 100}, None, (), 0, 'servers: held: none of 1 results lost points'),
+        ({NONE: 88, PARSER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's parser"),
+        ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.5), 0, 'servers: held'),
+        ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.4), 1, 'servers: lost'),
+        ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'accuracy'), 1, 'servers: lost'),
+        ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'other*'), 2, 'm: not judged: no score matches --metric'),
+        ({NONE: 99, REASONING: 1}, {**LOSS, 'lost': 0.0, 'low': -1, 'high': 1}, (), 0, 'servers: held'),
+        ({NONE: 97, TEMPLATE: 3}, None, ('--max-drop', 50), 1, '3 of 100 prompts reached the model without its tools'),
+        ({NONE: 97, ERROR: 3}, None, (), 1, '3 of 100 answers became an error of the server'),
+        ({NONE: 97, LIMIT: 3}, None, (), 0, 'servers: held'),
+        # A dialogue cannot be scored again: its lost calls changed all that followed.
+        ({NONE: 97, PARSER: 3}, None, (), 1, "3 of 100 answers changed by the server's parser: up to 3.0 points"),
+        ({NONE: 97, PARSER: 3}, None, ('--max-drop', 3), 0, 'servers: held'),
+        (
+            {NONE: 60, UNKNOWN: 40},
+            None,
+            (),
+            0,
+            'NOTE tooleval-ultratool-planning_en, m: what the model wrote is unknown',
+        ),
+        ({UNKNOWN: 100}, None, (), 2, 'servers: nothing to judge'),
+        (None, None, (), 2, 'servers: nothing to judge'),
+    ],
+)
+def test_a_gate_on_what_servers_lost(
+    tooleval: Command, place: Place, causes: Any, loss: Any, options: tuple[Any, ...], code: int, says: str
+) -> None:
+    done = tooleval('gate', place(causes, loss), '--serving', *options)
+    assert done.code == code, done
+    assert says in done.out and done.out.splitlines()[-1].startswith('servers: ')
+
+
+def test_one_result_without_attribution_is_a_note(tooleval: Command, place: Place) -> None:
+    run = place({NONE: 100})
+    place(None, dataset='other')
+    done = tooleval('gate', run, '--serving')
+    assert done.code == 0 and 'NOTE other, m: not judged' in done.out
+
+
+@pytest.mark.parametrize(('baseline', 'loss', 'code'), [(80, None, 0), (80, LOSS, 1), (99, None, 1), (99, LOSS, 1)])
+def test_together_with_a_baseline_either_fails(
+    tooleval: Command, place: Place, tmp_path: Path, baseline: int, loss: Any, code: int
+) -> None:
+    write(tmp_path / 'old', 'm', DATASET, scored(baseline))
+    run = place({NONE: 88, PARSER: 12} if loss else {NONE: 100}, loss)
+    outputs = {name: tmp_path / f'gate.{name}' for name in ('json', 'markdown', 'junit')}
+    options = [part for name, file in outputs.items() for part in (f'--{name}', file)]
+    done = tooleval('gate', run, '--baseline', tmp_path / 'old', '--serving', *options)
+    assert done.code == code
+    told = json.loads(outputs['json'].read_text())
+    assert told['verdicts'][0]['outcome'] == ('dropped' if baseline == 99 else 'held')
+    assert told['serving']['verdicts'][0]['outcome'] == ('lost' if loss else 'held')
+    suites = ElementTree.parse(outputs['junit']).getroot()
+    assert [suite.get('name') for suite in suites] == ['tooleval gate', 'tooleval gate --serving']
+    assert [suite.get('failures') for suite in suites] == [str(int(baseline == 99)), str(int(bool(loss)))]
+    markdown = outputs['markdown'].read_text()
+    assert markdown.count('**tooleval gate: ') == 2
+    assert ('| 80.00 | 83.50 | 3.5 points &#91;2.1, 4.9&#93;' in markdown) is bool(loss)
+
+
+def test_a_result_from_anybody_breaks_nothing() -> None:
+    hostile: list[Any] = [
+        {'serving': 3},
+        {'serving': {'causes': {'<b>': 3, PARSER: 'x', NONE: -1}}},
+        {'serving': {'causes': {PARSER: 1 << 70}, 'points': []}},
+    ]
+    assert [read_serving(one) for one in hostile] == [None] * 3
+    odd = {
+        'accuracy': {'served': 1, 'written': 'x', 'lost': 3},
+        'b': [],
+        'c': {**LOSS, 'low': None, 'high': float('nan')},
+    }
+    read = read_serving({'serving': {'causes': {PARSER: 2}, 'points': odd}})
+    assert read and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
+
+
+def test_recorded_answers_that_say_what_the_model_wrote(tooleval: Command, tmp_path: Path) -> None:
+    gold = gold_answers('instruct_v2')
+    rows = [
+        {'id': name, 'prediction': '', 'serving': {'cause': REASONING, 'written': {'text': f'<think>a</think>{text}'}}}
+        if number
+        else {'id': name, 'prediction': text, 'serving': {'cause': NONE}}
+        for number, (name, text) in enumerate(gold.items())
+    ]
+    file = tmp_path / 'instruct_v2.jsonl'
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    done = tooleval(
+        'score', 'teval', 'instruct', file, '--data', demo_file('instruct_v2'), '--json', tmp_path / 'o.json'
+    )
+    assert done.code == 0, done.err
+    told = json.loads((tmp_path / 'o.json').read_text())
+    lost = len(gold) - 1
+    assert told['serving']['causes'] == {NONE: len(gold) - lost, REASONING: lost}
+    points = told['serving']['points']['json_args_em_metric']
+    assert points['written'] == 100.0 and points['served'] == told['metrics']['json_args_em_metric'] < 100
+    assert f"instruct were lost by the server's reading of thoughts ({lost} of {len(gold)} answers)" in done.out
+
+
+def test_attributions_are_exported_and_imported(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    run = place({NONE: 99, PARSER: 1}, LOSS)
+    row = {'prediction': 'x', 'record_id': 'r0', 'infra': None, 'serving': {'cause': PARSER, 'raw': 'r'}}
+    file = run / 'predictions' / 'm' / f'{DATASET}.json'
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({'0': row}))
+    assert tooleval('export', run, '-o', tmp_path / 'files').code == 0
+    (result,) = read_lines(tmp_path / 'files' / 'results.jsonl')
+    assert result['serving']['points'] == {'accuracy': LOSS}
+    (prediction,) = read_lines(tmp_path / 'files' / 'predictions.jsonl')
+    assert prediction['serving'] == row['serving']
+    assert tooleval('import', 'predictions', tmp_path / 'files', tmp_path / 'new').code == 0
+    (imported,) = tmp_path.glob('new/*/predictions/m/*.json')
+    assert json.loads(imported.read_text())['0']['serving'] == row['serving']

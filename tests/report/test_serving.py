@@ -1,0 +1,141 @@
+"""What servers lost, in the report: findings, a table by cause, samples with the model's own text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.cli.main import main
+from opencompass_tooleval.core.calls.attribution import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN
+from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
+from opencompass_tooleval.report.build import write_report
+from opencompass_tooleval.report.read import read
+from opencompass_tooleval.report.serving import serving_findings, serving_tables, shown_serving
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from tests.evaluators.test_serving import answered, demo_row, fault, run_task
+from tests.report.browser import LOOKS, Browser, needs_chromium
+from tests.report.support import HOSTILE, add, data_of, detail, plain_run, result_of, write
+
+REVIEW = 'tooleval-teval-review_str_v2'
+AGENT = 'tooleval-teval-agent-fc'
+LOSS = {'served': 50.0, 'written': 60.0, 'lost': 10.0, 'low': 4.0, 'high': 18.0}
+
+
+def served_run(folder: Path, raw: str = '<tool_call>A</tool_call>', note: str = 'of 1 calls 1 lost') -> Path:
+    """Of 20 answers the server lost 2; an agent of which one step lost a call; a data set without raw texts."""
+    lost = {'cause': PARSER, 'note': note, 'raw': raw[:500], 'written': {'review_quality': 1.0}}
+    details = [
+        detail(f'r{i}', 0.0, 'review:wrong', **({'serving': lost} if i < 2 else {})) if i < 10 else detail(f'r{i}')
+        for i in range(20)
+    ]
+    causes = {NONE: 18, PARSER: 2}
+    add(folder, 'm', REVIEW, result_of(details, serving={'causes': causes, 'points': {'review_quality': LOSS}}))
+    rows = {
+        str(i): {'origin_prompt': 'Ask', 'prediction': 'served', 'record_id': f'r{i}', 'infra': None}
+        | ({'serving': {**lost, 'raw': raw, 'written': {'text': f'read {raw}'}}} if i < 2 else {})
+        for i in range(20)
+    }
+    write(folder, 'predictions', 'm', REVIEW, rows)
+    one = detail('t0', 0.0, 'finish:missing', serving={'cause': TEMPLATE, 'note': 'the prompt lacks tools'})
+    agents = {'benchmark': 'agents', 'subset': 'teval', 'loop': 'fc'}
+    counts = {'causes': {TEMPLATE: 1}, 'points': {}}
+    add(folder, 'm', AGENT, result_of([one], provenance=agents, serving=counts))
+    fault = {'cause': TEMPLATE, 'note': 'the prompt lacks tools', 'raw': raw}
+    trajectory = Trajectory('fc', (Step('a'), Step('b', parent=0, serving=fault)), path=(0, 1))
+    row = {'origin_prompt': 'Ask', 'prediction': trajectory.to_json(), 'record_id': 't0', 'infra': None}
+    write(folder, 'predictions', 'm', AGENT, {'0': {**row, 'serving': fault}})
+    unknown = result_of([detail('u')], serving={'causes': {UNKNOWN: 1}, 'points': {}})
+    add(folder, 'm', 'tooleval-teval-plan_json_v2', unknown)
+    return folder
+
+
+def test_the_table_has_points_and_samples_by_cause(tmp_path: Path) -> None:
+    material = read([served_run(tmp_path / 'run')])
+    (table,) = serving_tables('teval', material.scored)
+    assert table.columns[3:] == (
+        'as served', 'as written', 'lost [95%]', 'parser of the server', 'prompt incomplete', 'unknown', 'answers',
+    )  # fmt: skip
+    by_score = {row[2]: (row, link) for row, link in zip(table.rows, table.links, strict=True)}
+    row, link = by_score['Review']
+    assert row[3:] == ('50.00', '60.00', '10.0 points [4.0, 18.0]', '2', '', '', '20')
+    assert link[6] == f'model=m&dataset={REVIEW}&cause=serving%3Aparser' and link[8] == '', 'no samples are unknown'
+    found = list(serving_findings(material))
+    assert found[0][:3] == ("m, T-Eval review text v2: the server's parser", '10.0 points [4.0, 18.0]', link[6])
+    assert [one[1] for one in found[1:]] == ['1 of 1 samples']
+    assert not list(serving_tables('teval', read([plain_run(tmp_path / 'plain')]).scored))
+
+
+def test_texts_are_bounded_and_those_of_a_missing_file_are_the_results(tmp_path: Path) -> None:
+    raw = 'x' * 19_000
+    out = write_report([served_run(tmp_path / 'run', raw)], tmp_path / 'out').parent
+    samples = [row for script in sorted(out.glob('samples/p*/0.js')) for row in data_of(script)[1]]
+    (first, *_) = [row['serving'] for row in samples if 'trajectory' not in row and 'serving' in row]
+    assert first['raw'] == raw and first['values'] == {'review_quality': 1.0}
+    part = {'cause': PARSER, 'note': 'n', 'raw': 'short', 'written': {'a': 0.5, 'b': None}}
+    found = shown_serving({'serving': part}, {}, 15)
+    assert found == {'cause': PARSER, 'note': 'n', 'raw': 'short', 'values': {'a': 0.5}}
+    assert shown_serving({'serving': part}, {}, 3)['raw'] == 'sho\n[cut: 5 characters]'
+    for odd in (None, 3, {'cause': []}, {'cause': NONE}, {'cause': ERROR, 'note': 4}):
+        assert shown_serving({'serving': odd}, {'serving': odd}, 9) == {}
+
+
+@needs_chromium
+@pytest.mark.parametrize(('width', 'dark'), LOOKS)
+def test_a_lost_call_is_found_and_read(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:
+    browser.look(width, dark)
+    hostile = HOSTILE.replace('\ud800', '')  # the driver cannot read it
+    first = write_report([served_run(tmp_path / 'run', f'{hostile}<tool_call>', hostile)], tmp_path / 'out')
+    browser.open(first)
+    assert not browser.faults() and not browser.faint()
+    finding = browser.all('#findings a')[0]
+    assert finding.text == "m, T-Eval review text v2: the server's parser"
+    finding.click()
+    browser.wait("document.querySelector('#status')?.textContent === '2 of 20 samples'")
+    chip = browser.all('#chips [aria-pressed=true]')[-1]
+    assert chip.text == 'parser of the server 2'
+    chip.click()
+    browser.wait("document.querySelector('#status')?.textContent === '20 of 20 samples'")
+    browser.all('#chips button')[-1].click()
+    browser.wait("document.querySelector('#status')?.textContent === '2 of 20 samples'")
+    browser.all('body')[0].send_keys('j')
+    browser.wait("document.querySelector('#sample .server')")
+    said = browser.all('#sample .server')[0].text
+    assert said.startswith('parser of the server the server lost') and 'As the model wrote it: Review 100.0' in said
+    assert browser.all('#sample pre.answer')[0].text == 'served', 'the raw text is no answer'
+    browser.all('#sample details.raw summary')[0].click()
+    assert '</script><script>' in browser.all('#sample pre.raw')[0].text
+    assert not browser.faults() and not browser.faint()
+    assert browser.driver.execute_script('return window.ran') is None
+    browser.shoot(f'serving-{width}-{dark}')
+    browser.open(first.with_name('samples.html'), f'#model=m&dataset={AGENT}&sample=0')
+    browser.wait("document.querySelector('#sample .step details.raw')")
+    assert 'prompt incomplete' in browser.all('#sample .step')[1].text
+    assert 'prompt incomplete' not in browser.all('#sample .step')[0].text
+    browser.open(first.with_name('teval.html'))
+    browser.driver.execute_script("document.querySelector('#serving-teval details').open = true")
+    link = browser.all('#serving-teval a')[0]
+    assert link.text == '2' and not browser.faults() and not browser.faint()
+    browser.check_quiet()
+
+
+def test_a_run_that_opencompass_scored_is_reported_and_gated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Predictions with lost calls, through the evaluation task, ``tooleval report`` and ``tooleval gate``."""
+    row = demo_row('teval', 'tooleval-teval-instruct_v2-fc')
+    stored, ids = answered(row, lambda i, one: {**one, 'calls': [], 'serving': fault('', one['calls'])})
+    run_task(ToolEvalEvalTask, tmp_path / 'run', row, stored)
+    (tmp_path / 'run' / 'configs').mkdir()
+    outcomes = []
+    for arguments in (('report', tmp_path / 'run', '-o', tmp_path / 'out'), ('gate', tmp_path / 'run', '--serving')):
+        monkeypatch.setattr('sys.argv', ['tooleval', *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        outcomes.append(caught.value.code or 0)
+    assert outcomes == [0, 1]
+    assert 'points [' in (said := capsys.readouterr().out) and "by the server's parser" in said
+    table = (tmp_path / 'out' / 'files' / 'serving-teval.csv').read_text(encoding='utf-8')
+    assert '100.0 points [' in table and table.rstrip().endswith(f',{len(ids)},{len(ids)}')
+    (index,) = [data_of(script)[1] for script in tmp_path.glob('out/samples/p0/index.js')]
+    assert index['causes'] == [PARSER] * len(ids)

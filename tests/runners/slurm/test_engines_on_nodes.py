@@ -1,0 +1,177 @@
+"""An engine over two nodes of a real Slurm of four: it answers when all ranks are there, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+from tests.engines import engine_on_nodes, none_left, processes, until, until_gone
+from tests.runners.slurm.conftest import NodesTestbed
+from tests.runners.slurm.test_engines import log, rows, runner, task
+
+pytestmark = pytest.mark.long
+RANK_1 = '--rank 1 '
+NODES = 2
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    with none_left(tmp_path):
+        yield
+
+
+def on_two_nodes(folder: Path, *arguments: str, **more: Any) -> Config:
+    return task(folder, engine_on_nodes(folder, NODES, *arguments, **more), 1)
+
+
+def ranks(folder: Path) -> list[int]:
+    """Processes of the engine, without its helpers: rank 0, rank 1."""
+    found = {words: number for number, words in processes(folder).items() if 'engine_script' in words}
+    return [found[words] for words in sorted(found, key=lambda words: RANK_1 in words)]
+
+
+def until_asked(folder: Path, count: int) -> None:
+    asked = folder / 'asked'
+    until(lambda: asked.exists() and len(asked.read_text()) >= count)
+
+
+def test_all_ranks_answer_and_end(nodes: NodesTestbed, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner().launch, [on_two_nodes(tmp_path, '--latency', '0.5')])
+        until_asked(tmp_path, 1)
+        (row,) = nodes.queue()
+        assert nodes.nodes_of(row.split()[0]) == ['n1', 'n2']
+        on = [[name for name in ('n1', 'n2') if process in nodes.processes(name)] for process in ranks(tmp_path)]
+        assert on == [['n1'], ['n2']] and len(processes(tmp_path)) == 2 * NODES  # each with a helper
+        assert [code for _, code in future.result()] == [0], log(tmp_path)
+    assert 'rank 1 is here, from 10.213.7.12' in log(tmp_path, 'engine.log')
+    assert all(row['prediction'] == 'Answer: A' for row in rows(tmp_path))
+    until_gone(tmp_path)
+
+
+def kill_rank_1(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    os.kill(ranks(folder)[1], signal.SIGKILL)
+
+
+def kill_rank_0(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    os.kill(ranks(folder)[0], signal.SIGKILL)
+
+
+@pytest.mark.parametrize('end', [kill_rank_1, kill_rank_0], ids=lambda end: end.__name__)
+def test_a_rank_that_dies_ends_the_engine_and_the_task_starts_anew(
+    nodes: NodesTestbed, tmp_path: Path, end: Callable[[NodesTestbed, Path, str], None]
+) -> None:
+    """Else the engine would hang: rank 0 of this one answers as if nothing had been."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner(retry=1).launch, [on_two_nodes(tmp_path, '--latency', '1')])
+        until_asked(tmp_path, 2)
+        before = set(processes(tmp_path))
+        end(nodes, tmp_path, nodes.queue()[0].split()[0])
+        until(lambda: not before & set(processes(tmp_path)))
+        assert [code for _, code in future.result()] == [0], log(tmp_path)
+    rank = 1 if end is kill_rank_1 else 0
+    assert f'the engine of tiny: ended with rank {rank} on n{rank + 1}: ' in log(tmp_path)
+    assert log(tmp_path).count('slurm: job ') == 2 and 'samples are answered already' in log(tmp_path)
+    answered = rows(tmp_path)
+    assert len(answered) <= len((tmp_path / 'asked').read_text()) <= len(answered) + 2  # what was in flight
+    until_gone(tmp_path)
+
+
+def test_a_rank_whose_step_is_killed_leaves_nothing(nodes: NodesTestbed, tmp_path: Path) -> None:
+    """Its guard sees that its parent is gone. Slurm itself sees it only when the node registers again."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner().launch, [on_two_nodes(tmp_path, '--latency', '0.5', grace=1)])
+        until_asked(tmp_path, 1)
+        left = set(processes(tmp_path)) & set(nodes.processes('n2'))
+        words = {number: Path(f'/proc/{number}/cmdline').read_bytes() for number in nodes.processes('n2')}
+        for process in [number for number, line in words.items() if line.startswith(b'slurmstepd')]:
+            os.kill(process, signal.SIGKILL)
+        until(lambda: not left & set(processes(tmp_path)))
+        assert [code for _, code in future.result()] == [0], log(tmp_path)
+    until_gone(tmp_path)
+
+
+def test_a_rank_that_does_not_start_has_the_last_word(nodes: NodesTestbed, tmp_path: Path) -> None:
+    engine = on_two_nodes(tmp_path, worker_options=['--fault', 'crash'])
+    assert [code for _, code in runner().launch([engine])] != [0]
+    assert 'the engine of tiny: ended with rank 1 on n2: Exited with exit code 1 before it was ready: ' in log(tmp_path)
+    assert '1: RuntimeError: no such weights (log: ' in log(tmp_path)
+    until_gone(tmp_path)
+
+
+def test_ranks_that_ignore_the_word_to_end(nodes: NodesTestbed, tmp_path: Path) -> None:
+    task = on_two_nodes(tmp_path, '--fault', 'deaf', grace=1)
+    assert [code for _, code in runner().launch([task])] == [0], log(tmp_path)
+    until_gone(tmp_path)
+
+
+def requeue(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    nodes.tell('scontrol', 'requeue', element)
+    nodes.wait_for('PENDING')
+    time.sleep(1.2)  # the node refuses a start within the second of the stop
+    nodes.tell('scontrol', 'update', f'JobId={element}', 'StartTime=now')
+
+
+def kill_the_task(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    """And what it was started by, but nothing of the engine."""
+    mine = str(folder / 'out').encode()
+    for process in [*nodes.processes('n1')]:
+        words = Path(f'/proc/{process}/cmdline').read_bytes()
+        if mine in words and b'engine_script' not in words:
+            os.kill(process, signal.SIGKILL)
+
+
+def second_node_dies(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    nodes.kill_node('n2')
+
+
+def first_node_dies(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    nodes.kill_node('n1')
+
+
+def an_orphan_keeps_the_port(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    """Rank 0 outlives everything else of its node, which comes back."""
+    orphan = ranks(folder)[0]
+    nodes.kill_node('n1', frozenset({orphan}))
+    nodes.revive_node('n1')
+
+
+@pytest.mark.parametrize(
+    'take_away',
+    [requeue, kill_the_task, second_node_dies, first_node_dies, an_orphan_keeps_the_port],
+    ids=lambda how: how.__name__,
+)
+def test_an_element_that_is_taken_away_goes_on(
+    nodes: NodesTestbed, tmp_path: Path, take_away: Callable[[NodesTestbed, Path, str], None]
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner(retry=1).launch, [on_two_nodes(tmp_path, '--latency', '1')])
+        until_asked(tmp_path, 2)
+        before = set(processes(tmp_path))
+        take_away(nodes, tmp_path, nodes.queue()[0].split()[0])
+        assert [code for _, code in future.result()] == [0], log(tmp_path)
+    assert log(tmp_path).count('slurm: job ') == 2, log(tmp_path)
+    answered = rows(tmp_path)
+    assert len(answered) <= len((tmp_path / 'asked').read_text()) <= len(answered) + 2  # what was in flight
+    assert all(row['prediction'] == 'Answer: A' for row in answered)
+    until(lambda: not before & set(processes(tmp_path)))
+    until_gone(tmp_path)
+
+
+def test_a_cut_between_the_nodes(nodes: NodesTestbed, tmp_path: Path) -> None:
+    """The first node does not hear of the end of the second: the task ends all the same."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner().launch, [on_two_nodes(tmp_path, '--latency', '1', grace=1)])
+        until_asked(tmp_path, 1)
+        nodes.isolate('n1', 'n2')
+        assert [code for _, code in future.result()] == [0], log(tmp_path)
+    nodes.isolate('n1', 'n2', off=True)
+    until_gone(tmp_path)

@@ -1,0 +1,125 @@
+"""A server that tasks share is a job of its own: a real Slurm of one node."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.runners.slurm.runner import SlurmArrayRunner
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.work_dir.server_file import server_lines
+from tests.engines import none_left, processes, scripted_engine, until, until_gone
+from tests.forked import start_python
+from tests.runners.slurm.conftest import Testbed
+from tests.runners.slurm.test_engines import DEMO, SERVED, rows
+
+RUNNER = """
+import sys
+from pathlib import Path
+from tests.runners.slurm.test_servers import runner, tasks
+print(runner().launch(tasks(Path(sys.argv[0]), '--latency', '0.5')), flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    with none_left(tmp_path):
+        yield
+
+
+def runner(**settings: Any) -> SlurmArrayRunner:
+    defaults = dict(task=dict(type=ToolEvalInferTask), poll=(0.5, 1.0), grace=5.0, retry=1)
+    return SlurmArrayRunner(**{**defaults, **settings})
+
+
+def tasks(folder: Path, *arguments: str) -> list[Config]:
+    """One model on two data sets of the demo, a task each."""
+    datasets = Config.fromfile(DEMO).to_dict()['tooleval_teval_en_v2_datasets'][:2]
+    engine = scripted_engine(folder, '--host', '{host}', *arguments)
+    model = dict(type=SERVED, abbr='served', path='tiny', engine=engine, shared=True, max_workers=1, timeout=600)
+    model.update(max_out_len=8, batch_size=1, max_seq_len=100_000, query_per_second=1000, run_cfg=dict(num_gpus=1))
+    out = str(folder / 'out')
+    return [Config(dict(models=[model], datasets=[[dataset]], work_dir=out)) for dataset in datasets]
+
+
+def asked(folder: Path) -> int:
+    return len((folder / 'asked').read_text()) if (folder / 'asked').exists() else 0
+
+
+def engine_log(folder: Path) -> str:
+    (file,) = (folder / 'out' / 'logs' / 'servers').glob('*.engine.log')
+    return file.read_text()
+
+
+def jobs() -> dict[str, str]:
+    """Number of a job in its name -> its id; ``s1`` is a server."""
+    command = ['squeue', '--noheader', '--format=%F %j']
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.rpartition('-')[2]: line.split()[0] for line in lines}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('take_away', [('scontrol', 'requeue'), ('scancel',)], ids=' '.join)
+def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, take_away: tuple[str, ...]) -> None:
+    """Its tasks wait meanwhile; a cancelled job has failed once, and is submitted again."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner().launch, tasks(tmp_path, '--latency', '0.5'))
+        until(lambda: future.done() or asked(tmp_path) > 1)
+        assert not future.done()
+        (file,) = (tmp_path / 'out').glob('tmp/slurm/*/*.server.json')
+        assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
+        first = json.loads(file.read_text())
+        assert first['stage'] == 'ready'
+        (line,) = server_lines(tmp_path / 'out')
+        assert 'ready since' in line and first['url'] in line and first['key'] not in line
+        (server,) = [job for number, job in jobs().items() if number.startswith('s')]
+        assert len(jobs()) == 2
+        before = set(processes(tmp_path))
+        testbed.tell(*take_away, server)
+        until(lambda: not before & set(processes(tmp_path)))  # the old engine is gone, with all that it started
+        assert [code for _, code in future.result()] == [0, 0]
+    testbed.wait_for()
+    until_gone(tmp_path)
+    assert engine_log(tmp_path).count('loading the weights') == 2
+    answered = rows(tmp_path)
+    assert len(answered) <= asked(tmp_path) <= len(answered) + 2  # what was in flight is asked again
+    assert all(row['prediction'] == 'Answer: A' for row in answered)
+    assert not list((tmp_path / 'out').glob('tmp/slurm/*'))
+    for log in (tmp_path / 'out').glob('logs/infer/served/*.out'):
+        assert log.read_text().count('slurm: job ') == 1  # no task ran again
+
+
+@pytest.mark.long
+def test_a_server_that_does_not_start(testbed: Testbed, tmp_path: Path) -> None:
+    """Its tasks end with the last words of its log."""
+    codes = [code for _, code in runner(retry=0).launch(tasks(tmp_path, '--fault', 'crash'))]
+    assert codes == [1, 1]
+    testbed.wait_for()
+    assert engine_log(tmp_path).count('loading the weights') == 1
+    for log in (tmp_path / 'out').glob('logs/infer/served/*.out'):
+        said = log.read_text()
+        assert 'ended with exit status 1 before it was ready: RuntimeError: no such weights' in said
+
+
+@pytest.mark.long
+def test_it_ends_with_the_last_task_of_a_killed_runner(testbed: Testbed, tmp_path: Path) -> None:
+    program = RUNNER.replace('sys.argv[0]', repr(str(tmp_path)))
+    sweep = start_python('-c', program, cwd=Path.cwd(), output=tmp_path / 'said.txt')
+    until(lambda: asked(tmp_path) > 1 or sweep.poll() is not None)
+    assert sweep.poll() is None, (tmp_path / 'said.txt').read_text()
+    os.kill(sweep.pid, signal.SIGKILL)
+    testbed.wait_for()  # the tasks go on to their end, and then it ends
+    until_gone(tmp_path)
+    assert engine_log(tmp_path).count('loading the weights') == 1
+    answered = rows(tmp_path)
+    assert len(answered) == asked(tmp_path) and all(row['prediction'] == 'Answer: A' for row in answered)
+    assert (tmp_path / 'said.txt').read_text().count("', 0)") == 0

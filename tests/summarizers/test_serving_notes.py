@@ -1,0 +1,73 @@
+"""What servers lost is said on the last screen: once, and only where something was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE, UNKNOWN
+from opencompass_tooleval.results.serving_words import notes_of
+from tests.summarizers.test_summarizer import TIME, Run, result
+
+LOSS = {'served': 80.0, 'written': 83.4, 'lost': 3.4, 'low': 2.1, 'high': 4.9}
+
+
+def served(causes: dict[str, int], lost: float = 0.0) -> dict[str, Any]:
+    points = {'review_quality': {**LOSS, 'lost': lost}} if lost else {}
+    return {'serving': {'causes': causes, 'points': points}}
+
+
+@pytest.mark.parametrize(
+    ('results', 'notes'),
+    [
+        ({'a': {}}, []),
+        ({'a': served({NONE: 300})}, []),
+        ({'a': served({NONE: 299, LIMIT: 1})}, []),  # has a note of its own
+        ({'a': served({NONE: 299, PARSER: 1}, -1.0)}, []),  # a lenient server did better
+        (
+            {'tooleval-teval-a': served({NONE: 288, PARSER: 12}, 3.4)},
+            [
+                "WARNING m: 3.4 points [2.1, 4.9] of review_quality in teval-a were lost by the server's parser "
+                '(12 of 300 answers)'
+            ],
+        ),
+        (
+            {
+                'a': served({NONE: 288, PARSER: 12}, 3.4),
+                'b': served({NONE: 280, PARSER: 12, REASONING: 8}, 9.0),
+                'c': served({NONE: 259, TEMPLATE: 41}),
+                'd': served({NONE: 299, ERROR: 1}),
+                'e': served({NONE: 30, PARSER: 10}),
+            },
+            [
+                "WARNING m: 9.0 points [2.1, 4.9] of review_quality in b were lost by the server's parser and the "
+                "server's reading of thoughts (20 of 300 answers); and points in 1 more data set",
+                "WARNING m: 10 of 40 answers were changed by the server's parser, at an unknown cost: e",
+                'WARNING m: 1 of 300 answers became an error of the server, which could not parse them '
+                '(serving:error): d',
+                'WARNING m: 41 of 300 prompts reached the model without its tools, or without another part '
+                '(serving:template): c',
+            ],
+        ),
+        (
+            {'a': served({UNKNOWN: 300}), 'b': served({UNKNOWN: 300})},
+            ['NOTE servers returned no raw text: whose fault lost points are is unknown (m)'],
+        ),
+        ({'a': served({NONE: 297, UNKNOWN: 3})}, []),
+    ],
+)
+def test_notes(results: dict[str, Any], notes: list[str]) -> None:
+    assert list(notes_of({('m', name): one for name, one in results.items()})) == notes
+
+
+def test_the_last_screen_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, models=('m1', 'm2'), datasets=('d1',)).fill()
+    run.write('m2', 'd1', result(**served({NONE: 288, PARSER: 12}, 3.4)))
+    run.summarizer().summarize(time_str=TIME)
+    printed = capsys.readouterr().out
+    assert (
+        printed.count("WARNING m2: 3.4 points [2.1, 4.9] of review_quality in d1 were lost by the server's parser") == 1
+    )
+    assert 'WARNING m1' not in printed

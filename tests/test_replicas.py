@@ -1,0 +1,169 @@
+"""Replicas share data sets by claims: what one task writes, with nothing asked twice but what was in flight."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.work_dir.claims import claims_file, read_shares
+from tests.conftest import ModelServer, start_server
+from tests.forked import Fork, start_python
+
+IN_FLIGHT = 3
+TRIALS = 12
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets
+
+server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
+              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
+models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+datasets = [[row for row in datasets if row['abbr'] == 'ABBR']]
+for row in datasets[0]:
+    row['n'] = TRIALS
+    if 'dialogues' in row['infer_cfg']['inferencer']:
+        simulator = dict(model=dict(server, abbr='simulator'), cache=row['abbr'] + '.sqlite')
+        row['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
+work_dir = 'run'
+"""
+PLAIN, AGENT = 'tooleval-teval-review_str_v2', 'tooleval-teval-agent-fc'
+SCRIPTS = {PLAIN: 'kill_script.py', AGENT: 'kill_agents_script.py'}
+
+
+class Tasks:
+    """Tasks in one folder, each a process."""
+
+    def __init__(self, folder: Path, abbr: str) -> None:
+        folder.mkdir()
+        self.folder, self.abbr = folder, abbr
+        self.file = folder / 'run' / 'predictions' / 'api' / f'{abbr}.json'
+        self._started = 0
+
+    def start(self, server: ModelServer, number: int = 0, of: int = 1, sweep: str = 'a') -> Fork:
+        """Starts a task, or a replica."""
+        self._started += 1
+        source, params = self.folder / 'source.py', self.folder / f'{self._started}.py'
+        words = {'URL': server.url, 'IN_FLIGHT': IN_FLIGHT, 'ABBR': self.abbr, 'TRIALS': TRIALS}
+        source.write_text(re.sub('|'.join(words), lambda match: str(words[match.group()]), CONFIG))
+        content = Config.fromfile(source).to_dict()
+        if of > 1:
+            content['replica'] = {'number': number, 'of': of, 'sweep': sweep}
+        Config(content, format_python_code=False).dump(params)
+        words_of_task = ['-m', 'opencompass_tooleval.tasks.task_process', 'infer', str(params)]
+        return start_python(*words_of_task, cwd=self.folder, output=self.folder / f'{self._started}.txt')
+
+    def end(self, *tasks: Fork) -> None:
+        """Waits for the ends of tasks."""
+        for number, task in enumerate(tasks):
+            assert task.wait() == 0, (number, *(file.read_text()[-3000:] for file in self.folder.glob('*.txt')))
+
+    def left(self) -> list[str]:
+        """Files beside the predictions, but for locks of the killed, which the next sweep removes."""
+        return sorted(file.name for file in self.file.parent.iterdir() if file != self.file and file.suffix != '.lock')
+
+    def predictions(self) -> bytes:
+        """The predictions, but for how long tools took, and what the simulator cost, whose answers are kept."""
+        rows = [{**row, 'auxiliary_models': None} for row in json.loads(self.file.read_bytes()).values()]
+        return re.sub(rb'seconds\\*": [0-9.e-]+', b'', json.dumps(rows).encode())
+
+
+def wait_for(reached: Callable[[], bool], tasks: Sequence[Fork]) -> None:
+    while not reached():
+        assert all(task.poll() is None for task in tasks)
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope='module', params=[PLAIN, pytest.param(AGENT, marks=pytest.mark.long)])
+def abbr(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope='module')
+def servers(abbr: str) -> Iterator[list[ModelServer]]:
+    servers = [start_server('--script', f'{Path(__file__).with_name(SCRIPTS[abbr])}:answer') for _ in range(2)]
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture(scope='module')
+def alone(abbr: str, servers: list[ModelServer], tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, int]:
+    """What one task writes, and the number of its requests."""
+    servers[0].reset()
+    tasks = Tasks(tmp_path_factory.mktemp('alone') / 'run', abbr)
+    tasks.end(tasks.start(servers[0]))
+    return tasks.predictions(), servers[0].stats()['requests']
+
+
+def requests(servers: Sequence[ModelServer]) -> int:
+    return sum(server.stats()['requests'] for server in servers)
+
+
+def reset(servers: Sequence[ModelServer]) -> None:
+    for server in servers:
+        server.settle()
+    servers[0].reset(latency=0.2)
+
+
+def test_the_range_of_a_replica_that_dies_is_free_again(
+    abbr: str, servers: list[ModelServer], alone: tuple[bytes, int], tmp_path: Path
+) -> None:
+    reset(servers)
+    tasks = Tasks(tmp_path / 'two', abbr)
+    slow, fast = (tasks.start(server, number, 2) for number, server in enumerate(servers))
+    wait_for(lambda: min(server.stats()['requests'] for server in servers) > 0, (slow, fast))
+    wait_for(lambda: servers[1].stats()['requests'] > alone[1] // 4, (slow, fast))
+    fast.kill()
+    fast.wait()
+    tasks.end(slow)
+    assert tasks.predictions() == alone[0] and not tasks.left()
+    assert alone[1] <= requests(servers) <= alone[1] + 2 * IN_FLIGHT
+    assert all(server.stats()['requests'] > IN_FLIGHT for server in servers)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('first', [1, 2, 3])
+@pytest.mark.parametrize('second', [1, 2, 3])
+def test_a_run_continues_with_another_number(
+    abbr: str, servers: list[ModelServer], alone: tuple[bytes, int], tmp_path: Path, first: int, second: int
+) -> None:
+    reset(servers)
+    tasks = Tasks(tmp_path / 'run', abbr)
+    killed = [tasks.start(servers[number % 2], number, first) for number in range(first)]
+    wait_for(lambda: requests(servers) > alone[1] // 2, killed)
+    for task in killed:
+        task.kill()
+        task.wait()
+    assert not tasks.file.exists() and claims_file(tasks.file).exists() == (first > 1)
+    tasks.end(*[tasks.start(servers[number % 2], number, second, 'b') for number in range(second)])
+    assert tasks.predictions() == alone[0] and not tasks.left()
+    assert alone[1] <= requests(servers) <= alone[1] + 2 * IN_FLIGHT * first
+
+
+@pytest.mark.long
+def test_a_replica_that_comes_back_or_late(
+    abbr: str, servers: list[ModelServer], alone: tuple[bytes, int], tmp_path: Path
+) -> None:
+    reset(servers)
+    tasks = Tasks(tmp_path / 'late', abbr)
+    first = tasks.start(servers[1], 0, 2)
+    wait_for(lambda: servers[1].stats()['requests'] > alone[1] // 2, [first])
+    first.kill()
+    first.wait()
+    shares = read_shares(tasks.file)
+    assert shares and any(one.done for one in shares.ranges) and not all(one.done for one in shares.ranges)
+    tasks.end(tasks.start(servers[1], 0, 2))
+    assert tasks.predictions() == alone[0]
+    count = requests(servers)
+    assert alone[1] <= count <= alone[1] + 2 * IN_FLIGHT
+    tasks.end(tasks.start(servers[0], 1, 2))
+    assert requests(servers) == count and not tasks.left()

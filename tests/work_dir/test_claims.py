@@ -1,0 +1,201 @@
+"""Claims on ranges: every sample once, shares that follow speed, and nothing lost with a replica that dies."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.work_dir.claims import Claims, Replica, claims_file, cut_ranges, end_claims, read_shares
+from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.lock import exclusive
+
+
+@pytest.mark.parametrize('count', [0, 1, 5, 100, 20_000])
+@pytest.mark.parametrize(('replicas', 'at_least'), [(1, 1), (2, 16), (8, 16), (64, 16)])
+def test_ranges_get_smaller_and_are_few(count: int, replicas: int, at_least: int) -> None:
+    ends = cut_ranges([7] * count, replicas, at_least)
+    lengths = [stop - start for start, stop in pairwise([0, *ends])]
+    assert sum(lengths) == count and lengths == sorted(lengths, reverse=True)
+    assert all(length >= min(at_least, count) for length in lengths[:-1])
+    assert len(ends) <= 15 * replicas + 1
+    if count > 1000:
+        assert lengths[0] <= count / (8 * replicas) + at_least
+
+
+def test_a_range_is_measured_by_its_bytes() -> None:
+    sizes = [100] * 10 + [1] * 1000
+    ends = cut_ranges(sizes, replicas=2)
+    bytes_of = [sum(sizes[start:stop]) for start, stop in pairwise([0, *ends])]
+    assert ends[0] == 2 and bytes_of[0] > 1.5 * bytes_of[-1] and ends[-1] == 1010
+
+
+@dataclass
+class Worker:
+    """A replica that answers ``at_once`` samples in ``latency`` seconds of a clock that only counts."""
+
+    claims: Claims
+    latency: float
+    at_once: int
+    lock: ExitStack = field(default_factory=ExitStack)
+    waiting: deque[int] = field(default_factory=deque)
+    flying: set[int] = field(default_factory=set)
+    end: float = 0.0
+    is_dead: bool = False
+
+
+def simulate(
+    folder: Path, latencies: Sequence[float], at_once: int, samples: int, dies: tuple[int, float] | None = None
+) -> tuple[list[Worker], Counter[int], list[float]]:
+    """Runs real claims on a simulated clock; returns the workers, how often each sample was sent, and the deaths."""
+    whole, asked, deaths = folder / 'data.json', Counter[int](), list[float]()
+    workers = [
+        Worker(Claims(whole, Replica(number, len(latencies), 'x')), latency, at_once)
+        for number, latency in enumerate(latencies)
+    ]
+    for worker in workers:
+        worker.lock.enter_context(exclusive(worker.claims.lock))
+        assert worker.claims.begin(samples)
+        worker.claims.divide(range(samples), [10] * samples, at_once)
+    events: list[tuple[float, int, int]] = []
+
+    def send(number: int, now: float) -> None:
+        worker = workers[number]
+        worker.waiting.extend(worker.claims.take(2 * at_once - len(worker.waiting) - len(worker.flying)))
+        while worker.waiting and len(worker.flying) < at_once:
+            index = worker.waiting.popleft()
+            asked[index] += 1
+            worker.flying.add(index)
+            heapq.heappush(events, (now + worker.latency, number, index))
+
+    for number in range(len(workers)):
+        send(number, 0.0)
+    while events:
+        now, number, index = heapq.heappop(events)
+        worker = workers[number]
+        if dies and dies[0] == number and now >= dies[1] and not worker.is_dead:
+            worker.is_dead = True
+            deaths.append(now)
+            worker.lock.close()
+        if not worker.is_dead:
+            worker.flying.discard(index)
+            worker.claims.journal.append({index: {'prediction': ''}})
+            worker.claims.arrived([index])
+            worker.end = now
+            send(number, now)
+        for idle in [other for other, one in enumerate(workers) if deaths and not (one.flying or one.is_dead)]:
+            if workers[idle].claims.has_work():
+                send(idle, now)
+    for worker in workers:
+        worker.lock.close()
+    return workers, asked, deaths
+
+
+@pytest.mark.parametrize('at_once', [1, 4, pytest.param(16, marks=pytest.mark.long)])
+@pytest.mark.parametrize('latencies', [(1.0, 1.0, 1.0, 0.25), (1.0, 1.0, 1.0, 1.0), (1.0, 0.1)], ids=str)
+def test_shares_follow_speed(tmp_path: Path, latencies: Sequence[float], at_once: int) -> None:
+    samples = 320 * at_once
+    workers, asked, _ = simulate(tmp_path, latencies, at_once, samples)
+    assert asked == Counter(range(samples))
+    ideal = samples / sum(at_once / latency for latency in latencies)
+    ends = [worker.end for worker in workers]
+    shares = read_shares(tmp_path / 'data.json')
+    assert shares and all(one.done for one in shares.ranges) and len(shares.ranges) <= 15 * len(latencies) + 1
+    assert max(ends) <= 1.1 * ideal
+    longest = shares.ranges[0].stop / at_once
+    assert max(ends) - min(ends) <= longest * max(latencies)
+
+
+@pytest.mark.parametrize('number', [0, 3], ids=['a slow one', 'the fast one'])
+def test_one_dies_in_the_middle(tmp_path: Path, number: int) -> None:
+    latencies, at_once, samples = (1.0, 1.0, 1.0, 0.25), 4, 1280
+    speeds = [at_once / latency for latency in latencies]
+    half = samples / sum(speeds) / 2
+    workers, asked, (death,) = simulate(tmp_path, latencies, at_once, samples, (number, half))
+    assert set(asked) == set(range(samples)) and sum(asked.values()) <= samples + at_once
+    ideal = death + (samples - death * sum(speeds)) / (sum(speeds) - speeds[number])
+    assert max(worker.end for worker in workers) <= 1.1 * ideal
+
+
+def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path: Path) -> None:
+    workers, asked, _ = simulate(tmp_path, [1.0] * 4, 256, 400)
+    shares = read_shares(tmp_path / 'data.json')
+    assert asked == Counter(range(400)) and shares
+    lengths = [stop - start for start, stop in pairwise([0, *(one.stop for one in shares.ranges)])]
+    of_each = Counter[int]()
+    for length, one in zip(lengths, shares.ranges, strict=True):
+        of_each[one.claimers[-1]] += length
+    assert max(of_each.values()) <= 1.5 * 400 / len(workers)
+
+
+def test_parts_of_another_split_are_refused(tmp_path: Path) -> None:
+    (tmp_path / 'data_0.json').write_text('{}')
+    claims = Claims(tmp_path / 'data.json', Replica(0, 2, 'x'))
+    with pytest.raises(DataError, match=r'data_0\.json: an earlier run has split the data set by num_worker'):
+        claims.begin(5)
+    assert not claims_file(tmp_path / 'data.json').exists()
+
+
+def test_replicas_that_see_other_data_are_refused(tmp_path: Path) -> None:
+    one, other = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
+    one.begin(5)
+    one.divide(range(5), [1] * 5, 1)
+    other.begin(5)
+    with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4'):
+        other.divide(range(4), [1] * 4, 1)
+
+
+def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
+    whole = tmp_path / 'data.json'
+    one, other = (Claims(whole, Replica(number, 2, 'x')) for number in range(2))
+    for claims in (one, other):
+        claims.begin(2)
+        claims.divide(range(2), [1] * 2, 1)
+    for claims in (one, other):
+        (index,) = claims.take(9)
+        claims.journal.append({index: {'prediction': str(index)}})
+        claims.arrived([index])
+
+    def fail(journals: Sequence[Journal]) -> None:
+        assert len(journals) == 3
+        raise OSError('the disk is full')
+
+    with pytest.raises(OSError, match='the disk is full'):
+        one.finish(fail)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ['tmp_data.jsonl']
+    assert {index: row['prediction'] for index, row in Journal(tmp_path / 'tmp_data.jsonl').restore().items()} == {
+        0: '0',
+        1: '1',
+    }
+    with pytest.raises(DataError, match='another replica could not write these predictions: its log says why'):
+        other.has_work()
+
+
+def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
+    whole = tmp_path / 'data.json'
+    claims = Claims(whole, Replica(0, 2, 'x'))
+    claims.begin(3)
+    for index, journal in ((0, Journal(tmp_path / 'tmp_data.jsonl')), (2, claims.journal)):
+        journal.append({index: {'prediction': str(index)}})
+    before = [row['time'] for row in claims.journal.rows()]
+    end_claims(whole)
+    base = Journal(tmp_path / 'tmp_data.jsonl')
+    assert [row['idx'] for row in base.rows()] == [0, 2] and [row['time'] for row in base.rows()][1:] == before
+    assert [file.name for file in tmp_path.iterdir()] == ['tmp_data.jsonl']
+
+
+def test_a_failed_dialogue_is_begun_again_with_its_rounds(tmp_path: Path) -> None:
+    whole = tmp_path / 'data.json'
+    claims = Claims(whole, Replica(0, 2, 'x'))
+    claims.begin(3)
+    rounds = {1 << 32: {'key': 'a', 'round': 0}, (1 << 32) + 1: {'key': 'b', 'round': 0}}
+    claims.journal.append({**rounds, 0: {'prediction': '', 'infra': 'infra:timeout'}, 1: {'prediction': 'b'}})
+    end_claims(whole)
+    assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [1, *rounds]
