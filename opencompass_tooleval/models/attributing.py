@@ -14,9 +14,9 @@ from opencompass_tooleval.core.calls.attribution import ERROR, Attribution, boun
 from opencompass_tooleval.core.calls.prompt_parts import CALLS, RESULTS, SYSTEM, TOOLS, lost_parts
 from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.written.formats import AUTO, NONE, choose_format
-from opencompass_tooleval.core.calls.written.reading import opens_thoughts
+from opencompass_tooleval.core.calls.written.reading import has_thoughts, opens_thoughts
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.raw_text import Decode, Found, Request, search
+from opencompass_tooleval.models.api.raw_text import Decode, Found, Request, prompt_ids, search
 from opencompass_tooleval.models.api.reply import Reply
 from opencompass_tooleval.models.conversation import Conversation
 
@@ -25,7 +25,9 @@ _PARSE_ERROR = 'parse_error'
 _END_TOKENS = 16
 """Number of tokens at the end of a prompt that show if it opens thoughts."""
 _CHARS_PER_TOKEN = 8
-"""A prompt with more characters per token has lost a part: English has 4 to 5."""
+"""A prompt with more characters per token has lost a part: English has 4 to 5, and JSON fewer."""
+_MOST_SHAPES = 10_000
+"""Number of kinds of conversations that are remembered."""
 
 Send = Callable[[Request], Awaitable['Reply | Mapping[str, Any] | Failure']]
 
@@ -48,6 +50,8 @@ class Attributor:
     _found: Found | None = None
     _format: str = NONE
     _opened: bool = False
+    _may_think: bool = True
+    _whole: set[tuple[int, tuple[str, ...]]] = field(default_factory=set)
     _searching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -61,6 +65,8 @@ class Attributor:
         Raises:
             Failure: The server cannot be asked.
         """
+        if self._found is not None:
+            return
         async with self._searching:
             if self._found is None:
                 self._note(await self._search(send))
@@ -79,6 +85,7 @@ class Attributor:
         known = (name for name in (choose_format(self._template), choose_format(found.prompt)) if name != NONE)
         self._format = next(known, NONE) if self.tool_parser == AUTO else self.tool_parser
         self._opened = opens_thoughts(found.prompt or self._tail)
+        self._may_think = has_thoughts(found.prompt + self._template)
         self._found = found
         if found.source is None:
             path = 'set tokenizer_path to the tokenizer of its model'
@@ -93,6 +100,9 @@ class Attributor:
     def _decode(self) -> Decode | None:
         if self.tokenizer is None:
             return None
+        backend = getattr(self.tokenizer, 'backend_tokenizer', None)
+        if backend is not None:  # half of the time of short texts is spent around it
+            return partial(backend.decode, skip_special_tokens=False)
         return partial(self.tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     @cached_property
@@ -136,7 +146,7 @@ class Attributor:
         if reply.finish_reason == _PARSE_ERROR:
             shown = (bounded_raw(raw.text), raw.source) if raw else ()
             return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer', *shown))
-        end = source.prompt(reply, self._decode, _END_TOKENS) if source else ''
+        end = source.prompt(reply, self._decode, _END_TOKENS) if source and self._may_think else ''
         request = Asked(
             self._format,
             tools,
@@ -151,24 +161,37 @@ class Attributor:
     def _lost(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns the parts that the server's prompts lack by the search, and this one where it is doubtful.
 
-        To read every prompt would take longer than everything else.
+        To read every prompt would take longer than everything else. Templates depend on roles and tools and not on
+        their texts: of answers without calls, one prompt of each kind is read.
         """
         if not isinstance(prompt, Conversation) or self._found is None:
             return ()
-        messages, tools = prompt.messages(), prompt.tools.tools if prompt.tools else ()
-        tools = () if asked.get('tool_choice') == 'none' else tools  # vLLM can leave them out then
-        roles = {message.role for message in messages}
+        messages, tools = prompt.messages(), prompt.tools
+        if asked.get('tool_choice') == 'none' or (tools and not tools.tools):
+            tools = None  # vLLM can leave them out if none may be called
+        roles = tuple(message.role for message in messages)
         has = {
-            TOOLS: bool(tools),
+            TOOLS: tools is not None,
             SYSTEM: 'system' in roles,
             RESULTS: 'tool' in roles,
             CALLS: any(message.calls for message in messages),
         }
         lost = [part for part in self._found.lost if has.get(part.partition(' as ')[0], True)]
-        tokens, chars = reply.tokens('prompt'), sum(len(message.content) for message in messages)
+        tokens = reply.tokens('prompt')
+        chars = sum(len(message.content) for message in messages) + (len(tools.to_text()) if tools else 0)
         is_short = tokens is not None and chars > _CHARS_PER_TOKEN * tokens
-        if self._found.source and ((tools and not answer.calls) or is_short):
-            shown = self._found.source.prompt(reply, self._decode)
-            offered = prompt.tools.as_request() if prompt.tools and tools else []
-            lost += lost_parts(shown, prompt.as_request(), offered, self._tail) if shown else []
+        shape = (len(tools.tools) if tools else 0, roles)
+        is_new = tools is not None and not answer.calls and shape not in self._whole
+        is_doubtful = is_new or is_short or self._is_cut(reply)
+        shown = self._found.source.prompt(reply, self._decode) if self._found.source and is_doubtful else ''
+        if shown:
+            here = lost_parts(shown, prompt.as_request(), tools.as_request() if tools else [], self._tail)
+            if not here and len(self._whole) < _MOST_SHAPES:
+                self._whole.add(shape)
+            lost += here
         return tuple(dict.fromkeys(lost))
+
+    def _is_cut(self, reply: Reply) -> bool:
+        """Tests if a prompt begins with another token than that of the search: its front may be cut."""
+        assert self._found is not None
+        return bool(self._found.first) and tuple(prompt_ids(reply)[:1]) != self._found.first

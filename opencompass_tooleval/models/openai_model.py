@@ -321,10 +321,12 @@ class ToolEvalOpenAI(OpenAI):
         """Returns the members of a request about tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        offered: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': tools.choice or self._tool_choice}
-        if tools.parallel is not None and self._says_parallel:
-            offered['parallel_tool_calls'] = tools.parallel
-        return offered
+        return {'tools': tools.as_request(), **self._choice(tools)}
+
+    def _choice(self, tools: ToolSet) -> dict[str, Any]:
+        """Returns the members of a request about the calls of offered tools."""
+        parallel = {} if tools.parallel is None or not self._says_parallel else {'parallel_tool_calls': tools.parallel}
+        return {'tool_choice': tools.choice or self._tool_choice, **parallel}
 
     async def _try_until_answered(
         self, sent: SentRequest, stop: asyncio.Event, reservation: Reservation | None
@@ -405,7 +407,7 @@ class ToolEvalOpenAI(OpenAI):
         if not attributor:
             return answer_of(message, sent.offers_tools), seconds
         tools = getattr(sent.prompt, 'tools', None)
-        asked = {**(self._offered(tools) if tools else {}), **self._body}
+        asked = {**(self._choice(tools) if tools and tools.tools else {}), **self._body}
         try:
             answer = answer_of(message, sent.offers_tools)
         except Failure as failure:

@@ -535,6 +535,7 @@ FAULTS = (
         TEMPLATE,
         'the prompt lacks the generation prompt',
         content=ANSWER,
+        messages=HISTORY,
         prompt='generation',
     ),
     Shape(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def served(
     name: str,
     model: str = 'smollm2',
     changes: dict[str, str] | None = None,
-    options: list[str] | None = None,
+    options: Sequence[str] = (),
 ) -> Iterator[ToolEvalOpenAI]:
     """A model behind a server whose chat template has changes; the tokenizer's own template has none."""
     text = MODELS[model].template_file.read_text(encoding='utf-8')
@@ -118,7 +119,7 @@ def causes(given: list[Answer]) -> Counter[str]:
 @pytest.mark.parametrize('model', MODELS)
 def test_the_server_as_it_is_has_no_fault(place: Path, model: str) -> None:
     with served(place, f'right-{model}', model) as client:
-        given = answers(place, f'right-{model}', client, REQUESTS, 64)
+        given = answers(place, f'right-{model}', client, REQUESTS if model == 'smollm2' else REQUESTS[::2], 64)
         cut = answers(place, f'right-{model}', client, REQUESTS[::3], 9)
     print(model, causes(given), causes(cut))
     assert causes([*given, *cut]).keys() <= {NONE, LIMIT}
@@ -137,14 +138,23 @@ def test_thoughts_are_no_fault(place: Path) -> None:
 
 
 def test_without_a_parser_each_call_is_its_fault(place: Path) -> None:
-    with served(place, 'no-parser', options=['--pure-content']) as client:
+    changes = {
+        'How far is it from Oslo to Bergen?': 'How is the weather in Bergen?',
+        '{"name": "distance", "arguments": {"start": "Oslo", "end": "Bergen"}}': (
+            '{"name": "get_weather", "arguments": {"city": "Bergen"}}'
+        ),
+    }
+    with served(place, 'no-parser', changes=changes, options=['--pure-content']) as client:
         given = answers(place, 'no-parser', client, REQUESTS, 64)
     print(causes(given))
+    call = re.compile(
+        r'<tool_call>\n\{"name": "(get_weather|find_hotel|play_music|translate|add_numbers)".*</tool_call>'
+    )
     for request, answer in zip(REQUESTS, given, strict=True):
         assert answer.serving is not None and not answer.calls
-        has_call = '</tool_call>' in answer.serving.raw and request.tools is not None
-        assert (answer.serving.cause == PARSER) <= has_call
-    assert causes(given)[PARSER] > 20
+        is_lost = request.tools is not None and bool(call.search(answer.serving.raw))
+        assert (answer.serving.cause == PARSER) == is_lost, answer
+    assert causes(given)[PARSER] > 10
 
 
 def test_a_template_without_tools_is_named(place: Path) -> None:

@@ -31,11 +31,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from make_tiny_model import make_tokenizer
 
 PARTS = Path(__file__).resolve().parent
-WIDTH, REQUESTS, ROUNDS = 256, 1024, 3
+WIDTH, REQUESTS, ROUNDS = 256, 1024, 7
 GOAL = 1.15
 TEMPLATE = (
-    '<|im_start|>system\n{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}'
-    '<tool_call></tool_call><|im_end|>\n'
+    '<|im_start|>system\n{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}<tool_call></tool_call>'
+    '<|im_end|>\n'
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content or '' }}"
     '{% for call in message.tool_calls or [] %}<tool_call>{{ call.function.name }} {{ call.function.arguments }}'
     '</tool_call>{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}'

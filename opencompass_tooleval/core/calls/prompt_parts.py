@@ -9,7 +9,6 @@ from typing import Any
 from opencompass_tooleval.core.text.json_object import load_json
 
 _SAMPLE_CHARS = 40
-_END_CHARS = 400
 
 TOOLS, SYSTEM, TURNS, CALLS, RESULTS, GENERATION = (
     'tools',
@@ -49,9 +48,17 @@ def lost_parts(
         lost.append(CALLS)
     elif any('\\"' in text and without_blanks(text) in shown for text in written_twice):
         lost.append(f'{CALLS} as objects (arguments are encoded twice)')
-    if tail.strip() and without_blanks(tail) not in without_blanks(prompt[-_END_CHARS:]):
+    if tail.strip() and _lacks_tail(shown, messages, without_blanks(tail)):
         lost.append(GENERATION)
     return lost
+
+
+def _lacks_tail(shown: str, messages: Sequence[Mapping[str, Any]], tail: str) -> bool:
+    """Tests if a prompt does not end with a generation prompt, which earlier answers have before them too."""
+    _, found, after = shown.rpartition(tail)
+    text = messages[-1]['content'] if messages else None
+    sample = _samples(text)[1] if isinstance(text, str) else ''
+    return not found or (bool(sample) and has_text(after, sample))
 
 
 def without_blanks(text: str) -> str:
@@ -67,8 +74,8 @@ def _samples(text: str) -> tuple[str, str]:
 
 def has_text(shown: str, sample: str) -> bool:
     """Tests if a text without blanks has a sample, as it is or escaped as in JSON."""
-    sample = without_blanks(sample)
-    return sample in shown or json.dumps(sample)[1:-1] in shown or json.dumps(sample, ensure_ascii=False)[1:-1] in shown
+    escaped = (json.dumps(sample, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
+    return any(without_blanks(text) in shown for text in (sample, *escaped))
 
 
 def _call_samples(function: Mapping[str, Any]) -> Iterator[str]:

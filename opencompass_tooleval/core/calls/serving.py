@@ -108,13 +108,14 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
     """Returns the fault if readable calls of the raw text were lost or changed, or the server made up calls."""
     if asked.tools is None or asked.tool_choice == 'none':
         return None
+    # Servers may drop a call of a tool that was not offered: the model's fault.
+    schemas = asked.tools.schemas
+    written = [call for call in reference.calls if isinstance(call.arguments, dict) and call.name in schemas]
+    if _text(served.calls) == _text(written):
+        return None
     unmatched, missing = defaultdict[str, list[ToolCall]](list), list[ToolCall]()
     for call in served.calls:
         unmatched[_plain([call.name, call.arguments])].append(call)
-    # Servers may drop a call of a tool that was not offered: the model's fault.
-    written = [
-        call for call in reference.calls if isinstance(call.arguments, dict) and call.name in asked.tools.schemas
-    ]
     for call in written[:1] if asked.is_single else written:
         same = unmatched[_plain([call.name, call.arguments])]
         if same:
@@ -127,7 +128,7 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
         is_changed, others[call.name] = others[call.name] > 0, others[call.name] - 1
         (changed if is_changed else lost).append(call)
     changed = [call for call in changed if not _is_converted(call, left, asked.tools)]
-    shown, served_names = without_blanks(raw), Counter(call.name for call in served.calls)
+    shown, served_names = without_blanks(raw) if left else '', Counter(call.name for call in served.calls)
     invented = [
         call
         for call in left[: 0 if changed else _MOST_SEARCHED]
@@ -162,6 +163,11 @@ def _fault_of_text(served: Answer, reference: Reading, is_call_for_text: bool) -
 
 def _fault(cause: str, note: str, reference: Reading) -> Attribution:
     return Attribution(cause, note, written=Written(reference.text, reference.calls))
+
+
+def _text(calls: Sequence[ToolCall]) -> str:
+    """Returns a text that is equal for calls whose JSON is."""
+    return json.dumps([[call.name, call.arguments] for call in calls], sort_keys=True)
 
 
 def _plain(value: Any) -> str:

@@ -66,8 +66,8 @@ class RawSource:
             decode: Decodes ids; None without a tokenizer.
             last: Number of tokens at the end that are enough; 0 for all.
         """
-        ids = (_ids(reply.body.get(_PROMPT_IDS)) or _ids(reply.choice.get(_PROMPT_IDS)))[-last:] if decode else []
-        text = _verbose(reply, 'prompt') if self.name == VERBOSE else decode(ids) if decode and ids else ''
+        ids = prompt_ids(reply)[-last:] if decode else []
+        text = _verbose(reply, 'prompt') if self.name == VERBOSE else decode(ids) if decode and _is_ids(ids) else ''
         return text if len(text) <= _MAX_PROMPT_CHARS else ''
 
 
@@ -94,9 +94,19 @@ def _verbose(reply: Reply, key: str) -> str:
     return text if isinstance(text, str) else ''
 
 
+def prompt_ids(reply: Reply) -> list[Any]:
+    """Returns what the reply has as ids of the prompt's tokens, unchecked; empty for nothing."""
+    places = (reply.body, reply.choice)
+    return next((found for place in places if isinstance(found := place.get(_PROMPT_IDS), list) and found), [])
+
+
 def _ids(value: Any) -> list[int]:
-    is_list = isinstance(value, list) and len(value) <= _MAX_TOKENS
-    return value if is_list and all(type(item) is int and 0 <= item < 1 << 31 for item in value) else []
+    return value if isinstance(value, list) and _is_ids(value) else []
+
+
+def _is_ids(items: list[Any]) -> bool:
+    """Tests if a list has ids of tokens, and not too many; without a loop, since prompts have thousands."""
+    return 0 < len(items) <= _MAX_TOKENS and set(map(type, items)) == {int} and min(items) >= 0 and max(items) < 1 << 31
 
 
 def _text_of_tokens(tokens: Sequence[Any], decode: Decode | None) -> str:
@@ -131,12 +141,14 @@ class Found:
     Attributes:
         source: How the server returns raw text; None if it does not.
         prompt: Its prompt for :data:`CANARY`; '' if it is unknown.
+        first: The first id of that prompt; empty if it is unknown.
         lost: Parts of the conversation that the prompt lacks, from :func:`~.prompt_parts.lost_parts`.
         has_unread_ids: True if the server returns ids of tokens, and there is no tokenizer for them.
     """
 
     source: RawSource | None = None
     prompt: str = ''
+    first: tuple[Any, ...] = ()
     lost: tuple[str, ...] = ()
     has_unread_ids: bool = False
 
@@ -201,7 +213,7 @@ def search(decode: Decode | None, tail: str = '') -> Search:
     has_ids = False
     for messages, tools in CANARIES:
         offered: dict[str, Any] = {'messages': messages, **({'tools': tools} if tools else {})}
-        is_refused, found, prompt = True, None, ''
+        is_refused, found, prompt, first = True, None, '', ()
         for source in SOURCES:
             reply = yield 'chat/completions', {**offered, **source.members}
             if isinstance(reply, Failure):
@@ -212,14 +224,14 @@ def search(decode: Decode | None, tail: str = '') -> Search:
             assert isinstance(reply, Reply)
             has_ids = has_ids or (decode is None and bool(answer_ids(reply)))
             if source.read(reply, decode):
-                found, prompt = source, source.prompt(reply, decode)
+                found, prompt, first = source, source.prompt(reply, decode), tuple(prompt_ids(reply)[:1])
                 break
         if not is_refused:
             prompt = prompt or (yield from _rendered(offered, decode))
             if decode and prompt and not has_text(without_blanks(prompt), messages[-1]['content']):
                 return Found(has_unread_ids=True)  # by the tokenizer of another model
             lost = lost_parts(prompt, messages, tools, tail) if prompt else ()
-            return Found(found, prompt, tuple(lost), has_ids)
+            return Found(found, prompt, first, tuple(lost), has_ids)
     return Found()
 
 

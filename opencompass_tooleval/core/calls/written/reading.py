@@ -176,6 +176,11 @@ def opens_thoughts(prompt: str) -> bool:
     return prompt[-100:].rstrip().endswith((*_THOUGHTS, ANALYSIS))
 
 
+def has_thoughts(template: str) -> bool:
+    """Tests if a chat template or a prompt has marks of thoughts."""
+    return any(mark in template for mark in (*_THOUGHTS, CHANNEL))
+
+
 def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
     """Removes tokens at the end of a text, and blanks around them.
 

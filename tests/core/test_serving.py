@@ -1,0 +1,116 @@
+"""The comparison of a served answer with the raw text: shapes of servers' faults without a server, and its bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.attribution import (
+    IDS,
+    LIMIT,
+    LOGPROBS,
+    NONE,
+    PARSER,
+    TEMPLATE,
+    UNKNOWN,
+    Attribution,
+    RawText,
+)
+from opencompass_tooleval.core.calls.serving import Asked, attribute
+from opencompass_tooleval.core.calls.tool_calls import make_call
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from tests.models.serving_shapes import ANSWER, END, FAULTS, PARIS, RIGHT, ROME, TOOLS, Shape, hermes
+
+SHAPES = [
+    shape
+    for shape in (*FAULTS, *RIGHT)
+    if not shape.prompt and shape.status == 200 and shape.finish != 'parse_error' and shape.tools
+]
+
+
+def served(shape: Shape) -> Answer:
+    """The answer that a server's message becomes."""
+    text = shape.content or ''
+    if shape.thoughts:
+        closing = '</think>' if text or shape.calls else ''
+        text = f'<think>{shape.thoughts}{closing}{text}'
+    return answer(text, *shape.calls, finish=shape.finish_reason)
+
+
+def answer(text: str, *calls: tuple[str, Any], finish: str = 'stop') -> Answer:
+    return Answer(text, None, finish, calls=tuple(make_call(*call) for call in calls))
+
+
+def asked(shape: Shape) -> Asked:
+    tools = ToolSet(shape.tools, shape.parallel)
+    is_single = shape.parallel is False
+    return Asked(shape.format_name, tools, shape.tool_choice, is_single, shape.opened_thoughts)
+
+
+@pytest.mark.parametrize('shape', SHAPES, ids=[shape.name for shape in SHAPES])
+def test_each_shape_has_its_cause(shape: Shape) -> None:
+    found = attribute(served(shape), RawText(shape.raw, IDS), asked(shape))
+    assert (found.cause, found.note, found.raw, found.source) == (shape.cause, shape.note, shape.raw, IDS)
+    if found.cause == PARSER:
+        assert (found.written is not None and len(found.written.calls) == shape.raw.count('"arguments"')) or (
+            shape.format_name != 'hermes'
+        )
+
+
+PLAIN = Asked('hermes', ToolSet(TOOLS))
+LOST = Asked('hermes', ToolSet(TOOLS), lost=('tools', 'system text'))
+
+
+@pytest.mark.parametrize(
+    ('text', 'cause'),
+    [(None, UNKNOWN), ('', UNKNOWN), ('a' * (MAX_CHARS + 1), UNKNOWN), (ANSWER + END, NONE)],
+)
+def test_what_is_known_without_raw_text(text: str | None, cause: str) -> None:
+    raw = None if text is None else RawText(text, IDS)
+    assert attribute(answer(ANSWER), raw, PLAIN).cause == cause
+    assert attribute(answer(ANSWER, finish='length'), raw, PLAIN).cause == LIMIT
+    found = attribute(answer(ANSWER, finish='length'), raw, LOST)
+    assert (found.cause, found.note) == (TEMPLATE, 'the prompt lacks tools, system text')
+
+
+def test_a_lost_call_is_the_cause_before_the_prompt_and_the_limit() -> None:
+    raw = RawText(hermes(ROME, PARIS), IDS)
+    assert attribute(answer('', ROME, finish='length'), raw, LOST).cause == PARSER
+
+
+def test_an_unknown_format_is_no_acquittal() -> None:
+    unknown = Asked('none', ToolSet(TOOLS))
+    assert attribute(answer('', ROME), RawText(hermes(ROME), IDS), unknown).cause == UNKNOWN
+    assert attribute(answer(ANSWER), RawText(ANSWER, IDS), Asked('none')).cause == NONE
+
+
+def test_logprobs_that_leave_calls_out_are_no_raw_text() -> None:
+    content = RawText('I look.', LOGPROBS)
+    assert attribute(answer('I look.', ROME), content, PLAIN) == Attribution(UNKNOWN, 'logprobs leave calls out')
+    assert attribute(answer('I look.', ROME), RawText('I look.', IDS), PLAIN).cause == PARSER
+
+
+def test_values_are_compared_as_json() -> None:
+    raw = RawText(hermes(('get_weather', '{"city": "Rome", "days": 1}')), IDS)
+    for days, cause in (('1', NONE), ('1.0', NONE), ('true', PARSER), ('"1"', PARSER), ('2', PARSER)):
+        assert attribute(answer('', ('get_weather', f'{{"days": {days}, "city": "Rome"}}')), raw, PLAIN).cause == cause
+
+
+def test_what_a_server_adds_must_stand_in_the_raw_text() -> None:
+    broken = RawText('<tool_call>{"name": "get_weather", "arguments": {"city": "中\\n文", "days": 3', IDS)
+    for city, days, cause in (('中\\n文', 3, NONE), ('中\\n文', 4, PARSER), ('文', 3, NONE), ('Rome', 3, PARSER)):
+        given = answer('', ('get_weather', f'{{"city": "{city}", "days": {days}}}'))
+        assert attribute(given, broken, PLAIN).cause == cause
+    assert attribute(answer('', ('find_hotel', '{}')), broken, PLAIN).cause == PARSER
+
+
+def test_one_call_is_enough_where_one_is_allowed() -> None:
+    single = Asked('hermes', ToolSet(TOOLS), is_single=True)
+    raw = RawText(hermes(ROME, PARIS), IDS)
+    assert attribute(answer('', ROME), raw, single).cause == NONE
+    assert attribute(answer('', ROME, PARIS), raw, single).cause == NONE
+    assert attribute(answer('', PARIS), raw, single).cause == PARSER
+    assert attribute(answer(''), raw, single).note == 'of 2 calls 1 lost'
