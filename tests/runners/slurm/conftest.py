@@ -167,9 +167,8 @@ def testbed_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbe
 def nodes_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesTestbed]:
     """The testbed of four nodes, for one file of tests: only one can run at a time on a machine."""
     folder = tmp_path_factory.mktemp('nodes') / 'bed'
-    done = subprocess.run(
-        [SCRIPT, 'nodes', '4', folder], env={**os.environ, **SETTINGS}, capture_output=True, text=True
-    )
+    settings = {**os.environ, **SETTINGS, 'TOOLEVAL_SLURM_WAIT': '7200'}
+    done = subprocess.run([SCRIPT, 'nodes', '4', folder], env=settings, capture_output=True, text=True)
     if done.returncode == UNAVAILABLE:
         pytest.skip(f'no Slurm of several nodes on this machine: {done.stderr.strip()}')
     assert done.returncode == 0, done.stderr

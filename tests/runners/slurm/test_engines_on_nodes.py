@@ -137,8 +137,8 @@ def first_node_dies(nodes: NodesTestbed, folder: Path, element: str) -> None:
     nodes.kill_node('n1')
 
 
-def an_orphan_keeps_the_port(nodes: NodesTestbed, folder: Path, element: str) -> None:
-    """Rank 0 outlives everything else of its node, which comes back."""
+def only_the_engine_is_spared(nodes: NodesTestbed, folder: Path, element: str) -> None:
+    """At the death of its node, which comes back: it ends with its guard, and keeps no port."""
     orphan = ranks(folder)[0]
     nodes.kill_node('n1', frozenset({orphan}))
     nodes.revive_node('n1')
@@ -146,7 +146,7 @@ def an_orphan_keeps_the_port(nodes: NodesTestbed, folder: Path, element: str) ->
 
 @pytest.mark.parametrize(
     'take_away',
-    [requeue, kill_the_task, second_node_dies, first_node_dies, an_orphan_keeps_the_port],
+    [requeue, kill_the_task, second_node_dies, first_node_dies, only_the_engine_is_spared],
     ids=lambda how: how.__name__,
 )
 def test_an_element_that_is_taken_away_goes_on(
