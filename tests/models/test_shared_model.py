@@ -19,7 +19,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.settings import setting_faults
 from opencompass_tooleval.models.shared_servers import placed, shared_servers
-from opencompass_tooleval.runners.local_servers import server_command
+from opencompass_tooleval.runners.local_servers import prepare_server
 from opencompass_tooleval.tasks.planned_jobs import make_plan
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.server_file import read_server, server_file, server_lines
@@ -160,7 +160,7 @@ class Server:
         self.cfg = shared_model(folder, *arguments, **more)
         task = {'models': [self.cfg], 'datasets': [[]]}
         (server,) = shared_servers('infer', task).values()
-        self.command, _ = server_command(server, folder, folder / 'out', starter=os.getpid())
+        self.command, _ = prepare_server(server, folder, folder / 'out', starter=os.getpid())
         self.file = server_file(folder, server.name)
         (self.placed,) = placed('infer', task, folder)['models']
         self.program: Any = None
