@@ -135,6 +135,9 @@ def test_models_with_the_same_engine_share_a_server(tmp_path: Path) -> None:
     two, one = ([*shared_servers(stage, task_of(stage, [first, third], second))] for stage in ('infer', 'eval'))
     assert len(two) == 2 and one == two[:1] and one[0].startswith('tiny-')
     assert not shared_servers('infer', task_of('infer', [shared_model(tmp_path, shared=False)], first))
+    simulated = task_of('infer', [first])
+    simulated['datasets'] = [[{'infer_cfg': {'inferencer': {'dialogues': {'simulator': {'model': third}}}}}]]
+    assert [*shared_servers('infer', simulated)] == two
     first['run_cfg'] = second['run_cfg'] = dict(num_gpus=2)
     before = task_of('eval', [first], second, second)
     after = placed('eval', before, tmp_path)
