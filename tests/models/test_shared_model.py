@@ -314,7 +314,8 @@ def test_one_engine_for_data_sets_and_shards(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGINT], ids=str)
+def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     write_config(tmp_path, (REVIEW, PLAN), [shared_model(tmp_path, '--latency', '1', max_workers=1)])
     sweep = start(tmp_path)
     until(lambda: asked(tmp_path) > 1 or sweep.poll() is not None)
@@ -323,11 +324,11 @@ def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path) -> None:
     assert ': ready since ' in line and 'its runner has ended' not in line
     other = start(tmp_path, '-r')  # a second sweep in the same folder
     assert other.wait() == 1 and 'is locked by process' in said(tmp_path)
-    sweep.kill()
+    sweep.send_signal(number)
     sweep.wait()
     until_gone(tmp_path)
-    (line,) = server_lines(work_dir)
-    assert line.endswith('; its runner has ended')
+    left = [*server_lines(work_dir)]
+    assert len(left) == (number == signal.SIGKILL) and all(line.endswith('; its runner has ended') for line in left)
     run(tmp_path, '-r')
     assert starts(tmp_path) == 2 and not processes(tmp_path) and not [*server_lines(work_dir)]
     rows = [row for file in work_dir.glob('predictions/served/*.json') for row in json.loads(file.read_text()).values()]
