@@ -87,7 +87,7 @@ def _shared(stage: str, task: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _server(cfg: Mapping[str, Any]) -> SharedServer:
-    path, engine, gpus = str(cfg.get('path')), cfg['engine'], int(cfg.get('run_cfg', {}).get('num_gpus', 0))
+    path, engine, gpus = str(cfg.get('path')), cfg.get('engine') or {}, int(cfg.get('run_cfg', {}).get('num_gpus', 0))
     plain = re.sub(r'[^\w.+-]+', '-', Path(path).name[:_MOST_OF_NAME])
     name = f'{plain}-{answer_digest([path, engine, gpus])[:8]}'
     return SharedServer(name, path, engine, gpus, bool(cfg.get('open')))

@@ -27,7 +27,7 @@ from opencompass_tooleval.work_dir.server_file import FAILED, QUEUED, ServerStat
 _SECONDS_TO_END = 1.0
 
 
-def server_command(server: SharedServer, folder: Path, work_dir: Path, **more: object) -> tuple[list[str], Path]:
+def prepare_server(server: SharedServer, folder: Path, work_dir: Path, **more: object) -> tuple[list[str], Path]:
     """Prepares a server, which its tasks then wait for; returns its command and the log of that.
 
     Args:
@@ -91,7 +91,7 @@ class LocalServers:
         self._stop(self._running.keys() - needed.keys())
         for name in needed.keys() - self._running.keys():
             free = [gpu for gpu in visible_gpus() if gpu not in self.gpu_ids]
-            command, log = server_command(needed[name], self.folder, self._work_dir, starter=os.getpid())
+            command, log = prepare_server(needed[name], self.folder, self._work_dir, starter=os.getpid())
             file = server_file(self.folder, name)
             self._running[name] = _LocalServer(file, command, log, free[: needed[name].gpus])
         self.check()

@@ -19,7 +19,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.settings import setting_faults
 from opencompass_tooleval.models.shared_servers import placed, shared_servers
-from opencompass_tooleval.runners.local_servers import server_command
+from opencompass_tooleval.runners.local_servers import prepare_server
 from opencompass_tooleval.tasks.planned_jobs import make_plan
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.server_file import read_server, server_file, server_lines
@@ -135,6 +135,9 @@ def test_models_with_the_same_engine_share_a_server(tmp_path: Path) -> None:
     two, one = ([*shared_servers(stage, task_of(stage, [first, third], second))] for stage in ('infer', 'eval'))
     assert len(two) == 2 and one == two[:1] and one[0].startswith('tiny-')
     assert not shared_servers('infer', task_of('infer', [shared_model(tmp_path, shared=False)], first))
+    simulated = task_of('infer', [first])
+    simulated['datasets'] = [[{'infer_cfg': {'inferencer': {'dialogues': {'simulator': {'model': third}}}}}]]
+    assert [*shared_servers('infer', simulated)] == two
     first['run_cfg'] = second['run_cfg'] = dict(num_gpus=2)
     before = task_of('eval', [first], second, second)
     after = placed('eval', before, tmp_path)
@@ -160,7 +163,7 @@ class Server:
         self.cfg = shared_model(folder, *arguments, **more)
         task = {'models': [self.cfg], 'datasets': [[]]}
         (server,) = shared_servers('infer', task).values()
-        self.command, _ = server_command(server, folder, folder / 'out', starter=os.getpid())
+        self.command, _ = prepare_server(server, folder, folder / 'out', starter=os.getpid())
         self.file = server_file(folder, server.name)
         (self.placed,) = placed('infer', task, folder)['models']
         self.program: Any = None
@@ -311,7 +314,8 @@ def test_one_engine_for_data_sets_and_shards(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGINT], ids=str)
+def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     write_config(tmp_path, (REVIEW, PLAN), [shared_model(tmp_path, '--latency', '1', max_workers=1)])
     sweep = start(tmp_path)
     until(lambda: asked(tmp_path) > 1 or sweep.poll() is not None)
@@ -320,11 +324,11 @@ def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path) -> None:
     assert ': ready since ' in line and 'its runner has ended' not in line
     other = start(tmp_path, '-r')  # a second sweep in the same folder
     assert other.wait() == 1 and 'is locked by process' in said(tmp_path)
-    sweep.kill()
+    sweep.send_signal(number)
     sweep.wait()
     until_gone(tmp_path)
-    (line,) = server_lines(work_dir)
-    assert line.endswith('; its runner has ended')
+    left = [*server_lines(work_dir)]
+    assert len(left) == (number == signal.SIGKILL) and all(line.endswith('; its runner has ended') for line in left)
     run(tmp_path, '-r')
     assert starts(tmp_path) == 2 and not processes(tmp_path) and not [*server_lines(work_dir)]
     rows = [row for file in work_dir.glob('predictions/served/*.json') for row in json.loads(file.read_text()).values()]

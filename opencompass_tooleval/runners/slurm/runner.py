@@ -20,7 +20,7 @@ from tqdm import tqdm
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
-from opencompass_tooleval.runners.local_servers import server_command
+from opencompass_tooleval.runners.local_servers import prepare_server
 from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import (
     alive,
@@ -56,6 +56,7 @@ class SlurmArrayRunner(BaseRunner):
         time: Time limit of one task in Slurm's notation: ``04:00:00``, or minutes.
         gpu_request: Option of this cluster that requests GPUs; ``{n}`` is their number.
         extra_command: More options of ``sbatch``, such as ``['--mem=64G', '-c 8']``.
+        server_command: Further options for the jobs of shared servers, which win, such as ``['--partition=gpu']``.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
         patience: Seconds for which the runner waits for an unreachable controller, and tries a refused job again.
         grace: Seconds that an exit code may take to appear on the shared file system after its job has ended.
@@ -75,6 +76,7 @@ class SlurmArrayRunner(BaseRunner):
         time: str | int | None = None,
         gpu_request: str = '--gres=gpu:{n}',
         extra_command: Sequence[str] = (),
+        server_command: Sequence[str] = (),
         poll: tuple[float, float] = (1.0, 15.0),
         patience: float = 1800.0,
         grace: float = 30.0,
@@ -86,6 +88,7 @@ class SlurmArrayRunner(BaseRunner):
         if max_num_workers < 1 or retry < 0 or not 0 < poll[0] <= poll[1]:
             raise ValueError(f'max_num_workers={max_num_workers}, retry={retry}, poll={poll}: out of range')
         self.resources = Resources(partition, qos, account, time, gpu_request, tuple(extra_command))
+        self.server_options = [word for option in server_command for word in shlex.split(option)]
         self.max_num_workers = max_num_workers
         self.retry = retry
         self.poll = (poll[0], poll[1])
@@ -132,7 +135,7 @@ class SlurmArrayRunner(BaseRunner):
             yield _element(number, self._build(placed(stage, cfg, folder)) if needed else task, folder, tuple(needed))
         look = {'jobs': job_names(folder), 'runner': str(runner_lock(folder)), 'seconds': 4 * self.poll[1]}
         for number, server in enumerate(servers.values(), start=len(tasks)):
-            command, log = server_command(server, folder, Path(built[0].work_dir), **look)
+            command, log = prepare_server(server, folder, Path(built[0].work_dir), **look)
             nodes = nodes_of({'engine': server.engine})
             yield Element(number, server.gpus, shlex.join(command), log, nodes=nodes, server=server.name)
 
@@ -179,6 +182,7 @@ class SlurmArrayRunner(BaseRunner):
                 patience=self.patience,
                 grace=self.grace,
                 on_end=on_end,
+                server_options=self.server_options,
             ).run(elements)
 
     def _run_one_by_one(self, elements: Sequence[Element], folder: Path, interrupts: Interrupts) -> None:

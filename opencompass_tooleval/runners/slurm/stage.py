@@ -112,6 +112,7 @@ class Stage:
         folder: An empty folder that every node shares, for scripts and exit codes.
         slurm: The client of Slurm's commands.
         resources: Resources to request for each task.
+        server_options: Further options of ``sbatch`` for shared servers.
         sleep: Waits the given seconds; raises if the run is to end.
         limit: Maximum number of elements that run at once, over all arrays.
         retry: Number of times that a failed element is run again.
@@ -131,6 +132,7 @@ class Stage:
     patience: float = 1800.0
     grace: float = 30.0
     on_end: Callable[[Element], None] = lambda element: None
+    server_options: Sequence[str] = ()
     _arrays: list[Array] = field(default_factory=list, init=False)
     _size: int = field(default=0, init=False)
     _submitted: int = field(default=0, init=False)
@@ -223,6 +225,7 @@ class Stage:
         options = [
             '--requeue',
             *self.resources.options(array.gpus, array.nodes),
+            *(self.server_options if array.server else ()),
             f'--array={array_indices(array.left)}%{throttle}',
             f'--chdir={Path.cwd()}',
             f'--output={file_pattern(str(base))}-%a.log',

@@ -67,12 +67,18 @@ def jobs() -> dict[str, str]:
     return {line.rpartition('-')[2]: line.split()[0] for line in lines}
 
 
+def partition_of(job: str) -> str:
+    command = ['squeue', '--noheader', f'--jobs={job}', '--format=%P']
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize('take_away', [('scontrol', 'requeue'), ('scancel',)], ids=' '.join)
 def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, take_away: tuple[str, ...]) -> None:
     """Its tasks wait meanwhile; a cancelled job has failed once, and is submitted again."""
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(runner().launch, tasks(tmp_path, '--latency', '0.5'))
+        launch = runner(server_command=['--partition=frail']).launch
+        future = pool.submit(launch, tasks(tmp_path, '--latency', '0.5'))
         until(lambda: future.done() or asked(tmp_path) > 1)
         assert not future.done()
         (file,) = (tmp_path / 'out').glob('tmp/slurm/*/*.server.json')
@@ -82,7 +88,7 @@ def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, t
         (line,) = server_lines(tmp_path / 'out')
         assert 'ready since' in line and first['url'] in line and first['key'] not in line
         (server,) = [job for number, job in jobs().items() if number.startswith('s')]
-        assert len(jobs()) == 2
+        assert len(jobs()) == 2 and partition_of(server) == 'frail'
         before = set(processes(tmp_path))
         testbed.tell(*take_away, server)
         until(lambda: not before & set(processes(tmp_path)))  # the old engine is gone, with all that it started
