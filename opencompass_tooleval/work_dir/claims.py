@@ -270,10 +270,11 @@ class Claims:
             left -= gone
         if done := [number for number, left in self._open.items() if not left]:
             with _changing(self._whole) as shares:
+                state = self._current(shares)
                 for number in done:
                     del self._open[number]
-                    if shares[0]:
-                        shares[0].ranges[number].done = True
+                    if state:
+                        state.ranges[number].done = True
 
     def has_work(self) -> bool:
         """Tests if a range is free, or all are done and the predictions not written. Others may still work.
@@ -282,8 +283,7 @@ class Claims:
             DataError: The replica that found all ranges done could not write the predictions.
         """
         with _changing(self._whole) as shares:
-            state = shares[0]
-            if state:
+            if state := self._current(shares):
                 return all(one.done for one in state.ranges) or bool(self._free(state))
             if self._whole.exists():
                 return False
@@ -299,7 +299,8 @@ class Claims:
         """
         failure: Exception | None = None
         with _changing(self._whole) as shares:
-            if shares[0] is None or not all(one.done for one in shares[0].ranges):
+            state = self._current(shares)
+            if state is None or not all(one.done for one in state.ranges):
                 return
             try:
                 write([_journal_of(self._whole), *_journals(self._whole)])
@@ -311,6 +312,10 @@ class Claims:
             shares[0] = None
         if failure:
             raise failure
+
+    def _current(self, shares: Sequence[Shares | None]) -> Shares | None:
+        """Returns the shares, unless a later sweep has begun others."""
+        return next((one for one in shares if one and one.sweep == self._replica.sweep), None)
 
     def _free(self, shares: Shares) -> list[int]:
         """Returns the numbers of the ranges that nobody has."""
@@ -335,10 +340,10 @@ class Claims:
         if in_hand >= self._at_once:
             return False
         with _changing(self._whole) as shares:
-            free = self._free(shares[0]) if shares[0] else []
-            if not free or not self._weights:
+            state = self._current(shares)
+            if state is None or not self._weights or not (free := self._free(state)):
                 return False
-            ranges = shares[0].ranges if shares[0] else []
+            ranges = state.ranges
             bounds = list(pairwise([0, *(one.stop for one in ranges)]))
             # Otherwise one that sends hundreds at once has all of a short data set, and the others none.
             if in_hand and in_hand * self._replica.of >= sum(bounds[number][1] - bounds[number][0] for number in free):
