@@ -181,14 +181,14 @@ class Claims:
         lock: The lock file that the replica holds while it works on the data set.
         journal: Its journal.
         number: Its number.
-        earlier: Journals of ended replicas, of which it has taken over ranges.
+        earlier: The journal of earlier runs, and those of ended replicas of which it has taken over ranges.
     """
 
     def __init__(self, whole: Path, replica: Replica) -> None:
         self.number = replica.number
         self.lock = lock_path(part_of(whole, self.number))
         self.journal = _journal_of(part_of(whole, self.number))
-        self.earlier: list[Journal] = []
+        self.earlier = [_journal_of(whole)]
         self._whole = whole
         self._replica = replica
         self._order: Sequence[int] = ()
@@ -297,7 +297,6 @@ class Claims:
             write: Writes them, from the journals of all; a later journal replaces rows of earlier ones. If it raises,
                 the journals are joined, so that a run that is resumed asks for what is missing.
         """
-        failure: Exception | None = None
         with _changing(self._whole) as shares:
             state = self._current(shares)
             if state is None or not all(one.done for one in state.ranges):
@@ -306,12 +305,11 @@ class Claims:
                 write([_journal_of(self._whole), *_journals(self._whole)])
                 for journal in _journals(self._whole):
                     journal.remove()
-            except Exception as error:
-                failure = error
+            except Exception:
                 _join(self._whole)
+                claims_file(self._whole).unlink()
+                raise
             shares[0] = None
-        if failure:
-            raise failure
 
     def _current(self, shares: Sequence[Shares | None]) -> Shares | None:
         """Returns the shares, unless a later sweep has begun others."""
