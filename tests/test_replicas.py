@@ -73,7 +73,7 @@ class Tasks:
     def predictions(self) -> bytes:
         """The predictions, but for how long tools took, and what the simulator cost, whose answers are kept."""
         rows = [{**row, 'auxiliary_models': None} for row in json.loads(self.file.read_bytes()).values()]
-        return re.sub(rb'seconds\\*": [0-9.e-]+', b'', json.dumps(rows).encode())
+        return re.sub(rb'(seconds\\*": )[0-9.e-]+', rb'\g<1>0', json.dumps(rows).encode())
 
 
 def wait_for(reached: Callable[[], bool], tasks: Sequence[Fork]) -> None:
@@ -147,6 +147,36 @@ def test_a_run_continues_with_another_number(
     tasks.end(*[tasks.start(servers[number % 2], number, second, 'b') for number in range(second)])
     assert tasks.predictions() == alone[0] and not tasks.left()
     assert alone[1] <= requests(servers) <= alone[1] + 2 * IN_FLIGHT * first
+
+
+def texts(rows: bytes) -> list[str]:
+    return [row['prediction'] for row in json.loads(rows)]
+
+
+@pytest.mark.long
+def test_failed_requests_are_sent_again_by_the_next_run_only(
+    abbr: str, servers: list[ModelServer], alone: tuple[bytes, int], tmp_path: Path
+) -> None:
+    if abbr != PLAIN:
+        pytest.skip('a dialogue fails with its request')
+    prompts = list(dict.fromkeys(json.dumps(row['origin_prompt'][-1]['prompt']) for row in json.loads(alone[0])))
+    words = [' '.join(one) for one in zip(*(prompts[0].split()[start:] for start in range(4)), strict=False)]
+    unique = next(one for one in words if one.isascii() and one.replace(' ', '').isalpha() and one not in prompts[1])
+    hit = sum(unique in json.dumps(row['origin_prompt']) for row in json.loads(alone[0]))
+    assert TRIALS <= hit < alone[1]
+    for server in servers:
+        server.settle()
+        server.reset(f'length@~{unique}')
+    tasks = Tasks(tmp_path / 'run', abbr)
+    both = [tasks.start(server, number, 2) for number, server in enumerate(servers)]
+    assert [task.wait() for task in both] == [1, 1] and not tasks.file.exists()
+    said = ''.join(file.read_text() for file in tasks.folder.glob('*.txt'))
+    assert f'{hit} of {alone[1]} samples have no answer' in said and requests(servers) == alone[1]
+    assert 'another replica could not write these predictions: its log says why' in said
+    for server in servers:
+        server.reset()
+    tasks.end(*[tasks.start(server, number, 2, 'b') for number, server in enumerate(servers)])
+    assert requests(servers) == hit and texts(tasks.predictions()) == texts(alone[0])
 
 
 @pytest.mark.long

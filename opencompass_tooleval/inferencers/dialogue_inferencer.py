@@ -108,8 +108,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
         )
         if claims:
-            runner.journal, runner.before, runner.ended = claims.journal, journal, claims.earlier
-            runner.replica = claims.number
+            runner.journal, runner.before, runner.replica = claims.journal, claims.earlier, claims.number
             self._divide(claims, questions, [index for index in questions.in_prefix_order() if index not in rows])
         index_of = {key: index for index, key in enumerate(keys)}
 

@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -170,8 +169,7 @@ class DialogueRunner:
         tokens: Known tokens of these answers.
         other_calls: Name -> number of answers of an auxiliary model, with failures.
         other_usages: Name -> usage of these answers.
-        before: Journal of earlier runs, if that of this run is another one; None by default.
-        ended: Journals of other processes, whose dialogues may be continued here; it may grow.
+        before: Other journals, whose dialogues may be continued here; it may grow.
         replica: Number of this process among those whose journals are joined later.
     """
 
@@ -207,11 +205,8 @@ class DialogueRunner:
         self._journaling = threading.Lock()
         self._kept: set[tuple[str, int, str]] = set()
         self._waiting: dict[str, list[_Running[Any]]] = {}
-        self.before: Journal | None = None
-        self.ended: Sequence[Journal] = ()
+        self.before: Sequence[Journal] = ()
         self.replica = 0
-        self._read: dict[Path, Mapping[int, Mapping[str, Any]]] = {}
-        self._sizes: set[tuple[Path, int]] = set()
 
     @classmethod
     def of(
@@ -422,21 +417,15 @@ class DialogueRunner:
         self._restore_spent(dialogues, rows, used)
 
     def _stored_rows(self, journal: Journal) -> Mapping[int, Mapping[str, Any]]:
-        """Returns the rows of earlier runs and of ended replicas; each journal is read once."""
-        if journal.path not in self._read:
-            before, mine = ({} if other is None else other.restore() for other in (self.before, journal))
+        """Returns the rows of earlier runs and of ended replicas."""
+        rows = {index: row for one in self.before for index, row in one.restore().items()}
+        mine = journal.restore()
+        if not self._rows:
             # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
             # Far behind the samples, whose rows a journal may hold too; and apart from other replicas, whose journals
             # are joined.
-            first = max(before, default=-1) + 1 + ((self.replica + 1) << 32)
-            self._rows = max(first, 1 + max(mine, default=-1))
-            self._read[journal.path] = {**before, **mine}
-        for other in self.ended:
-            size = other.path.stat().st_size if other.path.exists() else 0
-            if (other.path, size) not in self._sizes:
-                self._sizes.add((other.path, size))
-                self._read[other.path] = {row['idx']: row for row in other.rows()}
-        return {index: row for rows in self._read.values() for index, row in rows.items()}
+            self._rows = max(max(rows, default=-1) + ((self.replica + 1) << 32), max(mine, default=-1)) + 1
+        return {**rows, **mine}
 
     @staticmethod
     def _restore_spent(

@@ -32,7 +32,7 @@ from opencompass_tooleval.work_dir.claims import Claims, end_claims, replica_of
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
-from opencompass_tooleval.work_dir.shards import check_runs, part_of
+from opencompass_tooleval.work_dir.shards import check_runs
 
 _SECONDS_PER_LOOK = 1.0
 
@@ -93,7 +93,9 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     def get_log_path(self, file_extension: str = 'json') -> str:
         """Returns the path of the log; each replica has its own."""
         path: str = super().get_log_path(file_extension)
-        return str(part_of(Path(path), self.replica.number)) if self.replica else path
+        if self.replica is None:
+            return path
+        return f'{path.removesuffix(f".{file_extension}")}_{self.replica.number}.{file_extension}'
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task; without torchrun if the GPUs belong to an engine."""

@@ -181,14 +181,14 @@ class Claims:
         lock: The lock file that the replica holds while it works on the data set.
         journal: Its journal.
         number: Its number.
-        earlier: Journals of ended replicas, of which it has taken over ranges.
+        earlier: The journal of earlier runs, and those of ended replicas of which it has taken over ranges.
     """
 
     def __init__(self, whole: Path, replica: Replica) -> None:
         self.number = replica.number
         self.lock = lock_path(part_of(whole, self.number))
         self.journal = _journal_of(part_of(whole, self.number))
-        self.earlier: list[Journal] = []
+        self.earlier = [_journal_of(whole)]
         self._whole = whole
         self._replica = replica
         self._order: Sequence[int] = ()
@@ -270,10 +270,11 @@ class Claims:
             left -= gone
         if done := [number for number, left in self._open.items() if not left]:
             with _changing(self._whole) as shares:
+                state = self._current(shares)
                 for number in done:
                     del self._open[number]
-                    if shares[0]:
-                        shares[0].ranges[number].done = True
+                    if state:
+                        state.ranges[number].done = True
 
     def has_work(self) -> bool:
         """Tests if a range is free, or all are done and the predictions not written. Others may still work.
@@ -282,8 +283,7 @@ class Claims:
             DataError: The replica that found all ranges done could not write the predictions.
         """
         with _changing(self._whole) as shares:
-            state = shares[0]
-            if state:
+            if state := self._current(shares):
                 return all(one.done for one in state.ranges) or bool(self._free(state))
             if self._whole.exists():
                 return False
@@ -297,20 +297,23 @@ class Claims:
             write: Writes them, from the journals of all; a later journal replaces rows of earlier ones. If it raises,
                 the journals are joined, so that a run that is resumed asks for what is missing.
         """
-        failure: Exception | None = None
         with _changing(self._whole) as shares:
-            if shares[0] is None or not all(one.done for one in shares[0].ranges):
+            state = self._current(shares)
+            if state is None or not all(one.done for one in state.ranges):
                 return
             try:
                 write([_journal_of(self._whole), *_journals(self._whole)])
                 for journal in _journals(self._whole):
                     journal.remove()
-            except Exception as error:
-                failure = error
+            except Exception:
                 _join(self._whole)
+                claims_file(self._whole).unlink()
+                raise
             shares[0] = None
-        if failure:
-            raise failure
+
+    def _current(self, shares: Sequence[Shares | None]) -> Shares | None:
+        """Returns the shares, unless a later sweep has begun others."""
+        return next((one for one in shares if one and one.sweep == self._replica.sweep), None)
 
     def _free(self, shares: Shares) -> list[int]:
         """Returns the numbers of the ranges that nobody has."""
@@ -335,10 +338,10 @@ class Claims:
         if in_hand >= self._at_once:
             return False
         with _changing(self._whole) as shares:
-            free = self._free(shares[0]) if shares[0] else []
-            if not free or not self._weights:
+            state = self._current(shares)
+            if state is None or not self._weights or not (free := self._free(state)):
                 return False
-            ranges = shares[0].ranges if shares[0] else []
+            ranges = state.ranges
             bounds = list(pairwise([0, *(one.stop for one in ranges)]))
             # Otherwise one that sends hundreds at once has all of a short data set, and the others none.
             if in_hand and in_hand * self._replica.of >= sum(bounds[number][1] - bounds[number][0] for number in free):
