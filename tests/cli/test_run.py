@@ -283,6 +283,7 @@ def test_replicas_on_slurm_and_on_this_machine(tooleval: Command) -> None:
     config = write(tooleval, *served, '--slurm', 'gpu', '--replicas', 8)
     assert config['infer']['partitioner']['replicas'] == 8 and 'replicas' not in config['eval']['partitioner']
     assert config['infer']['runner']['max_num_workers'] == 32
+    Path('mine.py').unlink()
     local = write(tooleval, *served, '--replicas', 2)['infer']
     assert local['runner']['max_num_workers'] == local['partitioner']['replicas'] == 2
     done = tooleval('run', *served, '--shards', 2, '--replicas', 2, '--write-config', 'b.py')
