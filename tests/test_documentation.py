@@ -55,6 +55,16 @@ NOT_RUN = {
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
+    **{
+        f'tooleval {command}': 'needs a large context; tests/benchmarks/conformance (make test-long) has servers'
+        for command in (
+            'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/reference',
+            'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/served',
+            'gate outputs/served --baseline outputs/reference --equivalent 3 --markdown certificate.md '
+            '--junit certificate.xml',
+            'compare outputs/reference NAME NAME --work-dir-b outputs/served --show 20',
+        )
+    },
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     'make test': 'runs this very test',
     'tooleval demo': 'tests/test_end_to_end.py runs it',

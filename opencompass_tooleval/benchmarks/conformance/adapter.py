@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from datasets import Dataset
@@ -24,18 +25,22 @@ class ToolEvalConformanceDataset(ToolEvalDataset):
     """The shipped requests of Conformance."""
 
     @staticmethod
-    def load(path: str, name: str) -> Dataset:
+    def load(path: str, name: str, leave_out: Sequence[str] = ()) -> Dataset:
         """Loads the requests.
 
         Args:
             path: Folder with ``requests.json`` and ``tools.json``: ``tooleval:benchmarks/conformance``.
             name: ``requests``.
+            leave_out: Kinds that are left out, such as ``long_context`` for a server with a small context.
 
         Raises:
             DataError: A file is missing or damaged.
+            ValueError: There is no such kind.
         """
         subset, folder = find_subset(name), resolve_data_path(path, FIX)
-        records = load_records(folder)
+        if unknown := set(leave_out) - set(subset.metrics[1:]):
+            raise ValueError(f'Conformance has no kind {min(unknown)!r}; it has {", ".join(subset.metrics[1:])}')
+        records = [record for record in load_records(folder) if record.kind not in leave_out]
         get_logger().info(f'data: {folder.resolve()}: {len(records)} requests')
         return as_dataset(
             [

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.conformance import files
+from opencompass_tooleval.benchmarks.conformance.adapter import ToolEvalConformanceDataset
 from opencompass_tooleval.benchmarks.conformance.prompts import build_messages, register_text
 from opencompass_tooleval.benchmarks.conformance.records import (
     Record,
@@ -80,6 +81,13 @@ def test_facts_of_the_system_text_and_of_tools_are_nowhere_else() -> None:
         if record.kind == 'tool_results':
             gold = record.result or record.calls[0].arguments['article']
             assert gold in record.messages[2].content and gold not in record.messages[0].content
+
+
+def test_kinds_may_be_left_out() -> None:
+    rows = ToolEvalConformanceDataset.load('tooleval:benchmarks/conformance', 'requests', ['long_context', 'chinese'])
+    assert {row['record_id'].partition('-')[0] for row in rows} == {*KINDS} - {'long_context', 'chinese'}
+    with pytest.raises(ValueError, match="no kind 'long'; it has plain, thoughts"):
+        ToolEvalConformanceDataset.load('tooleval:benchmarks/conformance', 'requests', ['long'])
 
 
 def answered(record: Record, *calls: ToolCall, text: str = '') -> str:
