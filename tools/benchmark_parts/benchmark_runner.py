@@ -21,7 +21,7 @@ from opencompass_tooleval.runners.local_runner import ToolEvalLocalRunner
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 
-CONFIG = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
+CONFIG = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
 DATASETS = 8
 STAGES = {'predictions': ToolEvalInferTask, 'results': ToolEvalEvalTask}
 GOAL = 4
