@@ -84,8 +84,8 @@ def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterat
     for name, cfg in {**models, **others}.items():
         if why := missing_key(cfg):
             yield f'{name}: {why}'
-        if name in others and nodes_of(cfg) > 1:
-            yield f'{name}: its engine takes several nodes, which only the model under test gets: leave out nodes'
+        if name in others and nodes_of(cfg) > 1 and not cfg.get('shared'):
+            yield f'{name}: the task of its engine gets one node: leave out nodes, or share the engine (shared=True)'
     datasets: dict[str, dict[str, None]] = {}
     for dataset, why in scoring_faults(scored):
         datasets.setdefault(why, {})[dataset] = None

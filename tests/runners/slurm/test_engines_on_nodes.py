@@ -57,6 +57,23 @@ def test_all_ranks_answer_and_end(nodes: NodesTestbed, tmp_path: Path) -> None:
     until_gone(tmp_path)
 
 
+def test_a_shared_engine_on_two_nodes(nodes: NodesTestbed, tmp_path: Path) -> None:
+    """A job of its own with both nodes; the tasks have one each, and reach it at its node's address."""
+    config = task(tmp_path, engine_on_nodes(tmp_path, NODES, '--host', '{host}', '--latency', '0.2'), 2)
+    config.models[0].shared = True
+    tasks = [Config({**config.to_dict(), 'datasets': [[row]]}) for row in config.datasets[0]]
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(runner().launch, tasks)
+        until_asked(tmp_path, 1)
+        on = [[name for name in ('n1', 'n2') if process in nodes.processes(name)] for process in ranks(tmp_path)]
+        assert on == [['n1'], ['n2']]
+        assert [code for _, code in future.result()] == [0, 0]
+    answered = rows(tmp_path)
+    assert len((tmp_path / 'asked').read_text()) == len(answered) > 20
+    assert all(row['prediction'] == 'Answer: A' for row in answered)
+    until_gone(tmp_path)
+
+
 def kill_rank_1(nodes: NodesTestbed, folder: Path, element: str) -> None:
     os.kill(ranks(folder)[1], signal.SIGKILL)
 
