@@ -114,3 +114,14 @@ def test_one_call_is_enough_where_one_is_allowed() -> None:
     assert attribute(answer('', ROME, PARIS), raw, single).cause == NONE
     assert attribute(answer('', PARIS), raw, single).cause == PARSER
     assert attribute(answer(''), raw, single).note == 'of 2 calls 1 lost'
+
+
+def test_a_named_call_that_is_cut_is_at_its_limit() -> None:
+    named = Asked('hermes', ToolSet(TOOLS), {'type': 'function', 'function': {'name': 'get_weather'}})
+    given = answer('', ('get_weather', '{"city":"Ro'), finish='length')
+    assert attribute(given, RawText('{"city": "Ro', IDS), named).cause == LIMIT
+
+
+def test_an_answer_may_repeat_its_thoughts() -> None:
+    raw = RawText(f'<think>{ANSWER}</think>{ANSWER} So it is.{END}', IDS)
+    assert attribute(answer(f'<think>{ANSWER}</think>{ANSWER} So it is.'), raw, PLAIN).cause == NONE
