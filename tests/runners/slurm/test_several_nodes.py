@@ -44,6 +44,7 @@ models = [
 for stage in (infer, eval):
     stage['partitioner']['n'] = 1
     stage['runner'].update(RUNNER)
+infer['partitioner']['replicas'] = REPLICAS
 """
 
 
@@ -55,10 +56,11 @@ class Sweep:
     server: ModelServer
     process: subprocess.Popen[bytes] | None = None
 
-    def start(self, **runner: object) -> None:
+    def start(self, replicas: int = 1, **runner: object) -> None:
         self.folder.mkdir()
         settings = dict(poll=(0.5, 1.0), grace=10.0, gpu_request='--gres=gpu:{n}', extra_command=['-c 8'], **runner)
         text = CONFIG.replace('URL', self.server.url).replace('IN_FLIGHT', str(IN_FLIGHT))
+        text = text.replace('REPLICAS', str(replicas))
         (self.folder / 'mine.py').write_text(text.replace('RUNNER', repr(settings)))
         command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
         self.process = subprocess.Popen(command, cwd=self.folder, stdout=self._said('wb'), stderr=subprocess.STDOUT)
@@ -164,6 +166,15 @@ def test_a_node_dies(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep
     check(sweep, undisturbed, disturbed)
     assert 'restart 1' in logs(sweep) and ' on n4' not in logs(sweep)
     assert nodes.nodes['n1'].startswith('down')
+
+
+def test_a_node_dies_with_replicas(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
+    """Another takes over its range."""
+    sweep.start(replicas=4)
+    until_at_work(sweep, 'n1')
+    disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
+    nodes.kill_node('n1')
+    check(sweep, undisturbed, disturbed)
 
 
 def test_links_between_nodes_are_cut_and_mended(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
