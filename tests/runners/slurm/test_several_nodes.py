@@ -170,8 +170,9 @@ def test_a_node_dies(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep
 
 def test_a_node_dies_with_replicas(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
     """Another takes over its range."""
+    sweep.server.reset(latency=8.0)  # a replica has a few records only
     sweep.start(replicas=4)
-    until_at_work(sweep, 'n1')
+    until(lambda: len(sweep.asked()) >= 4 and any('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue()))
     disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
     nodes.kill_node('n1')
     check(sweep, undisturbed, disturbed)
