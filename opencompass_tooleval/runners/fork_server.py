@@ -55,14 +55,21 @@ class ForkedTask:
 
     def __init__(self, connection: socket.socket) -> None:
         self._reports = connection.makefile('r')
-        self.pid = int(self._reports.readline() or 0)
+        self.pid = int(self._report() or 0)
         self.exit_code: int | None = None
 
     def wait(self) -> int:
         """Waits for its end and returns its exit code; minus the signal number if a signal ended it."""
         with self._reports:
-            self.exit_code = int(self._reports.readline() or _LOST)
+            self.exit_code = int(self._report() or _LOST)
         return self.exit_code
+
+    def _report(self) -> str:
+        """Returns the next line of the fork server; '' if it was killed."""
+        try:
+            return self._reports.readline()
+        except ConnectionResetError:  # it was killed with the job unread
+            return ''
 
 
 class ForkServer:

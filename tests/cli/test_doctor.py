@@ -331,8 +331,8 @@ def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.Mo
         assert (outcome.code, outcome.err) == (0, '')
         lines = outcome.out.splitlines()
         assert lines[0] == f'ok      reachable: {url} answers'
-        assert all(line.startswith('ok      ') for line in lines[:-1]) and len(lines) == 17
-        assert lines[-1].startswith('14 requests; ')
+        assert all(line.startswith('ok      ') for line in lines[:-1]) and len(lines) == 19
+        assert lines[-1].startswith('16 requests; ')
         assert KEY not in outcome.out
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
     assert outcome.code == 1 and 'FAULT   key: ' in outcome.out
@@ -349,7 +349,7 @@ def test_a_fault_of_a_server(tooleval: Command, monkeypatch: pytest.MonkeyPatch)
         written = json.loads(outcome.out)
         assert outcome.code == 1
         assert [row['level'] for row in written['findings'] if row['what'] == 'forced call'] == ['fault']
-        assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 28
+        assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 30
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
         assert 'reads calls of Qwen alone [data sets by function calling (-fc)]' in outcome.out
         assert tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls').code == 0

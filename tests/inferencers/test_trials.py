@@ -15,6 +15,7 @@ from mmengine.config import Config, ConfigDict
 from opencompass.registry import ICL_EVALUATORS
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
+from opencompass_tooleval.benchmarks.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.function_calling import native_subset
@@ -33,19 +34,23 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 
-DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
+CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs'
+DEMO = CONFIGS / 'eval_demo.py'
+REQUESTS = CONFIGS / 'datasets' / 'conformance' / 'tooleval_conformance_gen.py'
 TABLES = {
     'teval': TEVAL,
     'ultratool': ULTRATOOL,
     'restbench': RESTBENCH,
     'funcqa': FUNCQA,
     'toolbench': TOOLBENCH,
+    'conformance': CONFORMANCE,
     'agents': AGENTS,
 }
 ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
 NATIVE = [('teval', native_subset(str(row['name']))) for row in FUNCTION_CALLING]
 
 RIGHT_OR_WRONG = {
+    *CONFORMANCE[0].metrics,
     'accuracy',
     'all_calls_right',
     'correct_path_rate',
@@ -132,9 +137,10 @@ class Repeated:
 
 @pytest.fixture(scope='module')
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
-    """Every data set of the demo, by abbr."""
+    """Every data set of the demo, and the shipped requests, by abbr."""
     folder = tmp_path_factory.mktemp('trials')
     datasets = Config.fromfile(DEMO, format_python_code=False)['datasets']
+    datasets += Config.fromfile(REQUESTS, format_python_code=False)['tooleval_conformance_datasets']
     for dataset in datasets:
         dataset['n'] = 4
     model = ConfigDict(type=Wavering, abbr='wavering', batch_size=64)

@@ -56,7 +56,7 @@ def lost_parts(
 def _lacks_tail(shown: str, messages: Sequence[Mapping[str, Any]], tail: str) -> bool:
     """Tests if a prompt does not end with a generation prompt, which earlier answers have before them too."""
     _, found, after = shown.rpartition(tail)
-    text = messages[-1]['content'] if messages else None
+    text = messages[-1].get('content') if messages else None
     sample = _samples(text)[1] if isinstance(text, str) else ''
     return not found or (bool(sample) and has_text(after, sample))
 
