@@ -92,12 +92,17 @@ class ForkServer:
             job: Arguments of :func:`_run_task`.
         """
         with self._lock:
+            connection, used = self._connect(), self._control
+        task = _sent(connection, job)
+        if task.pid:
+            return task
+        task.wait()  # closes its end
+        with self._lock:  # the process was killed just now, and its socket took the job before it was closed
+            if self._control is used and used:
+                used.close()
+                self._control = None
             connection = self._connect()
-        with connection:
-            with suppress(OSError):  # the process was killed just now
-                connection.sendall(json.dumps(job).encode())
-                connection.shutdown(socket.SHUT_WR)
-            return ForkedTask(connection)
+        return _sent(connection, job)
 
     def _connect(self) -> socket.socket:
         """Returns a connection to the process, for one task."""
@@ -111,6 +116,14 @@ class ForkServer:
             self._control = _start_program()
             socket.send_fds(self._control, [b'\0'], [there.fileno()])
         return here
+
+
+def _sent(connection: socket.socket, job: Mapping[str, Any]) -> ForkedTask:
+    with connection:
+        with suppress(OSError):  # the process was killed just now
+            connection.sendall(json.dumps(job).encode())
+            connection.shutdown(socket.SHUT_WR)
+        return ForkedTask(connection)
 
 
 def _fork_server() -> socket.socket | None:
