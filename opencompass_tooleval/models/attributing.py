@@ -178,7 +178,7 @@ class Attributor:
         }
         lost = [part for part in self._found.lost if has.get(part.partition(' as ')[0], True)]
         tokens = reply.tokens('prompt')
-        chars = sum(len(message.content) for message in messages) + (len(tools.to_text()) if tools else 0)
+        chars = sum(len(message.content) for message in messages)
         is_short = tokens is not None and chars > _CHARS_PER_TOKEN * tokens
         shape = (len(tools.tools) if tools else 0, roles)
         is_new = tools is not None and not answer.calls and shape not in self._whole

@@ -7,6 +7,7 @@ same rows are asked with and without attribution, in turns, by the inferencer th
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import subprocess
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from make_tiny_model import make_tokenizer
 
 PARTS = Path(__file__).resolve().parent
-WIDTH, REQUESTS, ROUNDS = 256, 512, 11
+WIDTH, REQUESTS, ROUNDS = 256, 4096, 7
 GOAL = 1.15
 TEMPLATE = (
     '<|im_start|>system\n{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}<tool_call></tool_call>'
@@ -118,6 +119,7 @@ def seconds(url: str, folder: Path, is_on: bool) -> float:
     retriever = ZeroRetriever(RowsDataset(reader_cfg=reader, abbr='attribution', rows=rows()))
     with tempfile.TemporaryDirectory() as out:
         inferencer = ToolEvalGenInferencer(model=model, max_out_len=512, batch_size=1, output_json_filepath=out)
+        gc.collect()  # of the pass before
         started = time.process_time()
         inferencer.inference(retriever, None, ToolEvalConversationTemplate(), out, 'attribution.json')
         busy = time.process_time() - started

@@ -25,10 +25,10 @@ from opencompass_tooleval.core.calls.written.pythonic_formats import pythonic_be
 from opencompass_tooleval.core.calls.written.scanning import Reader
 from opencompass_tooleval.core.calls.written.xml_formats import Elements
 
-AUTO, NONE = 'auto', 'none'
+AUTO, NONE, HERMES = 'auto', 'none', 'hermes'
 HARMONY = 'openai'
 
-_CALL, _CALL_END = '<tool_call>', '</tool_call>'
+CALL, _CALL_END = '<tool_call>', '</tool_call>'
 _GRANITE = '<|tool_call|>'
 _NOT_READ = ']<]minimax[>['
 """A text in the template of MiniMax M3, whose format is not read although it has marks of another."""
@@ -92,10 +92,10 @@ FORMATS: Mapping[str, Format] = {
             re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'),
             '</parameter>',
             '</function>',
-            (_CALL, _CALL_END),
+            (CALL, _CALL_END),
             '\n',
         ).reader(),
-        [(_CALL, '<function=')],
+        [(CALL, '<function=')],
     ),
     'seed_oss': Format(
         Elements(
@@ -110,16 +110,16 @@ FORMATS: Mapping[str, Format] = {
     ),
     'glm45': Format(
         Elements(
-            _CALL,
+            CALL,
             ('\n', '<arg_key>'),
             re.compile(r'\s{0,100}<arg_key>([^<]{1,256})</arg_key>\s{0,100}<arg_value>'),
             '</arg_value>',
             _CALL_END,
         ).reader(),
-        [(_CALL, '<arg_key>')],
+        [(CALL, '<arg_key>')],
     ),
     'jamba': Format(json_between('<tool_calls>', '</tool_calls>'), [('<tool_calls>',)]),
-    'hermes': Format(json_between(_CALL, _CALL_END), [(_CALL,)]),
+    HERMES: Format(json_between(CALL, _CALL_END), [(CALL,)]),
     'phi4_mini_json': Format(json_between('functools[', is_opened=True), [('functools[',)]),
     'granite': Format(json_between(_GRANITE, '<|/tool_call|>'), [(_GRANITE,)]),
     'granite-20b-fc': Format(json_between('<function_call>'), [('<function_call>',)]),

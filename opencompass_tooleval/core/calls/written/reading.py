@@ -188,6 +188,8 @@ def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
         text: A raw text.
         others: Tokens beside :data:`END_TOKENS`, such as a tokenizer's.
     """
+    if not others and not text.rstrip().endswith(END_TOKENS):
+        return text
     # '<|end|>' closes thoughts of Harmony; the '</s>' of '<s>old</s>' is content.
     tokens = tuple(
         token for token in (*END_TOKENS, *others) if token and not (token == _MESSAGE_END and CHANNEL in text)
