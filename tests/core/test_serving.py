@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,6 +98,15 @@ def test_values_are_compared_as_json() -> None:
     raw = RawText(hermes(('get_weather', '{"city": "Rome", "days": 1}')), IDS)
     for days, cause in (('1', NONE), ('1.0', NONE), ('true', PARSER), ('"1"', PARSER), ('2', PARSER)):
         assert attribute(answer('', ('get_weather', f'{{"days": {days}, "city": "Rome"}}')), raw, PLAIN).cause == cause
+
+
+def test_quoted_arguments_that_are_encoded_again_are_changed() -> None:
+    """They stand in the raw text to the letter, but what an agent gets is a text."""
+    quoted = json.dumps(json.dumps({'city': 'Paris'}))
+    raw = f'<tool_call>\n{{"name": "get_weather", "arguments": {quoted}}}\n</tool_call>{END}'
+    request = Asked('hermes', ToolSet(TOOLS))
+    assert attribute(answer('', ('get_weather', quoted)), RawText(raw, IDS), request).cause == PARSER
+    assert attribute(answer('', ('get_weather', json.loads(quoted))), RawText(raw, IDS), request).cause == NONE
 
 
 def test_what_a_server_adds_must_stand_in_the_raw_text() -> None:

@@ -103,7 +103,7 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
 
 
 def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
-    """Tests if an answer stands in the raw text to the letter: most do, and to read them all takes three times as long.
+    """Tests if an answer stands in the raw text to the letter: most do, and to read a call takes three times as long.
 
     A call must have the only mark of a call; without calls there is no mark, and nothing but end tokens is missing.
     """
@@ -115,7 +115,9 @@ def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
         return served.text.strip() == without_end_tokens(raw).strip()
     (call, *others) = served.calls
     written = f'{CALL}\n{{"name": "{call.name}", "arguments": {call.written}}}\n'
-    return not others and raw.startswith(written) and call.name in asked.tools.schemas
+    # Not a text in their place: arguments that are encoded twice stand in the raw text too, if the model quoted them.
+    is_object = isinstance(call.arguments, dict)
+    return not others and is_object and raw.startswith(written) and call.name in asked.tools.schemas
 
 
 def _reference(text: str, asked: Asked) -> Reading:
