@@ -14,7 +14,6 @@ from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE, choos
 from opencompass_tooleval.core.calls.written.reading import (
     END_TOKENS,
     Reading,
-    calls_within_thoughts,
     opens_thoughts,
     read_reference,
     read_required_calls,
@@ -429,16 +428,6 @@ def test_marks_that_look_like_end_tokens_stay() -> None:
     assert without_end_tokens('<s>old</s>') == without_end_tokens('<s>old</s></s></s>'[:-4]) == '<s>old</s>'
     assert without_end_tokens('Yes<pad><|im_end|><pad>', ['<pad>', '']) == 'Yes'
     assert without_end_tokens('Yes' + '</s>' * 250_000) == 'Yes'
-
-
-def test_calls_within_thoughts_are_known_as_such() -> None:
-    thoughts = read_reference(f'<think>Use <tool_call> tags: {F} or {MARKED}', 'hermes').thoughts
-    assert calls_within_thoughts(f'{F} or {MARKED}, not <tool_call>', 'hermes') == (
-        ToolCall('f', {}),
-        ToolCall('f', {'a': '</think><think>'}),
-    )
-    assert calls_within_thoughts(thoughts, 'hermes', TOOLS) == ()
-    assert calls_within_thoughts('x' * MAX_CHARS + F, 'hermes') == ()
 
 
 @pytest.mark.parametrize(

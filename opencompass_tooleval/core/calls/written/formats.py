@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.calls.harmony import CHANNEL, read_harmony_calls
@@ -29,6 +29,9 @@ AUTO, NONE, HERMES = 'auto', 'none', 'hermes'
 HARMONY = 'openai'
 
 CALL, _CALL_END = '<tool_call>', '</tool_call>'
+_FUNCTION_ELEMENTS = Elements(
+    '<function=', ('>',), re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'), '</parameter>', '</function>'
+)
 _GRANITE = '<|tool_call|>'
 _NOT_READ = ']<]minimax[>['
 """A text in the template of MiniMax M3, whose format is not read although it has marks of another."""
@@ -86,26 +89,11 @@ FORMATS: Mapping[str, Format] = {
         [('<minimax:tool_call>',)],
     ),
     'qwen3_coder': Format(
-        Elements(
-            '<function=',
-            ('>',),
-            re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'),
-            '</parameter>',
-            '</function>',
-            (CALL, _CALL_END),
-            '\n',
-        ).reader(),
+        replace(_FUNCTION_ELEMENTS, around=(CALL, _CALL_END), padding='\n').reader(),
         [(CALL, '<function=')],
     ),
     'seed_oss': Format(
-        Elements(
-            '<function=',
-            ('>',),
-            re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'),
-            '</parameter>',
-            '</function>',
-            ('<seed:tool_call>', '</seed:tool_call>'),
-        ).reader(),
+        replace(_FUNCTION_ELEMENTS, around=('<seed:tool_call>', '</seed:tool_call>')).reader(),
         [('<seed:tool_call>',)],
     ),
     'glm45': Format(

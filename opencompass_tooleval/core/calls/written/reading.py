@@ -93,8 +93,8 @@ def read_reference(
 ) -> Reading:
     """Reads a model's raw text.
 
-    Calls within thoughts are none: see :func:`calls_within_thoughts`. In Harmony, a message with a recipient is a call
-    in each channel, ``analysis`` too: the model ends its turn after one (openai/harmony, docs/format.md).
+    Calls within thoughts are none. In Harmony, a message with a recipient is a call in each channel, ``analysis`` too:
+    the model ends its turn after one (openai/harmony, docs/format.md).
 
     Args:
         raw_text: The answer, with its special tokens. One that is longer than ``MAX_CHARS`` is content as a whole.
@@ -160,17 +160,6 @@ def read_written_calls(
     return reading.text, reading.calls
 
 
-def calls_within_thoughts(thoughts: str, format_name: str, tools: ToolSet | None = None) -> tuple[ToolCall, ...]:
-    """Returns the readable calls in thoughts, which are none of the answer; of offered tools, if there are some."""
-    if len(thoughts) > MAX_CHARS:
-        return ()
-    schemas = tools.schemas if tools else {}
-    _, calls = FORMATS[format_name].reader(thoughts, schemas)
-    return tuple(
-        call for call in calls if not isinstance(call.arguments, str) and (not schemas or call.name in schemas)
-    )
-
-
 def opens_thoughts(prompt: str) -> bool:
     """Tests if a prompt ends within thoughts, as chat templates of reasoning models do."""
     return prompt[-100:].rstrip().endswith((*_THOUGHTS, ANALYSIS))
@@ -188,8 +177,6 @@ def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
         text: A raw text.
         others: Tokens beside :data:`END_TOKENS`, such as a tokenizer's.
     """
-    if not others and not text.rstrip().endswith(END_TOKENS):
-        return text
     # '<|end|>' closes thoughts of Harmony; the '</s>' of '<s>old</s>' is content.
     tokens = tuple(
         token for token in (*END_TOKENS, *others) if token and not (token == _MESSAGE_END and CHANNEL in text)
