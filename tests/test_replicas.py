@@ -170,9 +170,9 @@ def test_failed_requests_are_sent_again_by_the_next_run_only(
     tasks = Tasks(tmp_path / 'run', abbr)
     both = [tasks.start(server, number, 2) for number, server in enumerate(servers)]
     assert [task.wait() for task in both] == [1, 1] and not tasks.file.exists()
-    said = ''.join(file.read_text() for file in tasks.folder.glob('*.txt'))
-    assert f'{hit} of {alone[1]} samples have no answer' in said and requests(servers) == alone[1]
-    assert 'another replica could not write these predictions: its log says why' in said
+    output = ''.join(file.read_text() for file in tasks.folder.glob('*.txt'))
+    assert f'{hit} of {alone[1]} samples have no answer' in output and requests(servers) == alone[1]
+    assert 'another replica could not write these predictions: its log says why' in output
     for server in servers:
         server.reset()
     tasks.end(*[tasks.start(server, number, 2, 'b') for number, server in enumerate(servers)])

@@ -221,9 +221,9 @@ def simple_call(i: int, variant: int) -> tuple[str, Row]:
 def one_call(i: int) -> Row:
     """One call, among three offered tools."""
     if i % 5 == 4:
-        said = TEXTS[i // 5]
-        question = f'Send {NAMES[i]} a message with exactly this text: {said}'
-        gold = call('send_message', recipient=NAMES[i], text=said)
+        text = TEXTS[i // 5]
+        question = f'Send {NAMES[i]} a message with exactly this text: {text}'
+        gold = call('send_message', recipient=NAMES[i], text=text)
     else:
         asked, gold = simple_call(i, i)
         question = f'Find out {asked}.'
@@ -270,12 +270,12 @@ def chinese(i: int) -> Row:
     if i % 4 == 0:
         question, gold = f'请查询{city}在{day(i)}的天气。', call('query_weather_cn', city=city, date=day(i))
     elif i % 4 == 1:
-        said = f'明天{6 + i % 5}点在{city}火车站见。'
-        question, gold = f'给{person}发短信，内容一字不差：{said}', call('send_message_cn', recipient=person, text=said)
+        text = f'明天{6 + i % 5}点在{city}火车站见。'
+        question, gold = f'给{person}发短信，内容一字不差：{text}', call('send_message_cn', recipient=person, text=text)
     elif i % 4 == 2:
-        said = f'给{person}打电话'
-        question = f'请创建提醒：“{said}”，时间是 {clock(i)}，{"每天重复" if i % 8 == 2 else "不重复"}。'
-        gold = call('create_reminder_cn', title=said, time=clock(i), repeat=i % 8 == 2)
+        text = f'给{person}打电话'
+        question = f'请创建提醒：“{text}”，时间是 {clock(i)}，{"每天重复" if i % 8 == 2 else "不重复"}。'
+        gold = call('create_reminder_cn', title=text, time=clock(i), repeat=i % 8 == 2)
     else:
         a, b = 12 + 5 * i, 8 + 3 * i
         question = f'小明有{a}个苹果，又买了{b}个，一共有多少个苹果？{LINE_CN}'

@@ -53,7 +53,7 @@ class Engine:
         tokenizer: The model's tokenizer.
     """
 
-    known: Sequence[str] = ()
+    members: Sequence[str] = ()
     """Members of a request, beside those of every server."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -74,7 +74,7 @@ class Engine:
 class VLLM(Engine):
     """Ids of prompt and answer."""
 
-    known = ('return_token_ids',)
+    members = ('return_token_ids',)
 
     def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
         if request.get('return_token_ids'):
@@ -85,7 +85,7 @@ class VLLM(Engine):
 class SGLang(Engine):
     """The same under other names."""
 
-    known = ('return_token_ids',)
+    members = ('return_token_ids',)
 
     def check(self, request: Request) -> None:
         if request.get('stream') and request.get('return_token_ids'):
@@ -100,7 +100,7 @@ class SGLang(Engine):
 class LMDeploy(Engine):
     """Ids of the answer alone."""
 
-    known = ('return_token_ids',)
+    members = ('return_token_ids',)
 
     def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
         if request.get('return_token_ids'):
@@ -110,7 +110,7 @@ class LMDeploy(Engine):
 class LlamaCpp(Engine):
     """Texts of prompt and answer."""
 
-    known = ('verbose',)
+    members = ('verbose',)
 
     def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
         if request.get('verbose'):
@@ -120,7 +120,7 @@ class LlamaCpp(Engine):
 class Logprobs(Engine):
     """Tokens with their probabilities: bytes, as OpenAI has them."""
 
-    known = ('logprobs',)
+    members = ('logprobs',)
 
     def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
         if request.get('logprobs'):
@@ -141,7 +141,7 @@ class Logprobs(Engine):
 class OldVLLM(Logprobs):
     """Ids in place of the tokens' texts, which are lossy."""
 
-    known = ('logprobs', 'return_tokens_as_token_ids')
+    members = ('logprobs', 'return_tokens_as_token_ids')
 
     def row(self, token: int) -> dict[str, Any]:
         return {'token': f'token_id:{token}', 'bytes': None, 'logprob': -0.1}
@@ -163,7 +163,7 @@ class Strict(Engine):
 
     def check(self, request: Request) -> None:
         known = {'model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'temperature'}
-        if unknown := request.keys() - known - set(self.known):
+        if unknown := request.keys() - known - set(self.members):
             raise Refused(self.status, f'Unexpected fields: {sorted(unknown)}')
 
 

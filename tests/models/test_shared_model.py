@@ -199,50 +199,50 @@ def server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 def test_it_loads_no_model_before_a_request(server: Callable[..., Server], tmp_path: Path) -> None:
-    one = server()
-    one.start()
-    one.model()
-    one.program.send_signal(signal.SIGTERM)
-    assert one.program.wait() in (0, -signal.SIGTERM) and not list(tmp_path.rglob('*.engine.log'))
+    shared = server()
+    shared.start()
+    shared.model()
+    shared.program.send_signal(signal.SIGTERM)
+    assert shared.program.wait() in (0, -signal.SIGTERM) and not list(tmp_path.rglob('*.engine.log'))
 
 
 def test_it_is_waited_for_and_found_again(server: Callable[..., Server], tmp_path: Path) -> None:
-    one = server()
-    model, waits = one.model(), list[str]()
-    assert one.stage() == 'queued'
-    threading.Timer(0.5, one.start).start()
+    shared = server()
+    model, waits = shared.model(), list[str]()
+    assert shared.stage() == 'queued'
+    threading.Timer(0.5, shared.start).start()
     with in_context(report_wait=waits.append):
         assert model.generate([ask('a'), ask('b')]) == ['Answer: A'] * 2
     assert waits[0].startswith('the shared engine of tiny is waited for: queued since') and waits[-1] == ''
-    first = read_server(one.file)
+    first = read_server(shared.file)
     assert first and first.stage == 'ready' and len(first.key) > 40
-    assert one.file.stat().st_mode & 0o777 == 0o600
+    assert shared.file.stat().st_mode & 0o777 == 0o600
     assert first.key not in repr(first) and first.key not in (tmp_path / 'out').rglob('*.log').__next__().read_text()
-    os.kill(one.engine(), signal.SIGKILL)
+    os.kill(shared.engine(), signal.SIGKILL)
     assert model.generate([ask('c')]) == ['Answer: A']  # retry=0: the lost connection counts as no try
-    second = read_server(one.file)
+    second = read_server(shared.file)
     assert second and second.stage == 'ready' and (second.url, second.key) != (first.url, first.key)
-    assert one.model().generate([ask('d')]) == ['Answer: A']  # of another task
-    one.program.send_signal(signal.SIGTERM)
-    assert one.program.wait() == 0 and not processes(tmp_path) and one.stage() == 'queued'
-    one.start()
+    assert shared.model().generate([ask('d')]) == ['Answer: A']  # of another task
+    shared.program.send_signal(signal.SIGTERM)
+    assert shared.program.wait() == 0 and not processes(tmp_path) and shared.stage() == 'queued'
+    shared.start()
     assert model.generate([ask('e')]) == ['Answer: A']
 
 
 def test_the_address_of_a_killed_program_is_stale(server: Callable[..., Server], tmp_path: Path) -> None:
     """Its guard ends the engine; tasks wait until it is started again, or as long as their patience."""
-    one = server()
-    one.start()
-    model = one.model()
+    shared = server()
+    shared.start()
+    model = shared.model()
     assert model.generate([ask('a')]) == ['Answer: A']
-    one.program.kill()
-    one.program.wait()
+    shared.program.kill()
+    shared.program.wait()
     until_gone(tmp_path)
-    assert one.stage() == 'ready'
-    one.placed['patience'] = 0.1
+    assert shared.stage() == 'ready'
+    shared.placed['patience'] = 0.1
     with pytest.raises(AskingEndedError, match=r'ready since .*, and not reached: ConnectionRefusedError'):
-        one.model().generate([ask('b')])
-    threading.Timer(0.5, one.start).start()
+        shared.model().generate([ask('b')])
+    threading.Timer(0.5, shared.start).start()
     assert model.generate([ask('c')]) == ['Answer: A']
 
 

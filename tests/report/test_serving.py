@@ -100,8 +100,8 @@ def test_a_lost_call_is_found_and_read(browser: Browser, tmp_path: Path, width: 
     browser.wait("document.querySelector('#status')?.textContent === '2 of 20 samples'")
     browser.all('body')[0].send_keys('j')
     browser.wait("document.querySelector('#sample .server')")
-    said = browser.all('#sample .server')[0].text
-    assert said.startswith('parser of the server the server lost') and 'As the model wrote it: Review 100.0' in said
+    fault = browser.all('#sample .server')[0].text
+    assert fault.startswith('parser of the server the server lost') and 'As the model wrote it: Review 100.0' in fault
     assert browser.all('#sample pre.answer')[0].text == 'served', 'the raw text is no answer'
     browser.all('#sample details.raw summary')[0].click()
     assert '</script><script>' in browser.all('#sample pre.raw')[0].text
@@ -134,7 +134,7 @@ def test_a_run_that_opencompass_scored_is_reported_and_gated(
             main()
         outcomes.append(caught.value.code or 0)
     assert outcomes == [0, 1]
-    assert 'points [' in (said := capsys.readouterr().out) and "by the server's parser" in said
+    assert 'points [' in (output := capsys.readouterr().out) and "by the server's parser" in output
     table = (tmp_path / 'out' / 'files' / 'serving-teval.csv').read_text(encoding='utf-8')
     assert '100.0 points [' in table and table.rstrip().endswith(f',{len(ids)},{len(ids)}')
     (index,) = [data_of(script)[1] for script in tmp_path.glob('out/samples/p0/index.js')]

@@ -1,6 +1,6 @@
 """A lean OpenAI-compatible server that answers each question after a time of its own; part of ``benchmark.py``.
 
-    python tools/latency_server.py
+    python tools/benchmark_parts/latency_server.py
 
 Latencies are lognormal, and follow from the last message alone, so that the best possible run can be simulated with the
 very same ones. The first line of output is the base URL. Beside the client that is measured it takes little of the
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -65,10 +66,15 @@ def reply_to(asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return round_of(request, number), {'role': 'assistant', **message}
 
 
-class _Connection(asyncio.Protocol):
-    """A connection that is kept open, with one request at a time on it."""
+class Connection(asyncio.Protocol):
+    """A connection that is kept open, with one request at a time on it.
 
-    def __init__(self) -> None:
+    Args:
+        answer: Takes the body of a request; returns the seconds until its answer, and that.
+    """
+
+    def __init__(self, answer: Callable[[bytes], tuple[float, bytes]]) -> None:
+        self._reply_to = answer
         self._received = b''
         self._transport: asyncio.Transport | None = None
 
@@ -82,24 +88,32 @@ class _Connection(asyncio.Protocol):
         length = next((line for line in head.lower().split(b'\r\n') if line.startswith(b'content-length:')), b':0')
         if found and len(body) >= int(length.partition(b':')[2]):
             self._received = b''
-            question, message = reply_to(json.loads(body))
-            asyncio.get_running_loop().call_later(latency_of(question), self._answer, message)
-
-    def _answer(self, message: dict[str, Any]) -> None:
-        usage = {'prompt_tokens': 10, 'completion_tokens': 10, 'total_tokens': 20}
-        choice = {'index': 0, 'message': message, 'finish_reason': 'stop'}
-        body = json.dumps({'model': 'latency', 'choices': [choice], 'usage': usage})  # inspect_ai wants a model's name
-        head = f'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n'
-        assert self._transport is not None
-        self._transport.write((head + body).encode('ascii'))
+            seconds, answer = self._reply_to(body)
+            assert self._transport is not None
+            asyncio.get_running_loop().call_later(seconds, self._transport.write, answer)
 
 
-async def main() -> None:
-    """Serves until it is killed."""
-    server = await asyncio.get_running_loop().create_server(_Connection, '127.0.0.1', 0)
+def http_answer(page: Any) -> bytes:
+    """Returns a JSON value as a response with status 200."""
+    body = json.dumps(page)
+    head = f'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n'
+    return (head + body).encode('ascii')
+
+
+async def serve(answer: Callable[[bytes], tuple[float, bytes]]) -> None:
+    """Serves on a free port until it is killed; prints the base URL."""
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(answer), '127.0.0.1', 0)
     print(f'http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1', flush=True)
     await server.serve_forever()
 
 
+def _answer(body: bytes) -> tuple[float, bytes]:
+    question, message = reply_to(json.loads(body))
+    usage = {'prompt_tokens': 10, 'completion_tokens': 10, 'total_tokens': 20}
+    choice = {'index': 0, 'message': message, 'finish_reason': 'stop'}
+    page = {'model': 'latency', 'choices': [choice], 'usage': usage}  # inspect_ai wants a model's name
+    return latency_of(question), http_answer(page)
+
+
 if __name__ == '__main__':
-    asyncio.run(main())
+    asyncio.run(serve(_answer))

@@ -112,8 +112,8 @@ def test_a_server_that_does_not_start(testbed: Testbed, tmp_path: Path) -> None:
     testbed.wait_for()
     assert engine_log(tmp_path).count('loading the weights') == 1
     for log in (tmp_path / 'out').glob('logs/infer/served/*.out'):
-        said = log.read_text()
-        assert 'ended with exit status 1 before it was ready: RuntimeError: no such weights' in said
+        task_log = log.read_text()
+        assert 'ended with exit status 1 before it was ready: RuntimeError: no such weights' in task_log
 
 
 @pytest.mark.long
