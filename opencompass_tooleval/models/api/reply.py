@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer
@@ -57,7 +58,7 @@ class Reply:
         calls = self.message.get('tool_calls')
         return [_mapping(_mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
 
-    @property
+    @cached_property
     def choice(self) -> Mapping[str, Any]:
         """The first choice; empty for a stream."""
         return _first_choice(self.body) or {} if self.body else {}

@@ -178,12 +178,15 @@ def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
         others: Tokens beside :data:`END_TOKENS`, such as a tokenizer's.
     """
     # '<|end|>' closes thoughts of Harmony; the '</s>' of '<s>old</s>' is content.
-    tokens = tuple(
-        token for token in (*END_TOKENS, *others) if token and not (token == _MESSAGE_END and CHANNEL in text)
-    )
+    tokens: tuple[str, ...] = END_TOKENS
+    if others or CHANNEL in text:
+        tokens = tuple(
+            token for token in (*END_TOKENS, *others) if token and not (token == _MESSAGE_END and CHANNEL in text)
+        )
     html_ends = text.count(_HTML_END) - text.count('<s>')
     end, position = len(text), len(text.rstrip())
-    while token := next((token for token in tokens if text.endswith(token, 0, position)), ''):
+    while text.endswith(tokens, 0, position):
+        token = next(token for token in tokens if text.endswith(token, 0, position))
         html_ends -= token == _HTML_END
         if token == _HTML_END and html_ends < 0:
             break
