@@ -325,7 +325,7 @@ class RecordedRun:
 
         answers = postprocessed(list(self.answers.values()), self.postprocess)
         try:
-            scores = self.scorer.score_records(self.records, answers)
+            scores = self.scorer.score_answers(self.records, answers)
         except Fault as fault:
             raise DataError(file, str(fault)) from fault
         return self.scorer.summarize(scores, list(self.answers))

@@ -20,6 +20,9 @@ DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
 NOTED, OF_ONE_RUN = 'noted', 'of one run'
 """Kinds of keys whose difference does not keep results from comparing: it is noted, or nobody is told."""
 
+CLUSTERED_BY = 'clustered_by'
+"""Key of the unit whose samples are correlated: ``query``, or ``record`` if the queries of the records are unknown."""
+
 _RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 
 _KINDS: Mapping[str, str] = {
@@ -30,7 +33,7 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style', _PROMPTS), PROMPTS),
     # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
     # calls.
-    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by'), NOTED),
+    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
     **dict.fromkeys(('judge_calls', 'judgements'), OF_ONE_RUN),  # the number of requests, and the path of a file
 }

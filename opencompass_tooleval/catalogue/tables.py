@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.core.statistics.intervals import RecordValues, Score, deviations_of
+from opencompass_tooleval.core.statistics.intervals import Cluster, Score, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of, values_of
 from opencompass_tooleval.core.text.bounds import is_number
 
@@ -49,59 +48,68 @@ def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
     return {metric: float(error) for metric, error in items if is_number(error)}
 
 
-Correlations = Mapping[tuple[str, str], float]
-"""Two metrics of a data set, sorted by name -> correlation of their errors, -1 to 1."""
+Correlations = Mapping[tuple[str, str, str], float]
+"""Metric of a data set, another data set or the same, and a metric of that, in sorted order -> correlation of their
+errors, -1 to 1."""
 
 CORRELATIONS = 'correlations'
 """Key of the correlations in results of :func:`without_samples`."""
 
+Deviations = Mapping[Score, Mapping[Cluster, float]]
+"""Data set and metric -> deviation of each cluster, from
+:func:`~opencompass_tooleval.core.statistics.intervals.deviations_of`."""
 
-def correlations_of(values: Mapping[str, RecordValues]) -> dict[tuple[str, str], float]:
-    """Computes the correlation of the errors of one data set's scores: 0 for scores of different records.
+
+def correlations_of(deviations: Deviations, columns: Iterable[Mapping[Score, float]]) -> dict[str, Correlations]:
+    """Computes the correlations of the errors of scores that share a column: 0 for scores of different queries.
 
     Args:
-        values: Metric -> its values by record.
+        deviations: Those of one model.
+        columns: The shares of each column.
+
+    Returns:
+        The first data set -> correlations, without those of 0 between data sets.
     """
-    parts = {
-        metric: dict(zip(record_values, deviations_of(record_values), strict=True))
-        for metric, record_values in values.items()
-        if record_values
-    }
-    return {(a, b): _correlation(parts[a], parts[b]) for a, b in combinations(sorted(parts), 2)}
+    found: dict[str, dict[tuple[str, str, str], float]] = {}
+    for a, b in {pair for shares in columns for pair in combinations(sorted(shares), 2)}:
+        if a in deviations and b in deviations:
+            correlation = _correlation(deviations[a], deviations[b])
+            if correlation or a[0] == b[0]:
+                found.setdefault(a[0], {})[a[1], b[0], b[1]] = correlation
+    return dict(found)
 
 
-def _correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+def _correlation(first: Mapping[Cluster, float], second: Mapping[Cluster, float]) -> float:
+    shared = math.fsum(part * second[cluster] for cluster, part in first.items() if cluster in second)
+    if not shared:
+        return 0.0
     squares = math.fsum(part**2 for part in first.values()) * math.fsum(part**2 for part in second.values())
-    if not squares:
-        return 0.0  # one of them has no error
-    shared = math.fsum(part * second[record] for record, part in first.items() if record in second)
     return max(-1.0, min(1.0, shared / math.sqrt(squares)))
 
 
-def metrics_together(columns: Iterable[Mapping[Score, float]]) -> dict[str, set[str]]:
-    """Returns data set -> its metrics that share a column with others of it."""
-    together: dict[str, set[str]] = {}
-    for shares in columns:
-        for dataset, count in Counter(dataset for dataset, _ in shares).items():
-            if count > 1:
-                together.setdefault(dataset, set()).update(metric for name, metric in shares if name == dataset)
-    return together
-
-
-def without_samples(result: Mapping[str, Any], together: Collection[str] = ()) -> dict[str, Any]:
-    """Removes ``details`` from a result, and adds ``correlations``, which :func:`column_error` needs.
+def without_samples(
+    results: Iterable[tuple[str, Mapping[str, Any]]], columns: Collection[Mapping[Score, float]]
+) -> dict[str, dict[str, Any]]:
+    """Removes ``details`` from the results of one model, and adds ``correlations``, which :func:`column_error` needs.
 
     Args:
-        result: The content of its file.
-        together: Its metrics that share a column, from :func:`metrics_together`.
+        results: Data set and content of its file, read one at a time.
+        columns: The shares of each column.
+
+    Returns:
+        Data set -> result.
     """
-    values = {
-        metric: record_values
-        for metric in sorted(together)
-        if metric in metrics_of(result) and (record_values := values_of(result, metric))
-    }
-    bare = {key: value for key, value in result.items() if key != 'details'}
-    return {**bare, CORRELATIONS: correlations_of(values)} if values else bare
+    together = {score for shares in columns if len(shares) > 1 for score in shares}
+    bare: dict[str, dict[str, Any]] = {}
+    deviations: dict[Score, Mapping[Cluster, float]] = {}
+    for dataset, result in results:
+        for metric in metrics_of(result):
+            if (dataset, metric) in together and (values := values_of(result, metric)):
+                deviations[dataset, metric] = deviations_of(values, dataset)
+        bare[dataset] = {key: value for key, value in result.items() if key != 'details'}
+    for dataset, correlations in correlations_of(deviations, columns).items():
+        bare[dataset][CORRELATIONS] = correlations
+    return bare
 
 
 def column_error(
@@ -109,13 +117,13 @@ def column_error(
 ) -> float | None:
     """Computes the standard error of a score or of a column of a table, 0-100, for every screen.
 
-    Errors of different data sets are independent. Errors of scores of one data set are correlated through their
-    records: two formats with different records are not.
+    Errors of scores are correlated through their queries: those of one data set, and of data sets that ask the same
+    queries. Other errors are independent.
 
     Args:
         shares: Data set and metric -> share, from :func:`columns_of`; ``{score: 1.0}`` for one score.
         errors: Data set and metric -> standard error.
-        correlations: Data set -> :func:`correlations_of` its scores, if several of them are in the column.
+        correlations: Those of :func:`correlations_of`.
 
     Returns:
         None if the error of a score is unknown, or a correlation of two scores of one data set.
@@ -123,13 +131,11 @@ def column_error(
     if not all(score in errors for score in shares):
         return None
     variance = math.fsum((share * errors[score]) ** 2 for score, share in shares.items())
-    for (dataset, a), (other, b) in combinations(sorted(shares), 2):
-        if dataset == other:
-            correlation = correlations.get(dataset, {}).get((a, b))
-            if correlation is None:
-                return None
-            parts = (shares[dataset, metric] * errors[dataset, metric] for metric in (a, b))
-            variance += 2 * correlation * math.prod(parts)
+    for a, b in combinations(sorted(shares), 2):
+        correlation = correlations.get(a[0], {}).get((a[1], *b), None if a[0] == b[0] else 0.0)
+        if correlation is None:
+            return None
+        variance += 2 * correlation * math.prod(shares[score] * errors[score] for score in (a, b))
     return math.sqrt(max(0.0, variance))
 
 

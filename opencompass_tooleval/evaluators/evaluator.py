@@ -14,6 +14,7 @@ from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
+from opencompass_tooleval.catalogue.comparable import CLUSTERED_BY
 from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE, Answer, postprocessed
 from opencompass_tooleval.core.calls.attribution import Written
 from opencompass_tooleval.core.calls.tool_calls import calls_payload, calls_text, read_calls
@@ -81,7 +82,7 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
 
     def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """Scores postprocessed answers against the column ``record`` of the data set."""
-        return list(self.score_records([self.read_record(reference) for reference in references], answers))
+        return self.score_answers([self.read_record(reference) for reference in references], answers)
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
@@ -174,6 +175,7 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         result['provenance'] = {
             **self.provenance(),
             **(json.loads(dataset[0][SHOWN]) if SHOWN in dataset.column_names else {}),
+            CLUSTERED_BY: 'query' if any(score.query for score in runs[0].scores) else 'record',
             'opencompass_tooleval': __version__,
             'opencompass': opencompass.__version__,
         }
@@ -243,7 +245,9 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
             )
             for metric in self.metrics
         }
-        estimates = of_trials([(score.id, score.values) for score in scores], len(runs), averages, rule)
+        samples = [(score.id, score.values) for score in scores]
+        clusters = {score.id: score.cluster for score in scores}
+        estimates = of_trials(samples, len(runs), averages, rule, clusters)
         return {
             'n': len(runs),
             'success': list(rule.success),

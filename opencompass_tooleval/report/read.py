@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.tables import metrics_together, published_columns, without_samples
+from opencompass_tooleval.catalogue.tables import published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
@@ -139,23 +139,31 @@ def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
 
 
 def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
-    scored, missing = [], []
-    together = metrics_together(published_columns().values())
+    scored: list[Scored] = []
+    missing: list[Missing] = []
+    columns = list(published_columns().values())
     known = begun_pairs(run)
     datasets = {dataset for _, dataset in known}
     for model in sorted({model for model, _ in known}):
-        for dataset in sorted(datasets):
-            try:
-                result = run.result(model, dataset)
-            except DataError as error:
-                missing.append(Missing(model, dataset, f'damaged: {error}'))
-                continue
-            if result is not None and 'error' not in result:
-                bare = without_samples(result, together.get(dataset, ()))
-                scored.append(Scored(model, dataset, run, model, bare))
-                continue
-            missing.append(Missing(model, dataset, why_missing(run, model, dataset)))
+        bare = without_samples(_results(run, model, sorted(datasets), missing), columns)
+        scored += (Scored(model, dataset, run, model, result) for dataset, result in bare.items())
     return scored, missing
+
+
+def _results(
+    run: WorkDir, model: str, datasets: Sequence[str], missing: list[Missing]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the results of a model; adds the others to ``missing``."""
+    for dataset in datasets:
+        try:
+            result = run.result(model, dataset)
+        except DataError as error:
+            missing.append(Missing(model, dataset, f'damaged: {error}'))
+            continue
+        if result is not None and 'error' not in result:
+            yield dataset, result
+        else:
+            missing.append(Missing(model, dataset, why_missing(run, model, dataset)))
 
 
 def why_missing(run: WorkDir, model: str, dataset: str) -> str:

@@ -11,13 +11,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, is_private
 from opencompass_tooleval.catalogue.comparable import result_provenance
-from opencompass_tooleval.catalogue.tables import CORRELATIONS, metrics_together, published_columns, without_samples
+from opencompass_tooleval.catalogue.tables import CORRELATIONS, published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
@@ -110,12 +111,12 @@ def write_bundle(
     Raises:
         DataError: There are no results, one is damaged, or the file has another content: bundles are never changed.
     """
-    together = metrics_together(published_columns().values())
+    columns = list(published_columns().values())
     results = []
-    for model, dataset in pairs:
-        result = valid_result(work, model, dataset)
-        if result is not None:
-            row = _bundled(model, dataset, without_samples(result, together.get(dataset, ())), redact)
+    for model, of_model in groupby(pairs, key=lambda pair: pair[0]):
+        found = ((dataset, result) for _, dataset in of_model if (result := valid_result(work, model, dataset)))
+        for dataset, bare in without_samples(found, columns).items():
+            row = _bundled(model, dataset, bare, redact)
             try:
                 _result(row)  # it may come from another package
             except ValueError as error:
@@ -291,9 +292,10 @@ def _result(row: Any) -> BundleResult:
     runs = _list(parts['runs'] or [], 'runs', MAX_METRICS)
     correlations = {}
     for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
-        first, second, value = _list(entry, 'a correlation', 3, least=3)
+        first, other, second, value = _list(entry, 'a correlation', 4, least=4)
         _numbers({'correlation': value}, CORRELATIONS, optional=False, least=-1, most=1)
-        correlations[_text(first, 'a metric'), _text(second, 'a metric')] = value
+        key = _text(first, 'a metric'), _text(other, 'a data set'), _text(second, 'a metric')
+        correlations[key] = value
     dataset = row['dataset']
     bounds = (
         (0, _MOST_SCORE) if provenance.get('benchmark') or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)

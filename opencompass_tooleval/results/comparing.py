@@ -13,15 +13,13 @@ from opencompass_tooleval.catalogue.benchmark import part_of
 from opencompass_tooleval.catalogue.comparable import decides, differing
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.catalogue.tables import (
-    Correlations,
     column_error,
     correlations_of,
     errors_of,
-    metrics_together,
     published_columns,
 )
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.statistics.intervals import Pairs, Score, compare_column
+from opencompass_tooleval.core.statistics.intervals import Pairs, Score, compare_column, deviations_of
 from opencompass_tooleval.core.statistics.paired import (
     Difference,
     Result,
@@ -149,10 +147,8 @@ class Comparer:
     def __init__(self) -> None:
         self.comparison = Comparison()
         self.columns = published_columns()
-        self._together = metrics_together(self.columns.values())
         self._rows: dict[Score, Row] = {}
         self._errors: tuple[dict[Score, float], dict[Score, float]] = {}, {}
-        self._correlations: tuple[dict[str, Correlations], dict[str, Correlations]] = {}, {}
         self.pairs: dict[Score, Pairs] = {}
         self.unpaired: dict[Score, str] = {}
 
@@ -163,7 +159,6 @@ class Comparer:
         estimates = list(paired_estimates(first, second))
         paired |= {(dataset, estimate.metric): estimate.pairs for estimate in estimates if estimate.pairs}
         self.pairs |= paired
-        self._correlate(dataset, paired)
         unpaired: dict[str, list[str]] = {}
         for metric in metrics:
             score = dataset, metric
@@ -188,14 +183,6 @@ class Comparer:
         ]
         return different
 
-    def _correlate(self, dataset: str, paired: Mapping[Score, Pairs]) -> None:
-        """Keeps the correlation of the errors of a data set's scores that share a column."""
-        dataset_pairs = {
-            metric: paired[dataset, metric] for metric in self._together.get(dataset, ()) if (dataset, metric) in paired
-        }
-        for side, known in enumerate(self._correlations):
-            known[dataset] = correlations_of({metric: pairs.values_of(side) for metric, pairs in dataset_pairs.items()})
-
     def _one(self, score: Score, values: tuple[float, float], errors: tuple[float | None, float | None]) -> Row:
         """Returns the row of one score."""
         for known, error in zip(self._errors, errors, strict=True):
@@ -207,10 +194,7 @@ class Comparer:
 
     def _row(self, name: Score, column: Mapping[Score, float], scores: tuple[float, float]) -> Row:
         a, b = scores
-        error_a, error_b = (
-            column_error(column, errors, correlations)
-            for errors, correlations in zip(self._errors, self._correlations, strict=True)
-        )
+        error_a, error_b = (self._error(side, column) for side in (0, 1))
         unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self.pairs]
         if unpaired:
             if name not in column:
@@ -220,6 +204,12 @@ class Comparer:
             return Row(*name, a, error_a, b, error_b, b - a)
         interval = compare_column(column, self.pairs)
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
+
+    def _error(self, side: int, column: Mapping[Score, float]) -> float | None:
+        """Computes the error of a column of one model."""
+        scores = [score for score in column if len(column) > 1 and score in self.pairs]
+        deviations = {score: deviations_of(self.pairs[score].values_of(side), score[0]) for score in scores}
+        return column_error(column, self._errors[side], correlations_of(deviations, [column]))
 
     def _column(self, name: Score, column: Mapping[Score, float]) -> Row:
         rows = [self._rows[score] for score in column]

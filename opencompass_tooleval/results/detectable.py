@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.catalogue.metrics import main_metrics
-from opencompass_tooleval.core.statistics.intervals import RecordValues
+from opencompass_tooleval.core.statistics.intervals import RecordValues, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.core.statistics.power import (
     Noise,
     detectable_drop,
-    needed_records,
+    needed_queries,
     needed_trials,
     noise_of,
     trials_of,
@@ -71,7 +72,7 @@ def detectable(
     Raises:
         DataError: A result is damaged.
     """
-    scores: list[tuple[str, str, Noise, int, int]] = []
+    scores: list[tuple[str, str, Noise, int, RecordValues]] = []
     for dataset in sizes:
         trials: dict[tuple[str, str], list[RecordValues]] = {}
         last: dict[tuple[str, str], int] = {}
@@ -85,7 +86,7 @@ def detectable(
         noises = {key: noise for key, values in trials.items() if (noise := noise_of(values))}
         for metric in dict.fromkeys(metric for metric, _ in noises):
             key = max((key for key in noises if key[0] == metric), key=lambda key: _rank(noises[key]))
-            scores.append((dataset, metric, noises[key], last[key], len(trials[key][-1])))
+            scores.append((dataset, metric, noises[key], last[key], trials[key][-1]))
     return [_row(*score, sizes[score[0]], len(scores) * models, detect, max_drop) for score in scores]
 
 
@@ -98,22 +99,25 @@ def _row(
     metric: str,
     noise: Noise,
     baseline_trials: int,
-    earlier_records: int,
+    earlier: RecordValues,
     size: Size,
     tests: int,
     detect: float | None,
     max_drop: float,
 ) -> Detectable:
-    records, trials = max(2, size[0] or earlier_records), size[1]
+    records, trials = max(2, size[0] or len(earlier)), size[1]
+    records_of_query = len(earlier) / len(deviations_of(earlier))
+    queries = max(2, round(records / records_of_query))
     variance = noise.of_difference(baseline_trials, trials)
+    needed = needed_queries(detect, variance, tests, max_drop, noise.is_graded) if detect else None
     return Detectable(
         dataset,
         metric,
         records,
         trials,
         baseline_trials,
-        detectable_drop(records, variance, tests, max_drop=max_drop, is_graded=noise.is_graded),
+        detectable_drop(queries, variance, tests, max_drop=max_drop, is_graded=noise.is_graded),
         noise.is_measured,
-        needed_records(detect, variance, tests, max_drop, noise.is_graded) if detect else None,
-        needed_trials(detect, records, noise, tests, max_drop) if detect else None,
+        math.ceil(needed * records_of_query) if needed else None,
+        needed_trials(detect, queries, noise, tests, max_drop) if detect else None,
     )

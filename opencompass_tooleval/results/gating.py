@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from opencompass_tooleval.catalogue.comparable import SAMPLES, why_not_comparable
@@ -171,11 +171,17 @@ class _Tested:
         return sum(record not in self.unanswered[dataset] for dataset, record in records)
 
     @property
+    def answered_queries(self) -> int:
+        """Number of queries of these records; 0 for fewer than two."""
+        effect = self.effect_of_answered
+        return effect.queries if effect else 0
+
+    @cached_property
     def effect(self) -> Effect:
         """Its difference, over all records."""
         return effect_of(self.column, self.comparer.pairs)
 
-    @property
+    @cached_property
     def effect_of_answered(self) -> Effect | None:
         """Its difference, over the records with an answer on both sides; None if they are too few."""
         pairs: dict[Score, Pairs] = {}
@@ -321,16 +327,18 @@ def _is_the_same(one: _Tested, outcome: str, answered: Effect | None, p_value: f
 
 def _of_enough_records(gate: Gate, tested: Sequence[_Tested]) -> list[_Tested]:
     """Returns the scores of which some result could be a drop, and refuses the others."""
-    counts = [one.answered_count for one in tested]
-    is_possible = can_drop(counts)
-    for one, count, possible in zip(tested, counts, is_possible, strict=True):
+    is_possible = can_drop([one.answered_queries for one in tested])
+    for one, possible in zip(tested, is_possible, strict=True):
         if not possible:
-            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, count, len(tested))))
+            gate.refusals.append(Refusal(one.model, one.row.name, SAMPLES, _too_few(one, len(tested))))
     return [one for one, possible in zip(tested, is_possible, strict=True) if possible]
 
 
-def _too_few(one: _Tested, count: int, scores: int) -> str:
-    those = f'{count} records have an answer on both sides' if one.unanswered_count else f'{count} records are in both'
+def _too_few(one: _Tested, scores: int) -> str:
+    count, queries = one.answered_count, one.answered_queries
+    of_queries = f' of {queries} queries' if 1 < queries < count else ''
+    where = 'have an answer on both sides' if one.unanswered_count else 'are in both'
+    those = f'{count} records{of_queries} {where}'
     among = f', in a gate of {scores} scores' if scores > 1 else ''
     advice = '; run tooleval retry' if one.unanswered_count else ''
     return f'{one.row.metric}: too few to decide: {those}; chance explains even a loss of all of them{among}{advice}'

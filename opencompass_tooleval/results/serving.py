@@ -127,7 +127,7 @@ def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
     if written and run.scorer.can_score_again:
         answers = postprocessed([Answer(one.text, calls=one.calls) for one in written.values()], run.postprocess)
         records = [run.records[place] for place in written]
-        again = dict(zip(written, run.scorer.score_records(records, answers), strict=True))
+        again = dict(zip(written, run.scorer.score_answers(records, answers), strict=True))
     second = [[again.get(place, score) for place, score in enumerate(scored.scores)]] if again else []
     return serving_of(run.scorer, as_result(run.scorer, [scored.scores]), second, found) if any(found) else {}
 

@@ -24,7 +24,6 @@ from opencompass_tooleval.catalogue.tables import (
     column_error,
     columns_of,
     errors_of,
-    metrics_together,
     published_columns,
     without_samples,
 )
@@ -388,14 +387,12 @@ class ToolEvalSummarizer(DefaultSummarizer):
         return Path(get_infer_output_path(model, dataset, str(Path(self.work_dir, folder))))
 
     def _results(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
-        together = metrics_together(published_columns().values())
+        columns = list(published_columns().values())
         for model in self.model_cfgs:
-            for dataset in self.dataset_cfgs:
-                file = self._file(model, dataset, 'results')
-                if file.is_file():
-                    abbr = dataset_abbr_from_cfg(dataset)
-                    result = read_result(file) or {}
-                    yield (model_abbr_from_cfg(model), abbr), without_samples(result, together.get(abbr, ()))
+            files = ((dataset_abbr_from_cfg(one), self._file(model, one, 'results')) for one in self.dataset_cfgs)
+            results = ((dataset, read_result(file) or {}) for dataset, file in files if file.is_file())
+            for dataset, bare in without_samples(results, columns).items():
+                yield (model_abbr_from_cfg(model), dataset), bare
 
     def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         with_details = {key: result for key, result in results.items() if 'reasons' in result}

@@ -6,7 +6,6 @@ of the call, the thought is the text beside it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -20,9 +19,8 @@ from opencompass_tooleval.benchmarks.teval.records import (
     InstructGold,
     Record,
     Sample,
-    find_subset,
     native_subset,
-    parse_record,
+    parse_payload_with,
 )
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer, score_readings
 from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, clean, why_unread
@@ -92,7 +90,7 @@ class NativeSample:
     @property
     def payload(self) -> str:
         """The raw record and its tools as JSON text; :func:`parse_native_payload` returns :attr:`record`."""
-        return json.dumps([self.sample.record.id, {**self.sample.raw, _TOOLS: self.tools.to_text()}])
+        return self.sample.payload_with({_TOOLS: self.tools.to_text()})
 
 
 def tool_schema(api: Mapping[str, Any]) -> ToolSchema:
@@ -181,8 +179,8 @@ def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Itera
 
 def parse_native_payload(payload: str, subset: str) -> NativeRecord:
     """Returns the record in the text of :attr:`NativeSample.payload`."""
-    record_id, raw = json.loads(payload)
-    return _native_record(parse_record(record_id, raw, find_subset(subset)), ToolSet.of_text(raw[_TOOLS]))
+    record, raw = parse_payload_with(payload, subset)
+    return _native_record(record, ToolSet.of_text(raw[_TOOLS]))
 
 
 def _native_record(record: Record, tools: ToolSet) -> NativeRecord:
@@ -259,6 +257,10 @@ class TEvalCallsScorer(TEvalScorer):
     def read_record(self, payload: str) -> Any:
         """Reads a record from the data set's column ``record``."""
         return parse_native_payload(payload, self.subset.name)
+
+    def query_of(self, record: Any) -> str:
+        """Returns the query of a record, which its steps share."""
+        return super().query_of(record.record)
 
     def score_records(self, records: Sequence[Any], answers: Sequence[Answer]) -> list[SampleScore]:
         """Scores native calls against records."""

@@ -6,10 +6,12 @@ call is a dict or its JSON or Python text, and the format is in ``meta`` or in `
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,7 @@ class Record:
         format: The requested format of the answer: ``json``, ``string`` (instruct) or ``str``.
         template: instruct only: key names (json) or the marks around each part (string).
         apis: Plans only: the names that a plan in plain text may use, in the data's order.
+        query: The query that it is about, from :func:`query_of`; ``''`` if unknown.
     """
 
     id: str
@@ -108,6 +111,7 @@ class Record:
     format: str
     template: Mapping[str, str]
     apis: tuple[str, ...]
+    query: str = ''
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,14 @@ class Sample:
     @property
     def payload(self) -> str:
         """The raw record as JSON text; :func:`parse_payload` returns ``record``."""
-        return json.dumps([self.record.id, self.raw])
+        return self.payload_with({})
+
+    def payload_with(self, more: Mapping[str, Any]) -> str:
+        """Returns the payload with further members of the raw record, and the query unless the id has it."""
+        query = self.record.query
+        return json.dumps(
+            [self.record.id, {**self.raw, **more}, *([] if query == query_of(self.record.id) else [query])]
+        )
 
 
 TABLE = Table(Subset, SUBSETS, 'T-Eval')
@@ -321,8 +332,33 @@ def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
 
 def parse_payload(payload: str, subset: str) -> Record:
     """Returns the record in the text of :attr:`Sample.payload`."""
-    record_id, raw = json.loads(payload)
-    return parse_record(record_id, raw, find_subset(subset))
+    return parse_payload_with(payload, subset)[0]
+
+
+def parse_payload_with(payload: str, subset: str) -> tuple[Record, dict[str, Any]]:
+    """Returns the record and the raw record in the text of :meth:`Sample.payload_with`."""
+    record_id, raw, *query = json.loads(payload)
+    record = parse_record(record_id, raw, find_subset(subset))
+    return replace(record, query=query[0] if query else query_of(record_id)), raw
+
+
+_QUERY_ID = re.compile(r'(query_\d{1,9}_\d{1,9})(?:_\d{1,9})*')
+"""Matches the published ids ``query_0_1`` of a plan and ``query_0_1_2`` of its third step: plans, reviews, steps."""
+
+
+def query_of(record_id: str, messages: Sequence[Message] = ()) -> str:
+    """Returns the query of a record, which all of its steps share: from the id, or from the first user message.
+
+    Args:
+        record_id: Its id; ``''`` is returned if it has another form and there is no user message.
+        messages: The prompt, of a subset whose records are steps.
+    """
+    if match := _QUERY_ID.fullmatch(record_id):
+        return f'teval/{match[1]}'
+    request = next((message.content for message in messages if message.role == 'user'), None)
+    if request is None:
+        return ''
+    return f'teval/{hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:16]}'
 
 
 def _read_file(file: Path) -> dict[str, Any]:
@@ -360,6 +396,7 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
         with naming_record(file, record_id, FIX):
             record = parse_record(record_id, raw, row)
             messages = _messages(raw)
+            record = replace(record, query=query_of(record_id, messages if row.kind in PARTS else ()))
         if clean_text(record_id) != record_id:
             raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, fix=FIX)
         rest = {key: value for key, value in raw.items() if key != 'origin_prompt'}
@@ -370,5 +407,6 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
             '%s has %d records; the published %s of %s has %d', file, len(samples), version, subset, published
         )
     else:
-        logger.info('%s: %d records', file, len(samples))
+        queries = {sample.record.query or sample.record.id for sample in samples}
+        logger.info('%s: %d records of %d queries', file, len(samples), len(queries))
     return samples

@@ -209,6 +209,11 @@ class TEvalScorer(Scorer):
         """Reads a record from the data set's column ``record``."""
         return parse_payload(payload, self.subset.name)
 
+    def query_of(self, record: Any) -> str:
+        """Returns the query of a record, which its steps share."""
+        query: str = record.query
+        return query
+
     def score_records(self, records: Sequence[Any], answers: Sequence[Answer]) -> list[SampleScore]:
         """Scores answers against records."""
         return score_answers(records, answers, self.rules, self._similarity(), self.progress)

@@ -237,7 +237,9 @@ def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
     whole = over_steps(
         aggregate(scores, metrics),
         [metric for metric in metrics if metric in PER_CALL],
-        lambda metric: ((score.id, [call.values[metric] for call in score.calls]) for score in scores if score.calls),
+        lambda metric: (
+            (score.cluster, [call.values[metric] for call in score.calls]) for score in scores if score.calls
+        ),
     )
     return replace(whole, metrics={metric: mean or 0.0 for metric, mean in whole.metrics.items()})
 

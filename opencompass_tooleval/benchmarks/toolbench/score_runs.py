@@ -130,7 +130,7 @@ def total(scores: Sequence[RunScore]) -> Aggregate:
         for score in scores:
             values = [value for call in score.calls if (value := call.values[metric]) is not None]
             if values:
-                yield score.id, values
+                yield score.cluster, values
 
     return over_steps(aggregate(scores, METRICS), PER_CALL, groups)
 

@@ -52,6 +52,10 @@ class ToolBenchScorer(Scorer):
         """Reads a record from the data set's column ``record``."""
         return parse_choice(payload) if self.subset.kind == 'selection' else parse_request(payload)
 
+    def query_of(self, record: Any) -> str:
+        """Returns the ``query_id`` of a record, which is unique over ToolBench's groups."""
+        return f'toolbench/{record.id}'
+
     def score_records(self, records: Sequence[Any], answers: Sequence[Answer]) -> Sequence[SampleScore]:
         """Scores answers against records."""
         return score_choices(records, answers) if self.subset.kind == 'selection' else score_requests(records, answers)

@@ -190,7 +190,7 @@ def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Ag
     return over_steps(
         aggregate(scores, metrics),
         flat,
-        lambda metric: ((score.id, score.flat.get(metric, ())) for score in scores),
+        lambda metric: ((score.cluster, score.flat.get(metric, ())) for score in scores),
     )
 
 
@@ -278,6 +278,10 @@ class UltraToolScorer(GradedScorer):
     def read_record(self, payload: str) -> Record:
         """Reads a record from the data set's column ``record``."""
         return parse_payload(payload, self.subset.name)
+
+    def query_of(self, record: Record) -> str:
+        """Returns the row number of a record: row i asks the same query in all tasks and both languages."""
+        return f'ultratool/{record.id}'
 
     def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> Sequence[StepsScore]:
         """Scores answers against records; an answer may be a list that the authors' script read."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from opencompass_tooleval.core.scoring.result import INFRA, SampleScore
+
+C = TypeVar('C', bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -16,8 +19,8 @@ class Aggregate:
 
     Attributes:
         metrics: Metric -> mean over all samples it applies to, 0-100; None if it applies to none.
-        standard_errors: Metric -> standard error of that mean, 0-100; None for fewer than two records. Samples of one
-            record, in several runs, are correlated: the error is clustered by record.
+        standard_errors: Metric -> standard error of that mean, 0-100; None for fewer than two queries. Samples of one
+            query, such as its steps or several runs of a record, are correlated: the error is clustered by query.
         reasons: Reason -> number of samples, most frequent first. They add up to ``samples``.
         samples: Number of samples, failed ones included: the denominator.
         infra: Number of samples without an answer because of an infrastructure failure.
@@ -31,18 +34,18 @@ class Aggregate:
 
 
 def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float | None, float | None]:
-    """Computes the mean of all values and its standard error, as a ratio of sums over records with correlated values.
+    """Computes the mean of all values and its standard error, as a ratio of sums over clusters of correlated values.
 
     Args:
-        groups: Record id -> values, such as one per sample, or one per step of it; an id may come several times, once
-            per run. A record without values counts as one that might have had some.
+        groups: Cluster -> values, such as one per sample, or one per step of it; a cluster may come several times. One
+            without values counts as one that might have had some.
 
     Returns:
-        Both in the values' unit; the mean is None without values, the error None for fewer than two records.
+        Both in the values' unit; the mean is None without values, the error None for fewer than two clusters.
     """
     clusters: dict[str, list[float]] = {}
-    for record_id, values in groups:
-        clusters.setdefault(record_id, []).extend(values)
+    for cluster, values in groups:
+        clusters.setdefault(cluster, []).extend(values)
     count = sum(map(len, clusters.values()))
     if not count:
         return None, None
@@ -50,14 +53,23 @@ def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float
     return mean, _error([math.fsum(value - mean for value in values) for values in clusters.values()], count)
 
 
-def standard_error(values: Sequence[float], weights: Sequence[float]) -> float | None:
+def standard_error(values: Sequence[float], weights: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
     """Computes the error of :func:`clustered_mean` from the mean and the weight of each record.
 
     Args:
         values: One per record: the mean of its values.
         weights: One per record: the number of its values.
+        clusters: One per record: its cluster.
     """
-    return _error(deviations(values, weights), math.fsum(weights))
+    return _error([*sums_of(clusters, deviations(values, weights)).values()], math.fsum(weights))
+
+
+def sums_of(clusters: Iterable[C], parts: Iterable[float]) -> dict[C, float]:
+    """Sums the parts of the records of each cluster."""
+    found: dict[C, list[float]] = {}
+    for cluster, part in zip(clusters, parts, strict=True):
+        found.setdefault(cluster, []).append(part)
+    return {cluster: math.fsum(of_records) for cluster, of_records in found.items()}
 
 
 def deviations(values: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -92,8 +104,8 @@ def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregat
         missing = [score.id for score in scores if metric not in score.values]
         if missing:
             raise ValueError(f'metric {metric!r} is missing in record {missing[0]!r}')
-        values = ((score.id, value) for score in scores if (value := score.values[metric]) is not None)
-        mean, error = clustered_mean((record_id, (value,)) for record_id, value in values)
+        values = ((score.cluster, (value,)) for score in scores if (value := score.values[metric]) is not None)
+        mean, error = clustered_mean(values)
         means[metric], errors[metric] = in_percent(mean), in_percent(error)
     reasons = Counter(score.reason for score in scores)
     infra = sum(count for reason, count in reasons.items() if reason.startswith(INFRA))
@@ -109,7 +121,7 @@ def over_steps(
     Args:
         total: The result of :func:`aggregate` for the samples.
         metrics: The metrics over steps.
-        groups: Metric -> record id and values of its steps, the argument of :func:`clustered_mean`.
+        groups: Metric -> cluster and values of its steps, the argument of :func:`clustered_mean`.
     """
     means, errors = dict(total.metrics), dict(total.standard_errors)
     for metric in metrics:

@@ -73,6 +73,7 @@ class SampleScore:
         parsed: The value read from the answer; None if it is unreadable.
         parse_method: The successful reader, for example ``literal`` or ``json``; ``none`` without one.
         gold: The compared part of the gold answer, in the format of ``parsed``; None if there is none.
+        query: The query of the record, the same in all data sets that ask it; ``''`` if only this record has it.
     """
 
     id: str
@@ -81,11 +82,18 @@ class SampleScore:
     parsed: Any = None
     parse_method: str = 'none'
     gold: Any = field(default=None)
+    query: str = ''
+
+    @property
+    def cluster(self) -> str:
+        """The name of the samples that are correlated with this one: all of its query."""
+        return self.query or self.id
 
     def to_detail(self) -> dict[str, Any]:
         """Returns the sample as one JSON-safe dict, the row of OpenCompass's ``details``."""
         return {
             'id': self.id,
+            **({'query': self.query} if self.query else {}),
             'values': dict(self.values),
             'reason': self.reason,
             'parsed': to_jsonable(self.parsed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate
@@ -57,6 +57,17 @@ class Scorer:
     @abstractmethod
     def score_records(self, records: Sequence[Any], answers: Sequence[Any]) -> Sequence[SampleScore]:
         """Scores postprocessed answers, one per record; one with an ``infra:`` reason is a failure."""
+
+    def query_of(self, record: Any) -> str:
+        """Returns the query that a record asks; ``''``, by default, if no other record asks it."""
+        return ''
+
+    def score_answers(self, records: Sequence[Any], answers: Sequence[Any]) -> list[SampleScore]:
+        """Scores answers with :meth:`score_records`, and adds the queries of the records."""
+        scores, queries = self.score_records(records, answers), [self.query_of(record) for record in records]
+        if not any(queries):
+            return list(scores)
+        return [replace(score, query=query) for score, query in zip(scores, queries, strict=True)]
 
     def total(self, scores: Sequence[Any]) -> Aggregate:
         """Aggregates samples; by default every metric is a mean over samples."""

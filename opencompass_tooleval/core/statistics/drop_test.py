@@ -27,13 +27,13 @@ def drop_p_value(effect: Effect, max_drop: float, lower_is_better: bool = False)
     return max(p_value, effect.sign_chance)
 
 
-def can_drop(records: Sequence[int]) -> list[bool]:
-    """Tests for each score of a gate if any result could be a drop, even one in which all records got worse.
+def can_drop(queries: Sequence[int]) -> list[bool]:
+    """Tests for each score of a gate if any result could be a drop, even one in which all queries got worse.
 
     Args:
-        records: Numbers of records of the scores. Those that could be a drop alone are tested together.
+        queries: Numbers of queries of the scores. Those that could be a drop alone are tested together.
     """
-    alone = [0.5**number for number in records]
+    alone = [0.5**number for number in queries]
     together = iter(holm([p_value for p_value in alone if p_value <= ALPHA]))
     return [p_value <= ALPHA and next(together) <= ALPHA for p_value in alone]
 

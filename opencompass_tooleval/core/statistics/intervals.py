@@ -1,4 +1,4 @@
-"""Paired differences of two results, their error over records, and their 95% intervals.
+"""Paired differences of two results, their error over queries, and their 95% intervals.
 
 Every screen uses these functions, so that a difference has the same interval everywhere, and ``tooleval gate`` tests
 with the same error.
@@ -7,11 +7,12 @@ with the same error.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from opencompass_tooleval.core.scoring.aggregate import deviations, standard_error
+from opencompass_tooleval.core.scoring.aggregate import deviations, standard_error, sums_of
 from opencompass_tooleval.core.statistics.student_t import t_quantile
 
 LEVEL = 0.95
@@ -39,6 +40,10 @@ _MOST = 100.0
 Score = tuple[str, str]
 """A data set, or a table, and its metric."""
 
+Cluster = tuple[str, str]
+"""Name of the records that are correlated: ``('', query)`` for a query, which several data sets may ask; else the data
+set and the only record."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -49,12 +54,14 @@ class Interval:
         low: Lower end of the interval.
         high: Upper end.
         pairs: Number of records.
+        queries: Number of clusters, which are independent.
     """
 
     delta: float
     low: float
     high: float
     pairs: int
+    queries: int
 
 
 class RecordValue(NamedTuple):
@@ -64,11 +71,13 @@ class RecordValue(NamedTuple):
         value: Their mean.
         weight: Their number.
         trials: The mean of each trial; empty for a single one.
+        query: Its query; ``''`` if no other record has it.
     """
 
     value: float
     weight: float
     trials: tuple[float, ...] = ()
+    query: str = ''
 
 
 RecordValues = dict[str, RecordValue]
@@ -88,6 +97,7 @@ class Pairs:
         unshared: Number of records that only one of the results has.
         shuffled: For each record, the variance of its difference if its trials were shuffled among the two results
             (:func:`shuffled_variance`); empty if all records have as many trials in both.
+        queries: The query of each record; ``''`` or missing if no other record has it.
 
     Raises:
         ValueError: There is no record, the sequences differ in length, or a weight is not positive.
@@ -100,12 +110,17 @@ class Pairs:
     weights_b: tuple[float, ...]
     unshared: int = 0
     shuffled: tuple[float, ...] = ()
+    queries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {len(part) for part in (self.ids, self.a, self.b, self.weights_a, self.weights_b)}
-        lengths |= {len(self.shuffled)} - {0}
+        lengths |= {len(self.shuffled), len(self.queries)} - {0}
         if not self.ids or len(lengths) > 1 or min(*self.weights_a, *self.weights_b) <= 0:
             raise ValueError('pairs are of at least one record, each with two values and two weights above 0')
+
+    def clusters(self, dataset: str = '') -> list[Cluster]:
+        """Returns the cluster of each record."""
+        return list(map(cluster_of, [dataset] * len(self.ids), self.ids, self.queries or [''] * len(self.ids)))
 
     def means(self) -> tuple[float, float]:
         """Both scores over these records."""
@@ -114,29 +129,48 @@ class Pairs:
         return first, second
 
     def without(self, records: Collection[str]) -> Pairs | None:
-        """Returns the pairs of all other records; None if fewer than :data:`FEWEST` are left."""
+        """Returns the pairs of all other records; None if they have fewer than :data:`FEWEST` queries."""
+        clusters = self.clusters()
         kept = [i for i, record in enumerate(self.ids) if record not in records]
-        if len(kept) < FEWEST:
+        if len({clusters[i] for i in kept}) < FEWEST:
             return None
         a, b, weights_a, weights_b = (
             tuple(part[i] for i in kept) for part in (self.a, self.b, self.weights_a, self.weights_b)
         )
         shuffled = tuple(self.shuffled[i] for i in kept) if self.shuffled else ()
-        return Pairs(tuple(self.ids[i] for i in kept), a, b, weights_a, weights_b, shuffled=shuffled)
+        queries = tuple(self.queries[i] for i in kept) if self.queries else ()
+        return Pairs(tuple(self.ids[i] for i in kept), a, b, weights_a, weights_b, 0, shuffled, queries)
 
     def values_of(self, side: int) -> RecordValues:
         """Record -> value and weight, of the first (0) or of the second (1)."""
         values, weights = (self.b, self.weights_b) if side else (self.a, self.weights_a)
-        return dict(zip(self.ids, map(RecordValue, values, weights), strict=True))
+        queries = self.queries or [''] * len(self.ids)
+        return {
+            record: RecordValue(value, weight, query=query)
+            for record, value, weight, query in zip(self.ids, values, weights, queries, strict=True)
+        }
 
     def errors(self) -> tuple[float | None, float | None]:
         """The standard errors of both."""
-        return standard_error(self.a, self.weights_a), standard_error(self.b, self.weights_b)
+        clusters = self.clusters()
+        return standard_error(self.a, self.weights_a, clusters), standard_error(self.b, self.weights_b, clusters)
 
 
-def deviations_of(values: RecordValues) -> list[float]:
-    """Computes :func:`~opencompass_tooleval.core.scoring.aggregate.deviations` of records."""
-    return deviations([record.value for record in values.values()], [record.weight for record in values.values()])
+def cluster_of(dataset: str, record: str, query: str) -> Cluster:
+    """Returns the cluster of a record; ``query`` is ``''`` if no other record has it."""
+    return ('', query) if query else (dataset, record)
+
+
+def deviations_of(values: RecordValues, dataset: str = '') -> dict[Cluster, float]:
+    """Computes :func:`~opencompass_tooleval.core.scoring.aggregate.deviations`, summed over the records of a cluster.
+
+    Args:
+        values: The values of a data set.
+        dataset: Its name, if clusters of several data sets are compared.
+    """
+    records = values.values()
+    parts = deviations([record.value for record in records], [record.weight for record in records])
+    return sums_of((cluster_of(dataset, name, record.query) for name, record in values.items()), parts)
 
 
 def shuffled_variance(first: Sequence[float], second: Sequence[float]) -> float:
@@ -155,13 +189,14 @@ class Effect:
 
     Attributes:
         delta: The second score minus the first, in points.
-        error: Its standard error, over records.
+        error: Its standard error, over clusters.
         freedom: Degrees of freedom of the error.
-        differing: Number of records with different values.
+        differing: Number of clusters with different values.
         records: Number of records.
-        step: Points of the score that a record which differs changes: the mean of the changes, weighted by their
+        queries: Number of clusters.
+        step: Points of the score that a cluster which differs changes: the mean of the changes, weighted by their
             squares. Many small changes do not hide a few large ones, which are most of the error.
-        largest: The largest share of one record in the score.
+        largest: The largest share of one cluster in the score.
     """
 
     delta: float
@@ -169,6 +204,7 @@ class Effect:
     freedom: int
     differing: int
     records: int
+    queries: int
     step: float
     largest: float
 
@@ -179,30 +215,29 @@ class Effect:
 
 
 @dataclass(slots=True)
-class _Record:
-    """The part of one record in a difference in a column, in points, summed over the column's metrics of its data set.
+class _Part:
+    """The part of one cluster in a difference in a column, in points, summed over scores.
 
     Attributes:
         deviation: Its part of the error.
         change: Its part of the difference.
         share: Its share in the score, 0-1.
-        shuffled: Standard deviation of its part if its trials were shuffled; metrics are taken to vary together.
         differs: True if its values differ in some metric.
     """
 
     deviation: float = 0.0
     change: float = 0.0
     share: float = 0.0
-    shuffled: float = 0.0
     differs: bool = False
 
 
 def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Effect:
-    """Computes the difference in a column and its standard error, clustered by record.
+    """Computes the difference in a column and its standard error, clustered by query.
 
-    A score is a ratio of sums over records, so that its error is that of its linear approximation
-    (``deviations``). Data sets are independent; scores of one data set share
-    its records. The degrees of freedom of several data sets are Satterthwaite's (1946).
+    A score is a ratio of sums over clusters, so that its error is that of its linear approximation
+    (``deviations``). Scores of one data set share its records, and data sets that ask the same queries share clusters;
+    other data sets are independent. The degrees of freedom of several independent errors are Satterthwaite's (1946);
+    of data sets that share clusters, the one with the fewest counts.
 
     Where records have more trials in one result than in the other, the difference is skewed. Of 30 records that are
     right in 98% of all trials, most are right in the only trial of one result, and several have a failure among the 16
@@ -215,55 +250,84 @@ def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Ef
         pairs: Data set and metric -> values of the records.
     """
     deltas: list[float] = []
-    parts: dict[str, dict[str, _Record]] = {}
+    parts: dict[str, set[Cluster]] = {}
+    clusters: defaultdict[Cluster, _Part] = defaultdict(_Part)
+    shuffled: dict[str, defaultdict[str, float]] = {}
     for (dataset, metric), share in column.items():
         score = pairs[dataset, metric]
         a, b = score.means()
         deltas.append(share * (b - a))
-        _add(parts.setdefault(dataset, {}), score, share)
-    sizes = [len(by_record) for by_record in parts.values()]
-    variances = [_variance(by_record.values()) for by_record in parts.values()]
+        names = score.clusters(dataset)
+        parts.setdefault(dataset, set()).update(names)
+        of_records = shuffled.setdefault(dataset, defaultdict(float))
+        for record, deviation in zip(score.ids, _add(clusters, names, score, share), strict=True):
+            of_records[record] += deviation  # metrics are taken to vary together
+    strata = _strata(parts)
+    sizes = [min(len(parts[dataset]) for dataset in stratum) for stratum in strata]
+    variances = [
+        _variance(
+            [clusters[name].deviation for name in set().union(*(parts[dataset] for dataset in stratum))],
+            size,
+            [deviation for dataset in stratum for deviation in shuffled[dataset].values()],
+        )
+        for stratum, size in zip(strata, sizes, strict=True)
+    ]
     total = math.fsum(variances)
     freedom = sum(sizes) - len(sizes)
     if total:
         shares = (variance**2 / (size - 1) for variance, size in zip(variances, sizes, strict=True))
         freedom = int(total**2 / math.fsum(shares) + NOISE)
-    records = [record for by_record in parts.values() for record in by_record.values()]
-    changes = [abs(record.change) for record in records if record.differs]
+    changes = [abs(part.change) for part in clusters.values() if part.differs]
     squares = math.fsum(change**2 for change in changes)
     return Effect(
         math.fsum(deltas),
         math.sqrt(total),
         max(1, freedom),
         len(changes),
-        len(records),
+        sum(map(len, shuffled.values())),
+        len(clusters),
         math.fsum(change**3 for change in changes) / squares if squares else 0.0,
-        max(record.share for record in records),
+        max(part.share for part in clusters.values()),
     )
 
 
-def _add(by_record: dict[str, _Record], score: Pairs, share: float) -> None:
-    """Adds what the records of one score contribute."""
+def _strata(parts: Mapping[str, Collection[Cluster]]) -> list[list[str]]:
+    """Groups data sets so that those with a common cluster are together."""
+    strata: list[list[str]] = []
+    for dataset, clusters in parts.items():
+        joined = [stratum for stratum in strata if any(not set(parts[one]).isdisjoint(clusters) for one in stratum)]
+        strata = [stratum for stratum in strata if stratum not in joined]
+        strata.append([*(one for stratum in joined for one in stratum), dataset])
+    return strata
+
+
+def _add(
+    clusters: defaultdict[Cluster, _Part], names: Sequence[Cluster], score: Pairs, share: float
+) -> Iterator[float]:
+    """Adds the parts of one score's records to their clusters.
+
+    Yields:
+        The standard deviation of each record's part if its trials were shuffled.
+    """
     totals = math.fsum(score.weights_a), math.fsum(score.weights_b)
     sides = (
         [part / total for part in deviations(values, weights)]
         for values, weights, total in zip((score.a, score.b), (score.weights_a, score.weights_b), totals, strict=True)
     )
-    for i, (name, first, second) in enumerate(zip(score.ids, *sides, strict=True)):
-        record = by_record.setdefault(name, _Record())
+    for i, (name, first, second) in enumerate(zip(names, *sides, strict=True)):
+        part = clusters[name]
         weight = abs(share) * (score.weights_a[i] / totals[0] + score.weights_b[i] / totals[1]) / 2
-        record.deviation += share * (second - first)
-        record.change += math.copysign(weight, share) * (score.b[i] - score.a[i])
-        record.share += weight
-        record.differs |= abs(score.b[i] - score.a[i]) > NOISE
-        if score.shuffled:
-            record.shuffled += weight * math.sqrt(score.shuffled[i])
+        part.deviation += share * (second - first)
+        part.change += math.copysign(weight, share) * (score.b[i] - score.a[i])
+        part.share += weight
+        part.differs |= abs(score.b[i] - score.a[i]) > NOISE
+        yield weight * math.sqrt(score.shuffled[i]) if score.shuffled else 0.0
 
 
-def _variance(records: Collection[_Record]) -> float:
-    """Computes the variance of the difference in a data set."""
-    clustered = math.fsum(record.deviation**2 for record in records) * len(records) / (len(records) - 1)
-    return max(clustered, math.fsum(record.shuffled**2 for record in records))
+def _variance(deviations: Iterable[float], size: int, shuffled: Iterable[float]) -> float:
+    """Computes the variance of the difference in data sets that share clusters."""
+    clustered = math.fsum(deviation**2 for deviation in deviations) * size / (size - 1)
+    return max(clustered, math.fsum(deviation**2 for deviation in shuffled))
 
 
 def unseen_drop(share: float) -> float:
@@ -287,9 +351,9 @@ def compare_column(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) 
     """Computes the difference in a column and its 95% interval, from the error of :func:`effect_of`.
 
     The end towards 0 of a significant difference is that of a t interval: the interval excludes 0 exactly if a t test
-    finds the difference, and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the error of few records
-    that differ is too small: of 100 records of which none differs it is 0. A larger difference, or one in the other
-    direction, would have changed more records, by :attr:`Effect.step` each; the interval has the differences for which
+    finds the difference, and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the error of few queries
+    that differ is too small: of 100 queries of which none differs it is 0. A larger difference, or one in the other
+    direction, would have changed more queries, by :attr:`Effect.step` each; the interval has the differences for which
     that larger error explains what was seen. Of answers that are right or wrong these are the ends of a score interval
     (Wilson 1927). They are at least :func:`unseen_drop` away: a change of few tasks may not have been seen.
 
@@ -305,7 +369,7 @@ def interval_of(effect: Effect) -> Interval:
     high = _upper_end(effect.delta, effect)
     low = -_upper_end(-effect.delta, effect)
     low, high = (round(max(-_MOST, min(_MOST, end)), _DIGITS) + 0.0 for end in (low, high))
-    return Interval(effect.delta, low, high, effect.records)
+    return Interval(effect.delta, low, high, effect.records, effect.queries)
 
 
 def _upper_end(delta: float, effect: Effect) -> float:
@@ -324,7 +388,7 @@ def _upper_end(delta: float, effect: Effect) -> float:
 def lead_of(interval: Interval | None) -> str:
     """Returns the words for the first of two scores: only an interval without 0 lets it lead.
 
-    Up to five records are too few for any difference: if all of them differ in one direction, an exact test by signs
+    Up to five queries are too few for any difference: if all of them differ in one direction, an exact test by signs
     has a p-value of 2 * 0.5**5 = 0.06.
 
     Args:
@@ -332,7 +396,7 @@ def lead_of(interval: Interval | None) -> str:
     """
     if interval is None:
         return NO_INTERVAL
-    if 0.5**interval.pairs > ALPHA:
+    if 0.5**interval.queries > ALPHA:
         return TOO_FEW
     return LEADS if interval.high < 0 or interval.low > 0 else BY_MEAN
 

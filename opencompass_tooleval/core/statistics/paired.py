@@ -31,6 +31,12 @@ def details_of(result: Result) -> list[Mapping[str, Any]]:
     return [row for row in rows if isinstance(row, dict) and 'id' in row and isinstance(row.get('values'), dict)]
 
 
+def query_of(detail: Mapping[str, Any]) -> str:
+    """Returns the query of a sample; ``''`` if it is unknown, or no other record has it."""
+    query = detail.get('query')
+    return query if isinstance(query, str) else ''
+
+
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     steps = detail.get('steps')
     for step in steps if isinstance(steps, list) else ():  # an agent's `steps` is a number
@@ -85,10 +91,12 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
     each value has a larger weight.
     """
     trials: dict[int, dict[str, list[float]]] = {}
+    queries: dict[str, str] = {}
     for (record, trial), detail in with_runs(details_of(result), lambda detail: str(detail['id'])):
         values = list(reading(detail, metric))
         if values:
             trials.setdefault(trial, {})[record] = values
+            queries[record] = query_of(detail)
     counts = {trial: sum(map(len, by_record.values())) for trial, by_record in trials.items()}
     count = sum(counts.values())
     parts: dict[str, list[tuple[float, float]]] = {}  # record -> sum and weight of the values of each trial
@@ -104,7 +112,10 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
         record: tuple(value / weight for value, weight in weighted) if len(weighted) > 1 else ()
         for record, weighted in parts.items()
     }
-    return {record: RecordValue(value / weight, weight, by_trial[record]) for record, (value, weight) in sums.items()}
+    return {
+        record: RecordValue(value / weight, weight, by_trial[record], queries[record])
+        for record, (value, weight) in sums.items()
+    }
 
 
 def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
@@ -126,8 +137,9 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
         if not before or not after:
             continue
         shared = [record for record in before if record in after]
-        if len(shared) >= FEWEST:
-            sides = [[side[record] for record in shared] for side in (before, after)]
+        sides = [[side[record] for record in shared] for side in (before, after)]
+        queries = tuple(map(_common_query, *sides))
+        if len({query or record for query, record in zip(queries, shared, strict=True)}) >= FEWEST:
             return Pairs(
                 tuple(shared),
                 tuple(100 * record.value for record in sides[0]),
@@ -136,8 +148,14 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
                 tuple(record.weight for record in sides[1]),
                 len(before) + len(after) - 2 * len(shared),
                 _shuffled(*sides),
+                queries if any(queries) else (),
             )
     return None
+
+
+def _common_query(first: RecordValue, second: RecordValue) -> str:
+    """Returns the query of a record, which a result of an earlier version lacks."""
+    return first.query or second.query
 
 
 def _shuffled(first: Sequence[RecordValue], second: Sequence[RecordValue]) -> tuple[float, ...]:
@@ -194,7 +212,7 @@ def why_unpaired(first: Result, second: Result, metric: str) -> str:
             return f'the {name} has no samples of this package'
         if not any(_record_values(result, metric, reading) for reading in _READINGS):
             return f'the score of the {name} is not the mean of its samples (an old file? then evaluate again)'
-    return f'fewer than {FEWEST} records are in both'
+    return f'fewer than {FEWEST} records, or queries, are in both'
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.statistics.intervals import FEWEST, Pairs
-from opencompass_tooleval.core.statistics.paired import Result, details_of, over_shared
+from opencompass_tooleval.core.statistics.paired import Result, details_of, over_shared, query_of
 from opencompass_tooleval.core.statistics.trials import (
     Estimate,
     TrialsOfResult,
@@ -50,7 +50,9 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
     sides = trials_of_result(first), trials_of_result(second)
     if sides[0] is None or sides[1] is None:
         return
-    samples = [[(str(row['id']), row['values']) for row in details_of(result)] for result in (first, second)]
+    details = details_of(first), details_of(second)
+    samples = [[(str(row['id']), row['values']) for row in rows] for rows in details]
+    queries = {str(row['id']): query for rows in details for row in rows if (query := query_of(row))}
     if sides[0].rule.success != sides[1].rule.success:
         return
     for name in sides[0].estimates:
@@ -60,7 +62,7 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
             continue
         rights = [rights_by_record(rows, name, side.rule) for rows, side in zip(samples, sides, strict=True) if side]
         for kind in kinds:
-            pairs = _pairs(rights[0], rights[1], kind)
+            pairs = _pairs(rights[0], rights[1], kind, queries)
             a, b = estimates[kind], other[kind]
             if a.value is not None and b.value is not None:
                 values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
@@ -91,10 +93,10 @@ def _reported(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
     }
 
 
-def _pairs(before: Rights, after: Rights, kind: str) -> Pairs | None:
+def _pairs(before: Rights, after: Rights, kind: str, queries: Mapping[str, str]) -> Pairs | None:
     chances_of = chances(before, kind), chances(after, kind)
     shared = [record for record in chances_of[0] if record in chances_of[1]]
-    if len(shared) < FEWEST:
+    if len({queries.get(record, record) for record in shared}) < FEWEST:
         return None
     ones = (1.0,) * len(shared)
     values = [tuple(100 * side[record] for record in shared) for side in chances_of]
@@ -103,7 +105,8 @@ def _pairs(before: Rights, after: Rights, kind: str) -> Pairs | None:
     shuffled: tuple[float, ...] = ()
     if any(len(first) != len(second) for first, second in outcomes):
         shuffled = tuple(_shuffled(first, second, kind) for first, second in outcomes)
-    return Pairs(tuple(shared), values[0], values[1], ones, ones, unshared, shuffled)
+    those = tuple(queries.get(record, '') for record in shared) if queries else ()
+    return Pairs(tuple(shared), values[0], values[1], ones, ones, unshared, shuffled, those)
 
 
 def _shuffled(before: Sequence[bool], after: Sequence[bool], kind: str) -> float:

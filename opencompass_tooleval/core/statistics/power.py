@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.statistics.intervals import ALPHA, RecordValues, deviations_of
+from opencompass_tooleval.core.statistics.intervals import ALPHA, Cluster, RecordValues, deviations_of
 from opencompass_tooleval.core.statistics.paired import details_of, values_of
 from opencompass_tooleval.core.statistics.student_t import t_chance, t_quantile
 
@@ -24,12 +24,12 @@ _MOST = 10**9
 
 @dataclass(frozen=True)
 class Noise:
-    """Variance of one trial of a record, in squared points.
+    """Variance of one trial of a query, whose records are correlated, in squared points.
 
     Attributes:
         variance: The variance.
-        is_measured: True if it is measured from repeated trials. Otherwise it is that over the records of one trial,
-            which is at least as large: the answers to a record are taken to be as different as those to two records.
+        is_measured: True if it is measured from repeated trials. Otherwise it is that over the queries of one trial,
+            which is at least as large: the answers to a query are taken to be as different as those to two queries.
         is_graded: True if values are between 0 and 1, and vary between trials. A drop then adds no variance that is
             not in them.
     """
@@ -39,7 +39,7 @@ class Noise:
     is_graded: bool = False
 
     def of_difference(self, *trials: int) -> float:
-        """Computes the variance of a record's difference between two runs with these numbers of trials."""
+        """Computes the variance of a query's difference between two runs with these numbers of trials."""
         return self.variance * math.fsum(1 / number for number in trials)
 
 
@@ -60,27 +60,28 @@ def trials_of(result: Mapping[str, Any], metric: str) -> Iterator[RecordValues]:
 
 
 def noise_of(trials: Sequence[RecordValues]) -> Noise | None:
-    """Estimates the variance of one trial of a record; None for fewer than two records.
+    """Estimates the variance of one trial of a query; None for fewer than two queries.
 
     Values of 0 and 1 only are taken for right or wrong.
 
     Args:
         trials: The values of all records in each trial, 0-1, which may be from several runs of one model.
     """
-    by_record: dict[str, list[float]] = {}
+    by_query: dict[Cluster, list[float]] = {}
     for values in trials:
         total = math.fsum(record.weight for record in values.values())
-        for record, part in zip(values, deviations_of(values), strict=True):
-            by_record.setdefault(record, []).append(100 * part * len(values) / total)
-    if len(by_record) < 2:
+        parts_of_trial = deviations_of(values)
+        for query, part in parts_of_trial.items():
+            by_query.setdefault(query, []).append(100 * part * len(parts_of_trial) / total)
+    if len(by_query) < 2:
         return None
     is_graded = any(0 < record.value < 1 for values in trials for record in values.values())
-    repeated = [_variance(parts) for parts in by_record.values() if len(parts) > 1]
+    repeated = [_variance(parts) for parts in by_query.values() if len(parts) > 1]
     if repeated:
-        correction = len(by_record) / (len(by_record) - 1)
+        correction = len(by_query) / (len(by_query) - 1)
         variance, is_measured = math.fsum(repeated) / len(repeated) * correction, True
     else:
-        variance, is_measured = _variance([parts[0] for parts in by_record.values()]), False
+        variance, is_measured = _variance([parts[0] for parts in by_query.values()]), False
     return Noise(variance, is_measured, is_graded and variance > 0)
 
 
@@ -90,27 +91,27 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def power_of(
-    points: float, records: int, noise: float, tests: int = 1, max_drop: float = 0.0, is_graded: bool = False
+    points: float, queries: int, noise: float, tests: int = 1, max_drop: float = 0.0, is_graded: bool = False
 ) -> float:
     """Computes the chance that a drop is found, 0-1.
 
     Args:
         points: The true drop, 0-100.
-        records: Number of records that both runs have.
-        noise: Variance of a record's difference without a drop, from :meth:`Noise.of_difference`.
+        queries: Number of queries that both runs have.
+        noise: Variance of a query's difference without a drop, from :meth:`Noise.of_difference`.
         tests: Number of scores that are tested together. Each is taken to need Bonferroni's level, so that the chance
             of the scores together is at least this.
         max_drop: The drop that is allowed, 0-100.
         is_graded: As in :class:`Noise`.
     """
-    error = math.sqrt((noise + (0 if is_graded else points * (100 - points))) / records)
+    error = math.sqrt((noise + (0 if is_graded else points * (100 - points))) / queries)
     if not error:
         return 0.0
-    return t_chance((points - max_drop) / error - t_quantile(1 - ALPHA / tests, records - 1), records - 1)
+    return t_chance((points - max_drop) / error - t_quantile(1 - ALPHA / tests, queries - 1), queries - 1)
 
 
 def detectable_drop(
-    records: int,
+    queries: int,
     noise: float,
     tests: int = 1,
     power: float = POWER,
@@ -119,22 +120,22 @@ def detectable_drop(
 ) -> float | None:
     """Computes the smallest drop that is found with a chance of ``power``; None if no drop up to 100 points is.
 
-    The solution of ``points - max_drop = multiple * sqrt((noise + points * (100 - points)) / records)``; the multiple
+    The solution of ``points - max_drop = multiple * sqrt((noise + points * (100 - points)) / queries)``; the multiple
     is the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest
-    variance that a drop adds: some records lose everything, and the others nothing. Graded values have no such term.
+    variance that a drop adds: some queries lose everything, and the others nothing. Graded values have no such term.
 
     Args:
-        records: Number of records.
+        queries: Number of queries.
         noise: As in :func:`power_of`.
         tests: As in :func:`power_of`.
         power: The wanted chance, above 0.5.
         max_drop: As in :func:`power_of`.
         is_graded: As in :class:`Noise`.
     """
-    if 0.5**records > ALPHA / tests:  # the smallest p-value of drop_test
+    if 0.5**queries > ALPHA / tests:  # the smallest p-value of drop_test
         return None
-    multiple = t_quantile(1 - ALPHA / tests, records - 1) + t_quantile(power, records - 1)
-    share = multiple**2 / records
+    multiple = t_quantile(1 - ALPHA / tests, queries - 1) + t_quantile(power, queries - 1)
+    share = multiple**2 / queries
     middle = max_drop + 50 * share
     if is_graded:
         drop = max_drop + math.sqrt(share * noise)
@@ -143,22 +144,22 @@ def detectable_drop(
     return drop if drop <= 100 else None
 
 
-def needed_records(
+def needed_queries(
     points: float, noise: float, tests: int = 1, max_drop: float = 0.0, is_graded: bool = False
 ) -> int | None:
-    """Computes the smallest number of records with which a drop of ``points`` is found; None above a billion."""
-    return _smallest(lambda records: _is_found(points, records, noise, tests, max_drop, is_graded))
+    """Computes the smallest number of queries with which a drop of ``points`` is found; None above a billion."""
+    return _smallest(lambda queries: _is_found(points, queries, noise, tests, max_drop, is_graded))
 
 
-def needed_trials(points: float, records: int, noise: Noise, tests: int = 1, max_drop: float = 0.0) -> int | None:
+def needed_trials(points: float, queries: int, noise: Noise, tests: int = 1, max_drop: float = 0.0) -> int | None:
     """Computes the smallest number of trials of both runs with which a drop is found; None if no number is enough."""
     return _smallest(
-        lambda trials: _is_found(points, records, noise.of_difference(trials, trials), tests, max_drop, noise.is_graded)
+        lambda trials: _is_found(points, queries, noise.of_difference(trials, trials), tests, max_drop, noise.is_graded)
     )
 
 
-def _is_found(points: float, records: int, noise: float, tests: int, max_drop: float, is_graded: bool) -> bool:
-    drop = detectable_drop(records, noise, tests, max_drop=max_drop, is_graded=is_graded)
+def _is_found(points: float, queries: int, noise: float, tests: int, max_drop: float, is_graded: bool) -> bool:
+    drop = detectable_drop(queries, noise, tests, max_drop=max_drop, is_graded=is_graded)
     return drop is not None and drop <= points
 
 

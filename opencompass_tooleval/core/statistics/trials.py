@@ -75,7 +75,7 @@ class Estimate:
 
     Attributes:
         value: 0-100; None if no record has enough trials that count.
-        standard_error: 0-100, over records; None for fewer than two.
+        standard_error: 0-100, clustered by query; None for fewer than two.
         records: Number of records.
     """
 
@@ -185,20 +185,25 @@ def names_of(trials: int) -> list[str]:
     return [f'{kind}{k}' for kind in _ESTIMATORS for k in drawn_numbers(trials)]
 
 
-def _estimate(values: Mapping[str, float]) -> Estimate:
-    mean, error = clustered_mean((record_id, (value,)) for record_id, value in values.items())
+def _estimate(values: Mapping[str, float], clusters: Mapping[str, str]) -> Estimate:
+    mean, error = clustered_mean((clusters.get(record_id, record_id), (value,)) for record_id, value in values.items())
     return Estimate(in_percent(mean), in_percent(error), len(values))
 
 
-def _mean_of(rights: Mapping[str, Sequence[bool]]) -> Estimate:
+def _mean_of(rights: Mapping[str, Sequence[bool]], clusters: Mapping[str, str]) -> Estimate:
     mean, error = clustered_mean(
-        (record_id, [float(right) for right in outcomes]) for record_id, outcomes in rights.items()
+        (clusters.get(record_id, record_id), [float(right) for right in outcomes])
+        for record_id, outcomes in rights.items()
     )
     return Estimate(in_percent(mean), in_percent(error), len(rights))
 
 
 def of_trials(
-    samples: Sequence[tuple[str, Values]], trials: int, averages: Mapping[str, Estimate], rule: BinaryMetrics
+    samples: Sequence[tuple[str, Values]],
+    trials: int,
+    averages: Mapping[str, Estimate],
+    rule: BinaryMetrics,
+    clusters: Mapping[str, str],
 ) -> dict[str, dict[str, Estimate]]:
     """Computes the estimates of several trials.
 
@@ -207,6 +212,7 @@ def of_trials(
         trials: Number of trials of each record.
         averages: Metric -> its mean over all trials, from the result.
         rule: The rule for a correct sample.
+        clusters: Record id -> its query; a record that is missing is a cluster of one.
 
     Returns:
         Metric, or ``success`` -> ``avg@n``, and for binary ones ``pass@1`` to ``pass^n`` -> estimate. A trial to which
@@ -219,8 +225,8 @@ def of_trials(
     estimates = {metric: {average: estimate} for metric, estimate in averages.items()}
     for name in rule.names:
         rights = rights_by_record(samples, name, rule)
-        by_kind = estimates.setdefault(name, {average: _mean_of(rights)})
-        by_kind.update((kind, _estimate(chances(rights, kind))) for kind in names_of(trials))
+        by_kind = estimates.setdefault(name, {average: _mean_of(rights, clusters)})
+        by_kind.update((kind, _estimate(chances(rights, kind), clusters)) for kind in names_of(trials))
     return estimates
 
 
