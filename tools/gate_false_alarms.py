@@ -1,8 +1,9 @@
 """Simulates gates, and counts false alarms and false "equivalent"; prints the tables of docs/explanation/statistics.md.
 
-Usage: python tools/gate_false_alarms.py [drops|equivalent] [--runs 2000] [--records 6 30 100]
+Usage: python tools/gate_false_alarms.py [drops|clusters|equivalent] [--runs 2000] [--records 6 30 100]
 
-`drops`: gates of unchanged systems. `equivalent`: gates of systems whose true difference is the margin.
+`drops`: gates of unchanged systems. `clusters`: the same with several records of each query. `equivalent`: gates of
+systems whose true difference is the margin.
 
 All gates of a cell are simulated at once. The p-values of the first ones are compared with those of the package, which
 computes one at a time. All numbers of trials on both sides are tried; a cell has the largest share of false alarms
@@ -15,6 +16,7 @@ import argparse
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -213,7 +215,7 @@ def chance_of_equivalent(records: int, better: float, worse: float, margin: floa
         def is_open(net: int, differing: int = differing) -> bool:
             variance = 1e4 * (differing - net**2 / records) / records / (records - 1)
             effect = Effect(
-                100 * net / records, math.sqrt(max(0.0, variance)), records - 1, differing, records,
+                100 * net / records, math.sqrt(max(0.0, variance)), records - 1, differing, records, records,
                 100 / records if differing else 0.0, 1 / records,
             )  # fmt: skip
             return equivalence_of(effect, margin) != EQUIVALENT
@@ -373,15 +375,55 @@ def print_equivalents(runs: int, numbers: Sequence[int]) -> None:
         print(f'| {margin} | {needed} |', flush=True)
 
 
+def of_queries(size: int, correlation: float, generator: np.random.Generator, shape: tuple[int, int]) -> Values:
+    """Answers that are right in 70%: gates x queries x records of the query, with latent correlation."""
+    latent = math.sqrt(correlation) * generator.standard_normal((*shape, 1))
+    latent = latent + math.sqrt(1 - correlation) * generator.standard_normal((*shape, size))
+    return (latent < stats.norm.ppf(0.7)).astype(float)
+
+
+def cluster_rates(size: int, correlation: float, queries: int, runs: int) -> list[float]:
+    """Returns the shares of intervals with the true difference, 0, and of false alarms: by record, then by query.
+
+    Raises:
+        AssertionError: The package finds other intervals of records with queries.
+    """
+    generator = np.random.default_rng([size, int(100 * correlation), queries])
+    before, after = (of_queries(size, correlation, generator, (runs, queries)) for _ in range(2))
+    rates = []
+    for shape in ((runs, -1, 1), (runs, queries, size)):
+        sides = [side.reshape(shape).mean(2)[..., None] for side in (before, after)]
+        low, high = intervals([(sides[0], sides[1])])
+        rates += [float(np.mean((low <= 0) & (high >= 0))), float(np.mean(p_values(*sides, 0) <= ALPHA))]
+    names = tuple(f'q{place // size}' for place in range(queries * size))
+    for gate in range(CHECKED):
+        pairs = replace(paired(*(side[gate].reshape(-1, 1) for side in (before, after))), queries=names)
+        found = compare_column({('d', 'm'): 1.0}, {('d', 'm'): pairs})
+        assert np.allclose([found.low, found.high], [low[gate], high[gate]], rtol=2e-3, atol=1e-3)
+    return rates
+
+
+def print_clusters(runs: int, numbers: Sequence[int]) -> None:
+    """Prints how often intervals hold and gates raise a false alarm, by record and by query."""
+    print('| records of a query | correlation | queries | by record: holds | alarms | by query: holds | alarms |')
+    print(f'|{" ---: |" * 7}')
+    for (size, correlation), queries in product(((6, 0.1), (6, 0.3), (3, 0.5)), numbers):
+        rates = cluster_rates(size, correlation, queries, runs)
+        cells = ' | '.join(f'{100 * rate:.1f}%' for rate in rates)
+        print(f'| {size} | {correlation} | {queries} | {cells} |', flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('what', nargs='?', choices=['drops', 'equivalent'], default='drops')
+    parser.add_argument('what', nargs='?', choices=['drops', 'clusters', 'equivalent'], default='drops')
     parser.add_argument('--runs', type=int, default=2_000, help='simulated gates of each system and numbers of trials')
     parser.add_argument('--records', type=int, nargs='+', help='numbers of records')
     options = parser.parse_args(arguments)
     if options.what == 'equivalent':
         return print_equivalents(options.runs, options.records or RECORDS_TO_EQUAL)
+    if options.what == 'clusters':
+        return print_clusters(options.runs, options.records or (20, 50, 100, 300))
     options.records = options.records or RECORDS
     print(f'| system | {" | ".join(map(str, options.records))} |')
     print(f'| --- |{" ---: |" * len(options.records)}')

@@ -34,7 +34,7 @@ from opencompass_tooleval.core.statistics.power import (
     POWER,
     Noise,
     detectable_drop,
-    needed_records,
+    needed_queries,
     needed_trials,
     noise_of,
     power_of,
@@ -131,20 +131,20 @@ def test_the_smallest_drop_has_the_power_that_was_asked_for() -> None:
         drop = detectable_drop(550, 900.0, 8, max_drop=allowed)
         assert drop is not None and drop > allowed + 5
         assert power_of(drop, 550, 900.0, 8, allowed) == pytest.approx(POWER, abs=0.005)
-    alone, allowing = needed_records(5.0, 900.0, 8), needed_records(5.0, 900.0, 8, 2.0)
+    alone, allowing = needed_queries(5.0, 900.0, 8), needed_queries(5.0, 900.0, 8, 2.0)
     assert alone and allowing and allowing > 2 * alone
-    assert needed_records(5.0, 900.0, 8, 5.0) is None and detectable_drop(9, 2_500.0, max_drop=90.0) is None
+    assert needed_queries(5.0, 900.0, 8, 5.0) is None and detectable_drop(9, 2_500.0, max_drop=90.0) is None
     assert detectable_drop(5, 0.0) is None and detectable_drop(6, 0.0) is not None
     assert detectable_drop(100, 0.0) == pytest.approx(7.5, abs=0.3), 'seven or eight of 100, without any noise'
 
 
 @pytest.mark.parametrize(('points', 'noise', 'tests'), [(2.0, 900.0, 1), (5.0, 0.0, 8), (20.0, 4_000.0, 3)])
 def test_the_number_of_records_is_the_smallest_that_is_enough(points: float, noise: float, tests: int) -> None:
-    records = needed_records(points, noise, tests)
+    records = needed_queries(points, noise, tests)
     assert records is not None
     enough, less = (detectable_drop(number, noise, tests) for number in (records, records - 1))
     assert enough is not None and enough <= points and (less is None or less > points)
-    assert needed_records(1e-6, noise, tests) is None
+    assert needed_queries(1e-6, noise, tests) is None
 
 
 def test_trials_help_until_the_change_itself_is_too_noisy() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from opencompass_tooleval.core.statistics.intervals import (
     compare_column,
     effect_of,
     intervals_of,
+    lead_of,
     records_without_difference,
     shuffled_variance,
     unseen_drop,
@@ -33,6 +35,45 @@ def interval_of(a: Sequence[float], b: Sequence[float], weights: Sequence[float]
 def of(a: Sequence[float], b: Sequence[float], weights: Sequence[float] | None = None) -> Pairs:
     shares = (1.0,) * len(a) if weights is None else tuple(weights)
     return Pairs(tuple(map(str, range(len(a)))), tuple(map(float, a)), tuple(map(float, b)), shares, shares)
+
+
+def grouped(whole: Pairs, size: int) -> Pairs:
+    """The same records, of queries with so many records each."""
+    return replace(whole, queries=tuple(f'q{place // size}' for place in range(len(whole.ids))))
+
+
+def means_of(whole: Pairs, size: int) -> Pairs:
+    """One record per query, with the mean of its records."""
+    a, b = (np.reshape(side, (-1, size)).mean(1) for side in (whole.a, whole.b))
+    return of(a.tolist(), b.tolist())
+
+
+def test_records_of_a_query_count_as_one() -> None:
+    whole = pairs(120, 7)
+    effect, expected = (effect_of({ONE: 1.0}, {ONE: one}) for one in (grouped(whole, 6), means_of(whole, 6)))
+    assert (effect.records, effect.queries, effect.freedom) == (120, 20, 19)
+    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'step', 'largest'):
+        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
+    without = grouped(whole, 6).without({'0', '1', '2', '3', '4', '5'})
+    assert without is not None and len(without.ids) == 114 and effect_of({ONE: 1.0}, {ONE: without}).queries == 19
+    assert grouped(whole, 60).without({str(i) for i in range(60)}) is None, 'one query is left'
+    six = of([0.0] * 6, [100.0] * 6)
+    leads = [lead_of(intervals_of({ONE: one})[ONE]) for one in (six, grouped(six, 2))]
+    assert leads == ['leads', 'too few to rank'], 'six records of three queries'
+
+
+def test_data_sets_that_ask_the_same_queries_are_not_independent() -> None:
+    one, other = pairs(40, 8), pairs(40, 9)
+    both = {('d', 'm'): grouped(one, 1), ('e', 'm'): grouped(other, 1)}
+    halves = dict.fromkeys(both, 0.5)
+    a, b = (tuple((np.array(first) + second) / 2) for first, second in ((one.a, other.a), (one.b, other.b)))
+    effect, expected = effect_of(halves, both), effect_of({ONE: 1.0}, {ONE: of(a, b)})
+    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'largest'):
+        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
+    apart = effect_of(halves, {('d', 'm'): one, ('e', 'm'): other})
+    assert (effect.queries, apart.queries, effect.records, apart.records) == (40, 80, 80, 80)
+    part = {('d', 'm'): grouped(one, 1), ('e', 'm'): grouped(pairs(10, 9), 1)}
+    assert effect_of(halves, part).freedom == 9, 'the data set with fewer queries counts'
 
 
 def pairs(size: int, seed: int, gain: float = 15.0, spread: float = 20.0) -> Pairs:

@@ -81,7 +81,7 @@ def test_a_record_weighs_on_each_side_as_much_as_it_has_there() -> None:
 def test_one_record_is_no_pair() -> None:
     first, second = result([0.0, 1.0]), result([1.0])
     assert pairs_of(first, second, 'f1') is None
-    assert why_unpaired(first, second, 'f1') == 'fewer than 2 records are in both'
+    assert why_unpaired(first, second, 'f1') == 'fewer than 2 records, or queries, are in both'
     assert 'the second has no samples' in why_unpaired(first, {'f1': 1.0}, 'f1')
     assert 'the first is not the mean' in why_unpaired(result([0.0, 1.0], f1=12.5), second, 'f1')
 

@@ -13,7 +13,6 @@ from opencompass_tooleval.catalogue.tables import (
     column_error,
     columns_of,
     errors_of,
-    metrics_together,
     without_samples,
 )
 from opencompass_tooleval.core.scoring.aggregate import aggregate
@@ -41,10 +40,17 @@ def test_columns_are_resolved_down_to_data_sets() -> None:
     }
 
 
-def result_of(trials: int, **values: Sequence[Sequence[float | None]]) -> dict[str, Any]:
+def result_of(
+    trials: int, queries: Sequence[str] | None = None, **values: Sequence[Sequence[float | None]]
+) -> dict[str, Any]:
     """A result of several trials: metric -> per trial a value per record."""
     scores = [
-        SampleScore(f'r{place}', {metric: by_trial[trial][place] for metric, by_trial in values.items()}, 'ok')
+        SampleScore(
+            f'r{place}',
+            {metric: by_trial[trial][place] for metric, by_trial in values.items()},
+            'ok',
+            query=queries[place] if queries else '',
+        )
         for trial in range(trials)
         for place in range(len(next(iter(values.values()))[0]))
     ]
@@ -53,7 +59,7 @@ def result_of(trials: int, **values: Sequence[Sequence[float | None]]) -> dict[s
 
 
 def error_of(column: Mapping[Score, float], **results: Mapping[str, Any]) -> float | None:
-    bare = {name: without_samples(result, metrics_together([column]).get(name, ())) for name, result in results.items()}
+    bare = without_samples(results.items(), [column])
     assert not any('details' in result for result in bare.values())
     errors = {(name, metric): error for name, result in bare.items() for metric, error in errors_of(result).items()}
     return column_error(column, errors, {name: result.get(CORRELATIONS, {}) for name, result in bare.items()})
@@ -83,6 +89,30 @@ def test_two_formats_of_different_records_are_independent() -> None:
     error = np.hypot(*(100 * records.std(ddof=1) / np.sqrt(30) for records in of_format)) / 2
     assert error_of({('d', name): 0.25 for name in names}, d=result) == pytest.approx(error)
     assert error < 0.8 * sum(0.25 * value for value in result['standard_errors'].values())
+
+
+def test_data_sets_that_ask_the_same_queries_have_the_error_of_their_mean() -> None:
+    """T-Eval's plan in JSON and text: the same queries in another order; records alone have equal ids and no query."""
+    generator = np.random.default_rng(2)
+    x = generator.random(40)
+    y = np.clip(x + generator.normal(0, 0.3, 40), 0, 1)
+    queries = [f'q{i}' for i in range(40)]
+    column = {('d', 'x'): 0.5, ('e', 'x'): 0.5}
+    shared = error_of(column, d=result_of(1, queries, x=[x]), e=result_of(1, queries[::-1], x=[y[::-1]]))
+    assert shared == pytest.approx(100 * ((x + y) / 2).std(ddof=1) / np.sqrt(40))
+    alone = error_of(column, d=result_of(1, x=[x]), e=result_of(1, x=[y]))
+    assert alone == pytest.approx(50 * np.hypot(x.std(ddof=1), y.std(ddof=1)) / np.sqrt(40))
+
+
+def test_steps_of_one_query_are_one_cluster() -> None:
+    """Reason, retrieve, understand: the error of a mean over steps is that of a mean over queries with as many."""
+    values = np.random.default_rng(3).random((20, 6))
+    queries = [f'q{place // 6}' for place in range(120)]
+    result = result_of(1, queries, x=[values.ravel()])
+    error = 100 * values.mean(1).std(ddof=1) / np.sqrt(20)
+    assert result['standard_errors']['x'] == pytest.approx(error)
+    assert error_of({('d', 'x'): 1.0}, d=result) == pytest.approx(error)
+    assert result_of(1, ['q'] * 3, x=[[0.0, 1.0, 1.0]])['standard_errors'] == {'x': None}
 
 
 def test_what_is_not_known_has_no_error() -> None:

@@ -128,6 +128,7 @@ def test_one_run() -> None:
     assert result['samples'] == {'all': 3, 'infra': 0}
     assert result['provenance'] == {
         'benchmark': 'test',
+        'clustered_by': 'record',
         'records_sha256': texts_digest(['x', 'y', 'z']),
         'opencompass_tooleval': __version__,
         'opencompass': opencompass.__version__,

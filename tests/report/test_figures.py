@@ -116,7 +116,7 @@ def test_teval_golden() -> None:
 
 
 def test_errors_of_a_column_move_together_within_a_data_set_as_its_records_say() -> None:
-    one = scored('m', 'd', x=10.0, y=20.0, standard_errors={'x': 3.0, 'y': 3.0}, correlations={('x', 'y'): 0.5})
+    one = scored('m', 'd', x=10.0, y=20.0, standard_errors={'x': 3.0, 'y': 3.0}, correlations={('x', 'd', 'y'): 0.5})
     two = scored('m', 'e', x=40.0, standard_errors={'x': 4.0})
     known = {('m', 'd'): one, ('m', 'e'): two}
     cell = cell_of('m', {('d', 'x'): 0.25, ('d', 'y'): 0.25, ('e', 'x'): 0.5}, known)

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from opencompass_tooleval.core.scoring.aggregate import clustered_mean, in_percent
@@ -203,7 +204,7 @@ def of_trials(
     trials: int,
     averages: Mapping[str, Estimate],
     rule: BinaryMetrics,
-    clusters: Mapping[str, str],
+    clusters: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, dict[str, Estimate]]:
     """Computes the estimates of several trials.
 

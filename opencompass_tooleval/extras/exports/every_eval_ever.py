@@ -108,7 +108,7 @@ def _result(
         **({'score_type': 'continuous', 'min_score': 0.0, 'max_score': 100.0} if ours else {}),
         'additional_details': evaluation.judge_of(metric) or None,
     }
-    error = {'standard_error': {'value': score.standard_error, 'method': 'analytic, clustered by record'}}
+    error = {'standard_error': {'value': score.standard_error, 'method': 'analytic, clustered by query'}}
     return {
         'evaluation_result_id': _result_id(evaluation, metric, estimator),
         'evaluation_name': scored.dataset,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from opencompass_tooleval.benchmarks.teval import function_calling, records
+from opencompass_tooleval.benchmarks.teval import records
 from opencompass_tooleval.benchmarks.teval.function_calling import (
     NativeSample,
     native_sample,
@@ -77,8 +77,7 @@ def test_a_record_is_typed_once_where_it_is_loaded_and_once_where_it_is_scored(m
         return plain(record_id, *args)
 
     plain = records.parse_record
-    for module in (records, function_calling):
-        monkeypatch.setattr(module, 'parse_record', parse_record)
+    monkeypatch.setattr(records, 'parse_record', parse_record)
     samples = demo(STEP)
     shipped = [sample.payload for sample in samples]
     expected = [sample.record for sample in samples]
@@ -166,7 +165,7 @@ def test_a_step_by_hand(answer: Answer, values: tuple[float, ...], reason: str) 
 
 
 def test_arguments_that_are_no_json_are_not_right_where_none_are_asked_for() -> None:
-    record_id, raw = json.loads(demo(STEP)[0].payload)
+    record_id, raw, *_ = json.loads(demo(STEP)[0].payload)
     gold = {'thought': '', 'name': 'FinishAction', 'args': {}}
     record = parse_native_payload(json.dumps([record_id, {**raw, 'ground_truth': gold}]), STEP)
     answers = [Answer('', calls=(ToolCall('FinishAction', arguments),)) for arguments in ({}, 'none')]

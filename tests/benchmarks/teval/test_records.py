@@ -82,6 +82,35 @@ def test_real_data() -> None:
     assert first.record.gold[0] == Step(0, 'AirbnbSearch.search_property_by_place', "{'place': 'Berlin'}")
     prompts = [sample.messages for sample in real_samples('review_str')]
     assert len(prompts) - len(set(prompts)) > 0  # so that answers must go by record
+    queries = {subset: {sample.record.query for sample in real_samples(subset)} - {''} for subset in counts}
+    assert {subset: len(names) for subset, names in queries.items()} == {
+        'plan_json': 553, 'plan_str': 553, 'review_str': 196,
+    }  # fmt: skip
+    assert queries['plan_json'] == queries['plan_str'] >= queries['review_str']
+    assert sum(bool(sample.record.query) for sample in real_samples('review_str')) == 236, 'the others have a number'
+
+
+def test_steps_share_the_query_of_their_id_or_of_their_request(tmp_path: Path) -> None:
+    asked = {
+        'query_3_1_0': 'same',
+        'query_3_1_2': 'other',
+        'demo_1': 'Book.',
+        'demo_2': 'Book.',
+        'demo_3': 'Cancel.',
+        'query_3': 'Cancel.',
+        '7': 'query_3_1',
+    }
+    content = {
+        key: {'origin_prompt': [{'role': 'user', 'content': text}, PROMPT[2]], 'ground_truth': CALL}
+        for key, text in asked.items()
+    }
+    samples = load_samples(written(tmp_path, content), 'reason_str')
+    records = [parse_payload(sample.payload, 'reason_str') for sample in samples]
+    assert [sample.record for sample in samples] == records
+    a, b, c, d, e, f, g = (record.query for record in records)
+    assert a == b == 'teval/query_3_1' and c == d and e == f and len({a, c, e, g}) == 4 and all((c, e, g))
+    (review,) = load_samples(written(tmp_path, {'demo_1': REVIEW}), 'review_str')
+    assert review.record.query == '', 'a review is no step, and its request is an instruction'
 
 
 PLAN = {'origin_prompt': PROMPT, 'meta': {'prompt_type': 'str', 'API_list': ['a.b']}}
