@@ -20,7 +20,7 @@ from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.claims import claims_file
-from opencompass_tooleval.work_dir.shards import FIX, check_runs, is_damaged, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.shards import FIX, is_damaged, numbered_shards, read_predictions
 
 _MOST_REPLICAS = 1024
 
@@ -142,13 +142,11 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
 
         Raises:
             DataError: A shard of an earlier run has another size: ``num_worker`` or the number of records was another.
-            ValueError: ``n`` and ``test_range`` of a data set conflict.
         """
         for combination in model_dataset_combinations:
             warn_of_literal_keys(combination['models'], combination['datasets'])
             for model in combination['models']:
                 for dataset in combination['datasets']:
-                    self._check_runs(dataset)
                     self._check_earlier(Path(get_infer_output_path(model, dataset, out_dir)), dataset)
         tasks: list[Any] = []
         for combination in model_dataset_combinations:
@@ -166,11 +164,6 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             whole = Path(get_infer_output_path(model, dataset, str(out_dir)))
             if whole.exists() and not Path(finished, whole.relative_to(out_dir)).exists():
                 yield dataset_abbr_from_cfg(dataset)
-
-    def _check_runs(self, dataset: Any) -> None:
-        rows = build_dataset_from_cfg(dataset).test if dataset.get('n', 1) > 1 else None
-        if rows is not None and 'record_id' in rows.column_names:
-            check_runs(dataset, rows['record_id'])
 
     def _check_earlier(self, whole: Path, dataset: Any) -> None:
         if claims_file(whole).exists():

@@ -91,16 +91,22 @@ def lower_is_better(metric: str) -> bool:
     return not row.higher_is_better if row else metric.endswith(('error', 'error_rate'))
 
 
-def main_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
-    """Returns the main metrics of a data set or columns of a table; for other packages' metrics, the first."""
-    ranked = [row for row in all_metrics().values() if row.rank and row.name in metrics]
+def main_metrics(metrics: Sequence[str], rows: Iterable[Metric] | None = None) -> tuple[str, ...]:
+    """Returns the main metrics of a data set or columns of a table; for other packages' metrics, the first.
+
+    Args:
+        metrics: Names of the metrics.
+        rows: Rows of the benchmark, if it is known; else those of all benchmarks are loaded.
+    """
+    rows = all_metrics().values() if rows is None else (_OVERALL, *rows)
+    ranked = [row for row in rows if row.rank and row.name in metrics]
     best = min((row.rank for row in ranked), default=0)
     return tuple(row.name for row in ranked if row.rank == best) or tuple(metrics[:1])
 
 
-def main_first(metrics: Sequence[str]) -> list[str]:
-    """Sorts metrics with the main ones first."""
-    main = main_metrics(metrics)
+def main_first(metrics: Sequence[str], rows: Iterable[Metric] | None = None) -> list[str]:
+    """Sorts metrics with the main ones first; the arguments are those of :func:`main_metrics`."""
+    main = main_metrics(metrics, rows)
     return [*main, *(metric for metric in metrics if metric not in main)]
 
 

@@ -15,6 +15,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.comparable import CLUSTERED_BY
+from opencompass_tooleval.catalogue.metrics import main_first
 from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE, Answer, postprocessed
 from opencompass_tooleval.core.calls.attribution import Written
 from opencompass_tooleval.core.calls.tool_calls import calls_payload, calls_text, read_calls
@@ -118,7 +119,8 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
             columns: Further arguments of :meth:`score`.
 
         Returns:
-            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer ignores:
+            Metrics as floats on 0-100 (the mean over runs), the main ones first, then nested dicts that OpenCompass's
+            summarizer ignores:
             ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials`` for
             several runs, ``serving`` if the predictions say what the model wrote, and ``details``, run after run.
 
@@ -159,7 +161,8 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         for total in totals:
             reasons.update(total.reasons)
         result: dict[str, Any] = {}
-        for metric in self.metrics:
+        # A summarizer that names no metric shows the first.
+        for metric in main_first(self.metrics, getattr(self.subset, 'METRICS', ())):
             values = [value for total in totals if (value := total.metrics[metric]) is not None]
             result[metric] = sum(values) / len(values) if values else None
             if not values:

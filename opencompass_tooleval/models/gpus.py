@@ -9,14 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
 from mmengine.device import is_npu_available
 from opencompass.datasets.base import BaseDataset
+from opencompass.openicl.icl_dataset_reader import load_partial_dataset
 from opencompass.utils import model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.shards import split_range
 
 _WORK_DIR = 'outputs/default'
 """OpenCompass's default."""
@@ -92,10 +95,28 @@ class ToolEvalDataset(BaseDataset):
 
     In ``opencompass --hf-path MODEL --datasets ...`` the data sets are this package's only code before the first task.
 
+    Args:
+        reader_cfg: As OpenCompass takes it; its ``test_range`` selects records, of which each is repeated ``n`` times.
+            OpenCompass's own data sets cut the repeated ones.
+        n: Number of trials.
+        options: Further arguments.
+
     Raises:
         SystemExit: Settings of the run's config are invalid, or it needs more GPUs than this machine has.
     """
 
-    def __init__(self, *arguments: object, **options: object) -> None:
+    dataset: Dataset
+
+    def __init__(self, reader_cfg: Mapping[str, Any] | None = None, n: int = 1, **options: Any) -> None:
         _check_run()
-        super().__init__(*arguments, **options)
+        self._trials, self._name = n, str(options.get('abbr'))
+        super().__init__(reader_cfg=dict(reader_cfg or {}), n=n, **options)
+
+    def _init_reader(self, **settings: Any) -> None:
+        records, part = split_range(self._name, settings.get('test_range'))
+        if records and self._trials > 1:
+            count = len(self.dataset) // self._trials
+            numbers = load_partial_dataset(Dataset.from_dict({'number': range(count)}), records)['number']
+            self.dataset = self.dataset.select([count * trial + i for trial in range(self._trials) for i in numbers])
+            settings['test_range'] = part
+        super()._init_reader(**settings)

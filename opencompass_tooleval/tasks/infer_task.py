@@ -32,7 +32,6 @@ from opencompass_tooleval.work_dir.claims import Claims, end_claims, replica_of
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
-from opencompass_tooleval.work_dir.shards import check_runs
 
 _SECONDS_PER_LOOK = 1.0
 
@@ -172,13 +171,8 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             )
 
     def _inference(self) -> None:
-        """Sends the prompts of a data set to the model, unless another process does: two would send each twice.
-
-        Raises:
-            ValueError: ``n`` and ``test_range`` contradict each other.
-        """
+        """Sends the prompts of a data set to the model, unless another process does: two would send each twice."""
         if 'record_id' in self.dataset.test.column_names:
-            check_runs(self.dataset_cfg, self.dataset.test['record_id'])
             warn_of_same_answers(self.model, self.dataset_cfg)
         self._set_answer_limit()
         file, claims = self._file(self.model_cfg, self.dataset_cfg), self._claims(self.model_cfg, self.dataset_cfg)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 
@@ -134,24 +133,15 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
         raise DataError(files[-1], what, fix='opencompass ... -r')
 
 
-def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
-    """Tests if a config is that of a part, as OpenCompass's partitioner writes it."""
-    cut = str(dataset_cfg.get('reader_cfg', {}).get('test_range') or '')
-    return bool(whole_of(str(dataset_cfg.get('abbr'))) and _SHARD_RANGE.search(cut))
-
-
-def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> None:
-    """Checks that a data set with ``n`` trials holds complete runs, not a part that a partitioner cut off.
+def split_range(name: str, test_range: Any) -> tuple[Any, str]:
+    """Splits a ``test_range``: the user's selection of records, and the range that OpenCompass's partitioner appended.
 
     Args:
-        dataset_cfg: Its config.
-        record_ids: Record ids of all its rows.
-
-    Raises:
-        ValueError: A record does not occur once per run.
+        name: Abbr of the data set, or of a part of it, such as ``d_0``.
+        test_range: The value in its ``reader_cfg``.
     """
-    if dataset_cfg.get('reader_cfg', {}).get('test_range') and not is_shard(dataset_cfg):
-        split_runs(record_ids, dataset_cfg.get('n', 1))
+    match = _SHARD_RANGE.search(test_range) if isinstance(test_range, str) and whole_of(name) else None
+    return (test_range[: match.start()], match[0]) if match else (test_range, '')
 
 
 def whole_name(name: str, datasets: Collection[str]) -> str:

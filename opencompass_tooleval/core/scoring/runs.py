@@ -21,9 +21,6 @@ def with_runs(rows: Iterable[T], id_of: Callable[[T], str]) -> Iterator[tuple[tu
 def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
     """Finds the positions of each run's records.
 
-    OpenCompass repeats a data set ``n`` times and then cuts it by ``test_range``, so that ``n=3`` and
-    ``test_range='[:10]'`` leave one run of ten records.
-
     Args:
         record_ids: Ids of the rows of a repeated data set.
         runs: Number of runs, 1 or more: ``n`` of its config.
@@ -41,7 +38,7 @@ def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
     if other:
         raise ValueError(
             f'n={runs} asks for every record {runs} times, but {len(other)} of {len(counts)} are not there as often '
-            f'({other[0]!r}: {counts[other[0]]}): test_range cuts what is repeated already; leave out n or test_range'
+            f'({other[0]!r}: {counts[other[0]]})'
         )
     positions: list[list[int]] = [[] for _ in range(runs)]
     for (_, run), position in with_runs(range(len(record_ids)), record_ids.__getitem__):
