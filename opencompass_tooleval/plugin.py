@@ -89,12 +89,6 @@ LIVE = ''
 state, and ``KEYWORDS`` has functions with the settings as parameters.
 """
 
-CONFLICT = ''
-"""The kind of conflicts of interest that is marked in tables, screens and reports; ``''`` for none."""
-
-PROVENANCE: dict[str, str] = {}
-"""Key of a provenance -> its kind, beside those of :mod:`~opencompass_tooleval.catalogue.comparable`."""
-
 MODULES = [
     '.agents.adapter',
     '.agents.loops.funcqa',
@@ -286,16 +280,12 @@ FIRST_COMMAND = {'import': 'predictions'}
 """Group -> the command that is meant if none is named."""
 
 # --- extras -----------------------------------------------------------------------------------------------------------
-USERS |= {'made': '.extras.making.metrics:BENCHMARK'}
+USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live'
-CONFLICT = '.extras.making.marks:OF_MAKERS'
-PROVENANCE |= {'made_with_version': 'VERSION', 'made_by': 'data', 'reviewed': 'noted', 'model_made_it': 'noted'}
-MODULES += ['.extras.making.adapter']
-REGISTERED['LOAD_DATASET'] += ['ToolEvalMadeDataset']
-REGISTERED['ICL_EVALUATORS'] += ['ToolEvalMadeEvaluator']
-FIRST_COMMAND |= {'make': 'tasks'}
-MOVED |= {'opencompass_tooleval.making.': 'opencompass_tooleval.extras.making.'}
+MODULES += ['.extras.tasks.adapter']
+REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset']
+REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator']
 COMMANDS[''] |= {
     'export': (
         '.extras.exports.command:export_run',
@@ -303,7 +293,7 @@ COMMANDS[''] |= {
         'Look at results',
     ),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
-    'make': ('', 'Make a benchmark from your own tools, check it, review it.', 'Your own tools'),
+    'tasks': ('', 'Tasks on your own tools: check them.', 'Your own tools'),
 }
 COMMANDS['import'] |= {
     'traces': (
@@ -318,24 +308,11 @@ COMMANDS['leaderboard'] = {
         'Check bundles and copy them into a folder, where none is ever changed.',
     ),
 }
-COMMANDS['make'] = {
-    'tasks': (
-        '.extras.making.commands.tasks:make_tasks',
-        'Have tasks written and solved by models; run it again to go on after a kill.',
-    ),
+COMMANDS['tasks'] = {
     'check': (
-        '.extras.making.commands.check:check_made_set',
-        'What a made set is worth; exits with 1 where a threshold is missed.',
+        '.extras.tasks.check:check_tasks',
+        'Execute the gold calls of a task set, and agents that must fail; exits with 1 on a fault.',
     ),
-    'improve': (
-        '.extras.making.commands.improve:improve_made_set',
-        'Rewrite documentation from one half of a set, and measure it on the other.',
-    ),
-    'review': (
-        '.extras.making.commands.review:write_review',
-        'Write a page on which a person accepts, edits or drops tasks.',
-    ),
-    'apply': ('.extras.making.commands.review:apply_decisions', 'Carry out the decisions of one or more reviewers.'),
 }
 COMMANDS['bank'] |= {
     'record': ('.extras.mcp_servers.commands:record_bank', 'Record what a live MCP server answers.'),

@@ -28,7 +28,7 @@ FUNCTION_CALLING = VariantKind(
     'native calls',
     'Function calling',
     'what native calls gain',
-    methods_of=('made',),
+    methods_of=('tasks',),
     methods=('-agent-fc',),
     partners=tuple((f'-{data}-agent-fc', f'-{data}-agent-react') for data in ('teval', 'teval_zh')),
 )

@@ -220,23 +220,6 @@ def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
     return (count, size) if count is not None and count < size else None
 
 
-_MAX_NAME = 80
-"""Characters of the name of an agent or metric that are shown."""
-
-
-def scripted_scores_of(result: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    """Returns agent without a model -> metric -> its score on the tasks of a result; empty if the result has none."""
-    first = _runs(result.get('breakdown'))[:1]
-    scripted = first[0].get('scripted') if first and isinstance(first[0], Mapping) else None
-    return {
-        str(agent)[:_MAX_NAME]: {
-            str(name)[:_MAX_NAME]: score if isinstance(score, (int, float)) else None for name, score in scores.items()
-        }
-        for agent, scores in (scripted.items() if isinstance(scripted, Mapping) else ())
-        if isinstance(scores, Mapping)
-    }
-
-
 def _runs(part: Any) -> Sequence[Any]:
     return part if isinstance(part, list) else [part]
 

@@ -11,7 +11,6 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHE
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.plugin import PROVENANCE
 
 DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
     'data', 'VERSION', 'bank', 'judge', 'prompts', 'settings', 'samples'
@@ -45,7 +44,7 @@ GOLD_DIGEST = 'gold_digest'
 
 def kind_of(key: str) -> str:
     """Returns the kind of a key of the provenance."""
-    return PROVENANCE.get(key) or _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
+    return _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
 
 
 def result_provenance(provenance: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import scripted_scores_of
 from opencompass_tooleval.catalogue.labels import SOURCES, TASK_KINDS, words_of_reason
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.scoring.usage import whole_number
@@ -67,33 +66,12 @@ def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
             columns,
             tuple(rows),
         )
-    yield from _scripted(family, [entry for entry, _ in of_agents])
     repaired = [row for entry, part in of_agents for row in _repaired(entry, part.get('repaired'))]
     if repaired:
         columns = ('data set', 'model', 'metric', 'official', 'repaired')
         yield Table(
             f'repaired-{family}', 'Faulty gold calls, which no documented call can equal', columns, tuple(repaired)
         )
-
-
-def _scripted(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
-    """Yields a table per data set with the scores of agents without a model, and below them those of the models."""
-    by_dataset: dict[str, list[Scored]] = {}
-    for entry in entries:
-        by_dataset.setdefault(entry.dataset, []).append(entry)
-    for dataset, scored in by_dataset.items():
-        agents = next((found for entry in scored if (found := scripted_scores_of(entry.result))), {})
-        metrics = list(dict.fromkeys(metric for scores in agents.values() for metric in scores))
-        rows = [(agent, *(_score(scores.get(name)) for name in metrics)) for agent, scores in agents.items()]
-        rows += [(entry.model, *(_score(entry.number(name)) for name in metrics)) for entry in scored]
-        if agents:
-            title = f'Agents without a model, and the models: {title_of(dataset)}'
-            columns = ('agent', *(words_of_metric(name).name for name in metrics))
-            yield Table(f'scripted-{family}-{slug(dataset)}', title, columns, tuple(rows))
-
-
-def _score(value: float | None) -> str:
-    return '' if value is None else shown(value, 2)
 
 
 def _repaired(entry: Scored, beside: Any) -> Iterator[tuple[str, ...]]:

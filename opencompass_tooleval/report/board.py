@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents
-from opencompass_tooleval.catalogue.conflicts import conflict_of, known_conflict
 from opencompass_tooleval.catalogue.labels import Words
 from opencompass_tooleval.catalogue.metrics import (
     judged_metrics,
@@ -61,13 +60,11 @@ class Row:
         model: Its name.
         cells: Its scores.
         source: The publication of its scores, '' if they are measured.
-        has_conflict: True if it has a conflict of interest in one of the data sets.
     """
 
     model: str
     cells: tuple[Cell, ...]
     source: str = ''
-    has_conflict: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,19 +86,6 @@ class Board:
     rows: tuple[Row, ...]
     shares: Mapping[str, Mapping[Score, float]] = field(default_factory=dict)
     note: str = ''
-
-    @property
-    def without_conflicts(self) -> Board | None:
-        """The table of the models without a conflict of interest; None if no model has one, or all have."""
-        conflict = known_conflict()
-        others = [replace(row, cells=tuple(replace(cell, best=False) for cell in row.cells)) for row in self.rows]
-        others = [row for row in others if not row.has_conflict]
-        measured = [row for row in others if not row.source]
-        if conflict is None or len(others) == len(self.rows) or not measured:
-            return None
-        rows = (*_mark_best(measured, self.columns), *(row for row in others if row.source))
-        name, title = f'{self.name}-{conflict.files.replace("_", "-")}', f'{self.title}, without {conflict.others}'
-        return replace(self, name=name, title=title, rows=rows)
 
     @cached_property
     def measured(self) -> tuple[str, ...]:
@@ -232,11 +216,8 @@ def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]
 
 def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], material: Material) -> Board:
     scored = material.by_pair()
-    datasets = {dataset for column in shares.values() for dataset, _ in column}
-    conflicts = {model for (model, name), entry in scored.items() if name in datasets and conflict_of(entry.result)}
     rows = [
-        Row(model, tuple(cell_of(model, column, scored) for column in shares.values()), has_conflict=model in conflicts)
-        for model in material.models
+        Row(model, tuple(cell_of(model, column, scored) for column in shares.values())) for model in material.models
     ]
     rows = [row for row in rows if any(cell.value is not None or cell.caveats for cell in row.cells)]
     columns = tuple(shares)

@@ -12,7 +12,6 @@ from plotly.offline import get_plotlyjs
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
-from opencompass_tooleval.catalogue.conflicts import known_conflict
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures
@@ -127,8 +126,7 @@ def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, form
     of_pages = (table for page in report.pages for table in page.tables)
     for table in (*of_pages, *about_runs, *map(as_table, report.figures)):
         save_table(table, folder)
-    others = [board.without_conflicts for board in report.boards]
-    for board in (*report.boards, *filter(None, others)):
+    for board in report.boards:
         save_table(board_table(board), folder, latex=printed_table(board))
     if formats:
         from opencompass_tooleval.report.plots import save  # matplotlib takes longer than a whole report
@@ -140,7 +138,6 @@ def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, form
 def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats: Sequence[str]) -> None:
     environment = templates()
     environment.globals['chart_formats'] = tuple(formats)
-    environment.globals['conflict'] = known_conflict()
     benchmarks = [(page.name, page.title.partition(':')[0]) for page in report.pages]
     context = {
         'material': report.material,

@@ -8,7 +8,6 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, part_of, published_size, records_of
 from opencompass_tooleval.catalogue.comparable import decides
-from opencompass_tooleval.catalogue.conflicts import caveats_of_data, conflict_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.embedding.locate import is_official
@@ -89,9 +88,6 @@ def _caveats(entry: Scored) -> Iterator[str]:
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))
     yield from _of_environment(provenance)
-    if conflict := conflict_of(entry.result):
-        yield conflict.note
-    yield from caveats_of_data(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
-from opencompass_tooleval.catalogue.conflicts import known_conflict
 from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.core.statistics.intervals import (
@@ -51,7 +50,6 @@ class Place:
         prompts: Tokens of all prompts of a task, the mean of the data sets' means; None if unknown.
         answers: Tokens of all answers of a task, the mean of the data sets' means.
         cost: Cost of all of its answers; None if unknown.
-        has_conflict: True if it has a conflict of interest in one of the data sets.
     """
 
     model: str
@@ -61,7 +59,6 @@ class Place:
     prompts: float | None
     answers: float | None
     cost: float | None
-    has_conflict: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,10 +143,6 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         }
     standing_of = standings(columns, values, digest)
     ranking = standing_of.get(MEAN)
-    conflict, conflicts = known_conflict(), {row.model for row in measured if row.has_conflict}
-    if conflict and ranking and conflicts.intersection(ranking.order):
-        others = [f'{model} {shown(ranking.scores[model])}' for model in ranking.order if model not in conflicts]
-        note = f'{note} Without {conflict.others}: {", ".join(others) or "none"}.'.strip()
     order = (*ranking.order, *unranked) if ranking else tuple(row.model for row in measured)
     by_model = {row.model: row for row in measured}
     across = order[:MOST]
@@ -166,9 +159,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         headline(ranking) if ranking or len(measured) > 1 else '',
         measure,
         note,
-        tuple(replace(_place(ranking, model, spent), has_conflict=model in conflicts) for model in ranking.order)
-        if ranking
-        else (),
+        tuple(_place(ranking, model, spent) for model in ranking.order) if ranking else (),
         across,
         len(order) - len(across),
         rows,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
-from opencompass_tooleval.catalogue.conflicts import known_conflict
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_metrics
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
@@ -77,7 +76,6 @@ def headlines(
     table: Sequence[Sequence[str]],
     overall: Collection[str] = (),
     partly: Collection[tuple[str, str]] = (),
-    conflicts: Collection[tuple[str, str]] = (),
     columns: Mapping[Score, Collection[Score]] = MappingProxyType({}),
 ) -> list[Headline]:
     """Selects the main score of each data set in a table of OpenCompass: name, version, metric, mode, scores.
@@ -87,16 +85,14 @@ def headlines(
         overall: Names of those with an overall score if no result is missing. If no model has that score, or one that
             needs a judge, a dash stands for it and the other scores follow.
         partly: Model and name of scores over a part of the records, which are marked.
-        conflicts: Model and name of scores with a conflict of interest, which are marked.
         columns: Table and column -> the scores that it is a mean of. Where the overall score is missing, every other
             score that it is a mean of is part of a shown column, or is shown: ``plan_json`` without ``plan_str``.
     """
-    models, conflict = table[0][4:] if table else (), known_conflict()
-    sign = conflict.sign if conflict else ''
+    models = table[0][4:] if table else ()
     rows: dict[str, dict[str, list[str]]] = {}
     for name, _, metric, _, *scores in table[1:]:
         rows.setdefault(name, {})[metric] = [
-            score if score == NONE else score + PART * ((model, name) in partly) + sign * ((model, name) in conflicts)
+            score if score == NONE else score + PART * ((model, name) in partly)
             for model, score in zip(models, scores, strict=True)
         ]
     headlines = []
@@ -177,59 +173,9 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     lines.append(f"Each table's main score, 0 to 100, higher is better; {NONE} where there is none.")
     if not all(row.is_main for row in chosen):
         lines.append('A table without a main score shows its other scores in the rows below.')
-    conflict = known_conflict()
-    legends = [(PART, 'not all records were asked'), *([(conflict.sign, conflict.legend)] if conflict else [])]
-    for mark, words in legends:
-        if any(mark in score for row in chosen for score in row.scores):
-            lines.append(f'{mark} {words}')
+    if any(PART in score for row in chosen for score in row.scores):
+        lines.append(f'{PART} not all records were asked')
     return [*lines, *([f'({more} in the files below)'] if more else [])]
-
-
-def without_conflicts(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
-    """Formats the scores of the models without a conflict of interest, where another has one; else nothing."""
-    conflict = known_conflict()
-    if conflict is None:
-        return []
-    kept = [
-        replace(row, scores=[NONE if conflict.sign in score else score for score in row.scores])
-        for row in rows
-        if any(conflict.sign in score for score in row.scores)
-    ]
-    columns = [index for index in range(len(models)) if any(row.scores[index] != NONE for row in kept)]
-    if not kept:
-        return []
-    if not columns:
-        return ['', f'There are only {conflict.others}.']
-    others = [replace(row, scores=[row.scores[index] for index in columns]) for row in kept]
-    return ['', f'Without {conflict.others}:', *leaderboard([models[index] for index in columns], others)]
-
-
-def beside_scripted(
-    results: Mapping[tuple[str, str], Mapping[str, object]],
-    scripted: Mapping[str, Mapping[str, Mapping[str, float | None]]],
-) -> list[str]:
-    """Formats the scores of agents without a model, and below them those of the models, in the same metrics.
-
-    Args:
-        results: Model and data set -> its result.
-        scripted: Data set -> agent -> metric -> score; None where the metric applies to no task.
-    """
-    lines: list[str] = []
-    for dataset, agents in scripted.items():
-        metrics = list(dict.fromkeys(metric for scores in agents.values() for metric in scores))
-        rows = [[agent, *(_two_decimals(scores.get(metric)) for metric in metrics)] for agent, scores in agents.items()]
-        rows += [
-            [model, *(_two_decimals(result.get(metric)) for metric in metrics)]
-            for (model, name), result in results.items()
-            if name == dataset
-        ][:MOST_ROWS]
-        title = f'Agents without a model, and the models, on {dataset.removeprefix(OUR_PREFIX)}:'
-        lines += ['', title, *_lines([['agent', *metrics], *rows], 1)]
-    return lines
-
-
-def _two_decimals(score: object) -> str:
-    return f'{score:.2f}' if isinstance(score, (int, float)) else NONE
 
 
 def _title(row: Headline, with_metric: bool) -> str:
@@ -264,7 +210,6 @@ def screen(
     models: Sequence[str],
     rows: Sequence[Headline],
     *,
-    beside: Sequence[str] = (),
     notes: Sequence[str],
     missing: Sequence[Missing],
     files: Sequence[Path],
@@ -275,13 +220,12 @@ def screen(
     Args:
         models: Their abbrs.
         rows: The main scores.
-        beside: Further lines below them.
         notes: Warnings, of which the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines = [*leaderboard(models, rows), *without_conflicts(models, rows), *beside, '']
+    lines = [*leaderboard(models, rows), '']
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

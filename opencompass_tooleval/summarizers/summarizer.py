@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from datetime import datetime
 from io import StringIO
@@ -15,8 +14,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of, scripted_scores_of
-from opencompass_tooleval.catalogue.conflicts import conflict_of, known_conflict
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
@@ -39,11 +37,9 @@ from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.report.caveats import many_failed
 from opencompass_tooleval.results.serving_words import notes_of
 from opencompass_tooleval.summarizers.last_screen import (
-    NONE,
     PART,
     Headline,
     Missing,
-    beside_scripted,
     headlines,
     missing_lines,
     screen,
@@ -180,21 +176,6 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
         yield f'NOTE models had different limits of tokens for an answer: {shown}, in {_few(datasets)}'
 
 
-def _conflicts(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields lines on models with a conflict of interest in a data set, and on such data sets."""
-    conflict = known_conflict()
-    if conflict is None:
-        return
-    notes: dict[str, None] = {}
-    for (model, dataset), result in results.items():
-        if conflict_of(result):
-            yield f'NOTE {model} / {dataset}: {conflict.note}, which may favour it'
-        about = result.get('provenance')
-        if isinstance(about, Mapping):
-            notes.update(dict.fromkeys(f'NOTE {dataset}: {note}' for note in conflict.notes(about)))
-    yield from notes
-
-
 class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer` that also reports missing results, and exits with 1 if there are any.
 
@@ -242,28 +223,24 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self._partly = self._parts(results)
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
-        conflicts = self._and_tables([key for key, result in results.items() if conflict_of(result)])
-        main = headlines(self._table, self._overall, self._partly, conflicts, self._columns())
+        main = headlines(self._table, self._overall, self._partly, self._columns())
         tables = list(self._tables_of_details(results))
         about = [*self._about_main(main, results), *self._notes(results)]
         about.sort(key=lambda note: not note.startswith('WARNING'))
         warnings = [*self._not_comparable(results), *about]
         missing = list(self._missing(results))
         files = [path]
-        scripted = {dataset: agents for (_, dataset), of in results.items() if (agents := scripted_scores_of(of))}
-        beside = beside_scripted(results, scripted)
-        notes = [*tables, *beside, *warnings, *missing_lines(missing, Path(self.work_dir))]
+        notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
         if notes:
             files.append(path.with_name(f'{path.stem}_notes.txt'))
             files[-1].write_text(printable('\n'.join(notes)) + '\n', encoding='utf-8')
         if verbose and tables:
             say('\n' + '\n'.join(tables) + '\n')
         files += self._more_tables(path, verbose)
-        files += self._without_conflicts(path, conflicts)
         if self.report:
             self._report()
         run = Path(self.work_dir)
-        below = screen(self.model_abbrs, main, beside=beside, notes=warnings, missing=missing, files=files, run=run)
+        below = screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run)
         say(f'\n{below}')
         if missing:
             raise SystemExit(1)
@@ -355,31 +332,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
         keys = set(keys)
         return keys | {(model, table) for model, name in keys for dataset, table in tables if dataset == name}
 
-    def _without_conflicts(self, path: Path, conflicts: Collection[tuple[str, str]]) -> Iterator[Path]:
-        """Writes the rows of data sets without the models with a conflict of interest; nothing without such models."""
-        header, *rows = self._table
-        shown = [
-            [
-                *row[:4],
-                *(
-                    NONE if (model, row[0]) in conflicts else score
-                    for model, score in zip(header[4:], row[4:], strict=True)
-                ),
-            ]
-            for row in rows
-            if row[0] in {name for _, name in conflicts}
-        ]
-        kept = [index for index in range(len(header)) if index < 4 or any(row[index] != NONE for row in shown)]
-        conflict = known_conflict()
-        if not shown or conflict is None:
-            return
-        file = path.with_name(f'{path.stem}_{conflict.files}.csv')
-        with file.open('w', encoding='utf-8', newline='') as stream:
-            csv.writer(stream, lineterminator='\n').writerows(
-                [row[index] for index in kept] for row in (header, *shown)
-            )
-        yield file
-
     def _columns(self) -> dict[Score, dict[Score, float]]:
         return columns_of(self.summary_groups)
 
@@ -467,7 +419,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from _cut_answers(results)
         yield from self._unused_limits()
         yield from _environments(results)
-        yield from _conflicts(results)
         for (model, number), names in same.items():
             yield (
                 f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '

@@ -1,4 +1,4 @@
-"""Agents without a model, whose scores show what a made set gives away: they do nothing, ask back, call everything."""
+"""Agents without a model, whose scores show what a task set gives away: they do nothing, ask back, call everything."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.extras.making.execution import FREE, Executed
-from opencompass_tooleval.extras.making.made_task import MadeTask
-from opencompass_tooleval.extras.making.metrics import RESTRAINT_RATE, SOLVED
+from opencompass_tooleval.extras.tasks.metrics import RESTRAINT_RATE, SOLVED
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 
 SAYS_DONE, ASKS_BACK, CALLS_EVERYTHING = 'does nothing', 'asks back', 'calls everything'
@@ -64,7 +62,7 @@ AGENTS: Mapping[str, Loop] = {
 
 
 def solved_by(
-    tasks: Sequence[MadeTask], carry_out: Callable[[Task, Loop], Dialogue[Trajectory]], threads: int = 1
+    tasks: Sequence[Task], carry_out: Callable[[Task, Loop], Dialogue[Trajectory]], threads: int = 1
 ) -> dict[str, list[str]]:
     """Runs the agents.
 
@@ -82,32 +80,22 @@ def solved_by(
     found: dict[str, list[str]] = {}
     for name, loop in AGENTS.items():
         runner = DialogueRunner(None, None, 0, threads=threads)
-        done = runner.run({one.task.id: carry_out(one.task, loop) for one in tasks})
-        runs = ((one, done[one.task.id].value) for one in tasks)
-        found[name] = [one.task.id for one, run in runs if run is not None and check_goal(one.goal, run).is_solved]
+        done = runner.run({task.id: carry_out(task, loop) for task in tasks})
+        runs = ((task, done[task.id].value) for task in tasks)
+        found[name] = [task.id for task, run in runs if run and task.goal and check_goal(task.goal, run).is_solved]
     return found
 
 
-def free_points(made: MadeTask, solved: Mapping[str, Collection[str]]) -> Executed | None:
-    """Returns the fault of a task that needs tools and is solved by an agent of :func:`solved_by`."""
-    free = [agent for agent, ids in solved.items() if made.task.id in ids]
-    if not free or made.goal.kind in RESTRAINT:
-        return None
-    return Executed(FREE, f'solved by an agent that {" or ".join(free)}')
-
-
-def scripted_scores(
-    tasks: Sequence[MadeTask], solved: Mapping[str, Collection[str]]
-) -> dict[str, dict[str, float | None]]:
-    """Returns agent -> its ``solved`` and ``restraint``, 0-100; None where no task is of these kinds.
+def scripted_scores(tasks: Sequence[Task], solved: Mapping[str, Collection[str]]) -> dict[str, dict[str, float | None]]:
+    """Returns agent -> its ``solved`` and ``restraint``, 0-100; None if no task has these kinds.
 
     Args:
         tasks: The tasks of the set.
         solved: As of :func:`solved_by`.
     """
     parts = {
-        SOLVED: [one.task.id for one in tasks if one.goal.kind not in RESTRAINT],
-        RESTRAINT_RATE: [one.task.id for one in tasks if one.goal.kind in RESTRAINT],
+        SOLVED: [task.id for task in tasks if task.goal and task.goal.kind not in RESTRAINT],
+        RESTRAINT_RATE: [task.id for task in tasks if task.goal and task.goal.kind in RESTRAINT],
     }
     return {
         agent: {name: 100 * len({*ids} & {*reached}) / len(ids) if ids else None for name, ids in parts.items()}

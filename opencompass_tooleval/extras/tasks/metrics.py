@@ -1,4 +1,4 @@
-"""Metrics of agents on a made set, and the description of made sets for tables and reports."""
+"""Metrics of agents on a task set, and the description of task sets for tables and reports."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ NAMES = (
 """All of them, in the order of results."""
 
 
-class MadeRow(SubsetRow):
-    """The metrics of a made set, which all made sets have."""
+class TaskSetRow(SubsetRow):
+    """The metrics of a task set, which all task sets have."""
 
     METRICS = METRICS
 
 
 BENCHMARK = Benchmark(
-    name='made',
+    name='tasks',
     title='Own tools',
     paper='',
     subsets=(),

@@ -1,8 +1,7 @@
-"""Scores trajectories on made tasks without a judge. docs/explanation/made-sets.md defines each metric. Pure.
+"""Scores trajectories on tasks with goals, without a judge. docs/explanation/task-sets.md defines each metric. Pure.
 
-Whether a task is solved is ``check_goal``'s to say. The metrics of calls
-compare with the nearest of the solutions that the goal allows: of each call the alternative that was made, in the
-allowed order that is nearest to the order in which they were made.
+``check_goal`` decides if a task is solved. The metrics of calls compare with the nearest of the solutions that the goal
+allows: of each call the alternative that was made, in the allowed order that is nearest to that of the calls.
 """
 
 from __future__ import annotations
@@ -24,39 +23,26 @@ from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
 from opencompass_tooleval.core.scoring.result import OK
-from opencompass_tooleval.extras.making.metrics import FORBIDDEN_RATE, RESTRAINT_RATE, SOLVED
+from opencompass_tooleval.extras.tasks.metrics import FORBIDDEN_RATE, RESTRAINT_RATE, SOLVED
+from opencompass_tooleval.extras.tasks.task_set import check_order, order_of
 
 
 @dataclass(frozen=True)
-class MadeScore(AgentScore):
-    """The score of one made task.
+class GoalScore(AgentScore):
+    """The score of one task with a goal.
 
     Attributes:
         kind: The kind of the task.
-        is_reviewed: Whether a person has looked at the task.
         result: How far its goal was reached.
     """
 
     kind: str = ''
-    is_reviewed: bool = False
     result: GoalResult = field(default_factory=lambda: GoalResult(NOT_FINISHED))
 
     def to_detail(self) -> dict[str, Any]:
-        """Adds the kind, whether the task was reviewed, and what the goal lacks to :meth:`AgentScore.to_detail`."""
+        """Adds the kind, and the missing parts of the goal, to :meth:`AgentScore.to_detail`."""
         goal = {name: list(value) for name, value in asdict(self.result).items() if name != 'reason'}
-        return {**super().to_detail(), 'kind': self.kind, 'reviewed': self.is_reviewed, 'goal': goal}
-
-
-def check_order(goal: Goal) -> None:
-    """Checks that the order of a goal's calls can be kept.
-
-    Raises:
-        ValueError: A place is none of a call, or calls have to come before themselves.
-    """
-    if any(not 0 <= index < len(goal.calls) for pair in goal.order for index in pair):
-        raise ValueError('the order of the goal names a call that the goal does not have')
-    if not nx.is_directed_acyclic_graph(_graph(goal)):
-        raise ValueError('the order of the goal is a circle')
+        return {**super().to_detail(), 'kind': self.kind, 'goal': goal}
 
 
 def nearest_gold(goal: Goal, calls: Sequence[AnsweredCall]) -> tuple[GoldCall, ...]:
@@ -93,13 +79,6 @@ def nearest_gold(goal: Goal, calls: Sequence[AnsweredCall]) -> tuple[GoldCall, .
     return tuple(gold[index] for index in _nearest_order(goal, {**partner, **by_name}))
 
 
-def _graph(goal: Goal) -> nx.DiGraph:
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(goal.calls)))
-    graph.add_edges_from(goal.order)
-    return graph
-
-
 def _nearest_order(goal: Goal, made_at: Mapping[int, int]) -> list[int]:
     """The places of a goal's calls in an allowed order that keeps as many as possible in the order they were made in.
 
@@ -107,7 +86,7 @@ def _nearest_order(goal: Goal, made_at: Mapping[int, int]) -> list[int]:
     partial order, and the largest set without such a pair is its largest antichain (Dilworth 1950), from a largest
     matching (Fulkerson 1956).
     """
-    graph = _graph(goal)
+    graph = order_of(goal)
     before = nx.transitive_closure_dag(graph)
     wrong = {
         index: {other for other in before.successors(index) if other in made_at and made_at[other] < made_at[index]}
@@ -132,8 +111,8 @@ def _largest_antichain(after: Mapping[int, set[int]]) -> set[int]:
     return {index for index in after if index in spare and index not in covered}
 
 
-def score_made(task: Task, trajectory: Trajectory) -> MadeScore:
-    """Scores what was done on one made task.
+def score_task(task: Task, trajectory: Trajectory) -> GoalScore:
+    """Scores the trajectory of one task.
 
     Planned failures are left out before calls are compared and counted as waste.
 
@@ -157,21 +136,16 @@ def score_made(task: Task, trajectory: Trajectory) -> MadeScore:
     return _with_goal(task, whole, check_goal(task.goal, trajectory))
 
 
-def counts_as_solved(goal: Goal) -> bool:
-    """Tests if a task counts in ``solved``: it needs tools, or is of a set of version 1, in which all tasks count."""
-    return goal.kind not in RESTRAINT or not goal.form
-
-
-def _with_goal(task: Task, score: AgentScore, result: GoalResult) -> MadeScore:
+def _with_goal(task: Task, score: AgentScore, result: GoalResult) -> GoalScore:
     assert task.goal is not None
     is_counted = task.goal.forbidden and score.trajectory is not None
     own = {
-        SOLVED: float(result.is_solved) if counts_as_solved(task.goal) else None,
+        SOLVED: float(result.is_solved) if task.goal.kind not in RESTRAINT else None,
         RESTRAINT_RATE: float(result.is_solved) if task.goal.kind in RESTRAINT else None,
         FORBIDDEN_RATE: float(bool(result.forbidden_calls)) if is_counted else None,
     }
     fields = {**vars(score), 'values': {**own, **score.values}, 'reason': result.reason or OK}
-    return MadeScore(**fields, kind=task.goal.kind, result=result)
+    return GoalScore(**fields, kind=task.goal.kind, result=result)
 
 
 def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
@@ -181,29 +155,25 @@ def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, steps=tuple(steps))
 
 
-def score_made_predictions(
-    tasks: Sequence[Task], predictions: Sequence[Answer], reviewed: Mapping[str, bool]
-) -> list[MadeScore]:
-    """Scores a made set: one score per task, in the same order.
+def score_task_predictions(tasks: Sequence[Task], predictions: Sequence[Answer]) -> list[GoalScore]:
+    """Scores a task set: one score per task, in the same order.
 
     Args:
         tasks: The tasks.
         predictions: A trajectory's JSON each; one with an ``infra:`` reason counts as wrong.
-        reviewed: Task -> whether a person has looked at it.
 
     Raises:
         ValueError: The numbers of tasks and predictions differ, a prediction is no trajectory, or the order of a goal
             cannot be kept.
     """
-    scores = score_predictions(tasks, predictions, score_made)
-    made = (
-        score if isinstance(score, MadeScore) else _with_goal(task, score, GoalResult(score.reason))
+    scores = score_predictions(tasks, predictions, score_task)
+    return [
+        score if isinstance(score, GoalScore) else _with_goal(task, score, GoalResult(score.reason))
         for task, score in zip(tasks, scores, strict=True)
-    )
-    return [replace(score, is_reviewed=reviewed.get(score.id, False)) for score in made]
+    ]
 
 
-def kinds_of(scores: Sequence[MadeScore]) -> dict[str, dict[str, float]]:
+def kinds_of(scores: Sequence[GoalScore]) -> dict[str, dict[str, float]]:
     """Counts tasks by kind: ``tasks``, and ``solved``, the share of them whose goal is reached, 0-100."""
     kinds: dict[str, list[float]] = {}
     for score in scores:

@@ -1,10 +1,11 @@
-"""Executes the gold calls of tasks, twice from fresh states: gold that does not reproduce makes no task."""
+"""Executes the gold calls of tasks, twice from fresh states: gold that does not reproduce is a fault."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 from opencompass_tooleval.agents.scoring.goal_check import WRONG_EFFECTS, holds_fact
 from opencompass_tooleval.agents.scoring.scoring import ALL_RIGHT
@@ -14,54 +15,37 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.observation import ERROR, INJECTED
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.typed_result import named_values, plain_text
-from opencompass_tooleval.extras.making.facts import observed_text
-from opencompass_tooleval.extras.making.scoring import score_made
-from opencompass_tooleval.extras.making.wording import without_line
+from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
+from opencompass_tooleval.extras.tasks.scoring import score_task
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 
-VOLATILE = 'execution:volatile'
-VOLATILE_EFFECTS = 'environment:volatile_effects'
-BROKEN_TOOL = 'environment:broken_tool'
-NOT_REPRODUCED = 'execution:effects'
-NO_FACT = 'execution:facts'
-FAILED = 'execution:error'
-FREE = 'execution:free'
+_MOST_TEXT = 500
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Fault of the gold calls of a task.
+    """The result of the gold calls.
 
     Attributes:
-        reason: As ``area:code``.
-        detail: What was found, such as both answers.
-        tool: The tool at fault, where the same call is answered differently, or leaves other effects.
+        runs: The first run of each task.
+        faults: Task -> fault, for tasks whose gold does not reproduce.
     """
 
-    reason: str
-    detail: str
-    tool: str = ''
-
-    def __str__(self) -> str:
-        """In words, for a person."""
-        words = {VOLATILE: f'flips: {self.tool} answers differently', NO_FACT: f'no call returns {self.detail}'}
-        return words.get(self.reason, self.detail)
+    runs: Sequence[Trajectory]
+    faults: dict[str, str]
 
 
 def execute_gold(
     tasks: Iterable[Task], carry_out: Callable[[Task], Dialogue[Trajectory]], threads: int = 1
-) -> dict[str, Executed]:
+) -> Executed:
     """Has the oracle solve tasks twice, each time from a fresh state, and compares the runs with each other and goals.
 
     Args:
         tasks: With their goals.
         carry_out: Carries out a task.
         threads: Number of tasks at the same time.
-
-    Returns:
-        Task -> what is wrong, for those whose gold does not reproduce.
 
     Raises:
         ServerError: The server cannot be started.
@@ -72,28 +56,46 @@ def execute_gold(
         for _ in range(2)
     )
     found = {task.id: _fault(task, first[task.id].value, second[task.id].value) for task in tasks}
-    return {name: fault for name, fault in found.items() if fault}
+    runs = [run for task in tasks if (run := first[task.id].value)]
+    return Executed(runs, {name: fault for name, fault in found.items() if fault})
 
 
-def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> Executed | None:
+def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> str:
     assert task.goal is not None and first is not None and second is not None
     before, again = ([(call.name, call.observation) for call in run.calls] for run in (first, second))
     for (name, text), (_, other) in zip_longest(before, again, fillvalue=('the loop', '')):
         if differing_fields(text, other) is None:  # an id or a time may be another one, if no fact is in it
-            return Executed(VOLATILE, f'{name}: {difference_text(text, other)}', name)
+            return f'{name} answers differently when it is called again: {difference_text(text, other)}'
     for call in first.calls:
         if call.source == ERROR or (call.error or INJECTED) != INJECTED:
-            return Executed(FAILED, f'{call.name}: {call.observation[:200]}')
+            return f'the gold call of {call.name} fails: {call.observation[:_MOST_TEXT]}'
     for run in (first, second):
-        score = score_made(task, run)
+        score = score_task(task, run)
         if score.reason == WRONG_EFFECTS:
-            return Executed(NOT_REPRODUCED, f'{run.changes} instead of {task.goal.effects}'[:500])
+            return f'the gold calls have the effects {run.changes} instead of {task.goal.effects}'[:_MOST_TEXT]
         if not score.result.is_solved or score.values[ALL_RIGHT] != 1:
-            return Executed(FAILED, f'the gold calls score {score.reason}')
-    seen = [observed_text(call.observation for call in run.calls) for run in (first, second)]
+            return f'the gold calls score {score.reason}'
+    seen = [_observed_text(call.observation for call in run.calls) for run in (first, second)]
     missing = [fact for fact in task.goal.facts if not all(holds_fact(text, fact) for text in seen)]
     if task.goal.kind not in RESTRAINT:
-        asked = plain_text(without_line(task.query, task.goal.form, task.language))
+        asked = plain_text(task.query)
         named = named_values(task.goal.form, task.goal.result)
         missing += [text for text in named if not all(holds_fact(f'{one}\n{asked}', text) for one in seen)]
-    return Executed(NO_FACT, ', '.join(missing)) if missing else None
+    return f'no gold call returns {", ".join(missing)}' if missing else ''
+
+
+def _observed_text(observations: Iterable[str]) -> str:
+    """Returns the plain text of observations; of JSON also its values, without their escapes."""
+    texts = []
+    for text in observations:
+        read = parse_literal(text) if text.lstrip()[:1] in ('{', '[') else None
+        texts += [text, *(_values(read.value) if read and read.ok else ())]
+    return plain_text('\n'.join(texts))
+
+
+def _values(value: Any) -> Iterator[str]:
+    if isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _values(item)
+    elif value is not None:
+        yield str(value)
