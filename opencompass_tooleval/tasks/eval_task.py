@@ -121,7 +121,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds the limit of tokens of the answers, and the benchmark's, to the provenance."""
         published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
-        limits = {MAX_OUT_LEN: limit_of_rows(rows, published), PUBLISHED: published}
+        limits = {MAX_OUT_LEN: limit_of_rows(rows), PUBLISHED: published}
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
