@@ -20,9 +20,11 @@ from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.simulator import Simulator
 
-_APPLICATION = 0x54425332  # 'TBS2'
+_APPLICATION = 0x5442534D  # 'TBSM'
 _SECONDS_FOR_OTHERS = 120.0
 _TABLE = 'CREATE TABLE simulated (digest TEXT PRIMARY KEY, response TEXT NOT NULL)'
+_FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
+"""Deletes empty responses, which stand for no reply; such a call is made again."""
 _FIX = "simulator=dict(cache='ANOTHER FILE', ...) in the config"
 
 
@@ -73,7 +75,9 @@ class SimulatorStore(MutableMapping[str, str]):
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
                 connection.execute(_TABLE)
             elif application != _APPLICATION:
-                raise DataError(self.file, 'the file is no store of simulated responses of this version', fix=_FIX)
+                raise DataError(self.file, 'the file holds something else than what was simulated', fix=_FIX)
+            else:
+                connection.execute(_FORGET_UNREAD)
             connection.execute('COMMIT')
         except BaseException:
             connection.close()

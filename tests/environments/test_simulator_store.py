@@ -59,6 +59,13 @@ def test_a_second_run_asks_nothing_and_is_told_the_same(file: Path) -> None:
     assert ask(file, 1999, abbr='sim', path='another') == first  # the abbr is its name
 
 
+def test_an_empty_response_is_asked_for_again(file: Path) -> None:
+    store = SimulatorStore(file)
+    store['a'], store['b'] = '', '{"error": "", "response": ""}'
+    store.close()
+    assert dict(SimulatorStore(file)) == {'b': '{"error": "", "response": ""}'}
+
+
 def test_by_default_it_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path))
     simulator = open_simulator({'type': 'X', 'path': 'sim'}, 'stabletoolbench')
@@ -120,7 +127,7 @@ def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
 def test_a_bank_is_no_store(tmp_path: Path) -> None:
     write_bank([RecordedCall('f', '1', 'films', {}, 'x')], tmp_path / 'bank')
     before = (tmp_path / 'bank').read_bytes()
-    with pytest.raises(DataError, match='no store of simulated responses of this version'):
+    with pytest.raises(DataError, match='something else than what was simulated'):
         SimulatorStore(tmp_path / 'bank').get('a')
     assert (tmp_path / 'bank').read_bytes() == before
 
