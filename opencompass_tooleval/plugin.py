@@ -77,7 +77,6 @@ TASK_READERS = {
     'teval': '.agents.tasks.records_teval:read_teval_tasks',
     'toolbench': '.agents.tasks.records_toolbench:read_toolbench_tasks',
     'ultratool': '.agents.tasks.records_ultratool:read_ultratool_tasks',
-    'traces': '.agents.tasks.records_traces:read_traces_tasks',
 }
 """Format of a file of agents' tasks -> its reader: file, subset and a list for errata -> tasks."""
 
@@ -154,11 +153,6 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
 
-MOVED = {
-    'opencompass_tooleval.agents.funcqa.': 'opencompass_tooleval.agents.loops.funcqa.',
-}
-"""Beginning of the name of a class in configs of earlier versions -> that of this version."""
-
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
         'run': (
@@ -213,8 +207,8 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Look at results',
         ),
         'import': (
-            '',
-            'Make a run of published predictions, or of recorded conversations, to score it.',
+            '.cli.import_predictions:import_run',
+            'Make a run of what tooleval export wrote, to score it.',
             'Look at results',
         ),
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.', 'Data'),
@@ -232,12 +226,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
         'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
-    },
-    'import': {
-        'predictions': (
-            '.cli.import_predictions:import_run',
-            'Make a run of what tooleval export wrote; the name may be left out.',
-        ),
     },
     'build': {
         'ultratool': (
@@ -276,7 +264,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
 A command without a function is a group.
 """
 
-FIRST_COMMAND = {'import': 'predictions'}
+FIRST_COMMAND: dict[str, str] = {}
 """Group -> the command that is meant if none is named."""
 
 # --- extras -----------------------------------------------------------------------------------------------------------
@@ -294,12 +282,6 @@ COMMANDS[''] |= {
     ),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: check them.', 'Your own tools'),
-}
-COMMANDS['import'] |= {
-    'traces': (
-        '.extras.traces.command:import_traces',
-        'Make tasks, runs and a bank of recorded conversations: chat logs, Inspect, OpenTelemetry.',
-    ),
 }
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),

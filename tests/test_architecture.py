@@ -259,7 +259,7 @@ def test_the_plugin_is_imported_without_extras(without_extras: Path) -> None:
     assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
 
 
-OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|traces|mcp|live)['\"]")
+OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live)['\"]")
 
 
 @pytest.mark.long

@@ -29,7 +29,6 @@ from opencompass_tooleval.plugin import FIRST_COMMAND
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
-from tests.extras.traces.test_openai_chat import WEATHER, WHOLE
 from tests.forked import run_opencompass, run_python
 from tests.instructions.test_generate_command import SCRIPT
 from tests.models.api.scripted_server import KEY, Script, serving
@@ -176,7 +175,6 @@ def lay_out_answers(folder: Path) -> None:
     for row in runs.values():
         row['answer']['final_answer'] = json.dumps({'return_type': 'give_answer', 'final_answer': 'Another.'})
     (folder / 'OTHER.json').write_text(json.dumps(runs), encoding='utf-8')
-    (folder / 'chat.jsonl').write_text(json.dumps({'messages': WHOLE, 'tools': [WEATHER]}), encoding='utf-8')
 
 
 MODEL = """

@@ -29,7 +29,6 @@ from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, SOURCES, Word
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric  # noqa: E402
 from opencompass_tooleval.cli.listing import dataset_configs  # noqa: E402
 from opencompass_tooleval.cli.main import app  # noqa: E402
-from opencompass_tooleval.core.scoring.result import RENAMED_REASONS  # noqa: E402
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 ROLE = re.compile(r':(?:class|func|mod|data|meth|attr):(?=<)')
@@ -308,12 +307,6 @@ def reasons_page() -> str:
             parts += [f'## {AREAS[area]}\n', words_table(words_of_area)]
     parts += ['## Sources of observations\n', "Where an agent's observation comes from.\n", words_table(SOURCES)]
     parts += ['## Errors of environments\n', 'Why an observation is an error.\n', words_table(FAULTS)]
-    renamed = '\n'.join(f'| `{old}` | `{new}` |' for old, new in RENAMED_REASONS.items())
-    parts += [
-        '## Renamed codes\n',
-        'Results of earlier versions are shown with the codes of this page.\n',
-        f'| earlier code | code |\n| --- | --- |\n{renamed}\n',
-    ]
     return '\n'.join(parts)
 
 

@@ -94,30 +94,6 @@ SUBSETS: tuple[dict[str, object], ...] = (
     },
 )
 
-_TRACES: dict[str, object] = {
-    'name': 'traces',
-    'format': 'traces',
-    'language': 'EN',
-    'folder': '',
-    'file': 'tasks.jsonl',
-    'bank': None,
-    'instructions': '',
-    'stateful_tools': None,
-    'tasks': 0,
-    'calls': 0,
-    'metrics': ('finish_rate', *_WASTE),
-}
-
-TRACES = (
-    _TRACES,
-    {
-        **_TRACES,
-        'name': 'traces_open',
-        'metrics': ('finish_rate', 'repeated_call_rate', 'repeated_after_error_rate'),
-    },
-)
-"""Rows of what ``tooleval import traces`` writes, with known and with unknown offered tools. No published data."""
-
 LOOPS = (
     {'format': 'teval', 'name': 'react', 'instructed': False, 'options': {'loop': 'react', 'max_steps': 20}},
     {

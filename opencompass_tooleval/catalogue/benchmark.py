@@ -193,7 +193,7 @@ def are_agents(name: object) -> bool:
 
 
 def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
-    """Tests if a result is on a user's own data: a made set, its step files, or recorded conversations.
+    """Tests if a result is on a user's own data: a made set, or its step files.
 
     Args:
         dataset: The abbr; that of published data begins with ``tooleval-``.

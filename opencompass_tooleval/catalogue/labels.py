@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from opencompass_tooleval.core.scoring.result import OK, current_reason
+from opencompass_tooleval.core.scoring.result import OK
 
 
 class Words(NamedTuple):
@@ -183,33 +183,13 @@ FAULTS: dict[str, Words] = {
 """Why an observation is an error -> its words, as ``core.calls.observation.FAULTS``."""
 
 
-def with_current_reasons(result: dict[str, Any]) -> dict[str, Any]:
-    """Returns a stored result with today's codes in its counts of reasons and its samples."""
-    renamed = dict(result)
-    if isinstance(reasons := result.get('reasons'), dict):
-        counts: dict[str, int] = {}
-        for reason, count in reasons.items():
-            name = current_reason(reason)
-            if type(count) is int:  # a file may hold anything
-                counts[name] = counts.get(name, 0) + count
-        renamed['reasons'] = counts
-    if isinstance(details := result.get('details'), list):
-        renamed['details'] = [_renamed(detail) for detail in details]
-    return renamed
-
-
-def _renamed(detail: Any) -> Any:
-    reason = detail.get('reason') if isinstance(detail, dict) else None
-    return {**detail, 'reason': current_reason(reason)} if isinstance(reason, str) else detail
-
-
 def words_of_reason(reason: str) -> Words:
     """The words for a reason; of one that is not known, such as a benchmark of the user's own: its code."""
     return _known_words(reason) or Words(reason.replace('_', ' '), '')
 
 
 def _known_words(reason: str) -> Words | None:
-    area, _, code = current_reason(reason).partition(':')
+    area, _, code = reason.partition(':')
     model, _, code = code.rpartition(':')
     words = REASONS.get(f'{area}:{code}' if code else area)
     # 'infra:simulator:timeout': not the model under test, but another that its dialogue asks.

@@ -39,10 +39,7 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
 
 
 def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the known standard errors of a result's scores, 0-100.
-
-    An old result of several runs has a list with the error of each run, from which that of the mean is unknown.
-    """
+    """Returns the known standard errors of a result's scores, 0-100."""
     errors = result.get('standard_errors')
     items = errors.items() if isinstance(errors, Mapping) else ()
     return {metric: float(error) for metric, error in items if is_number(error)}

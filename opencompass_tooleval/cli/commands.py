@@ -31,7 +31,6 @@ def command_group(
     load: Callable[[str], Command],
     default: str = '',
     panels: Mapping[str, str] | None = None,
-    takes_words: bool = False,
     **settings: Any,
 ) -> typer.Typer:
     """Builds a group of commands.
@@ -41,15 +40,13 @@ def command_group(
         load: Name -> the function, or a group of commands; called when the command is.
         default: The command that options directly after the group's name belong to; ``''`` for none.
         panels: Command -> the panel of the help that it stands in, in the order of the panels; without, one for all.
-        takes_words: True if words that name no command belong to it too.
         **settings: Of :class:`typer.Typer`.
     """
 
     class Group(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             is_option = bool(default and args) and args[0].startswith('-') and args[0] != '--help'
-            is_word = bool(takes_words and args) and not args[0].startswith('-') and args[0] not in summaries
-            return super().parse_args(ctx, [default, *args] if is_option or is_word else args)
+            return super().parse_args(ctx, [default, *args] if is_option else args)
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name, command, rest = super().resolve_command(ctx, args)

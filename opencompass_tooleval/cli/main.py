@@ -38,7 +38,6 @@ def _group(name: str, help: str, **more: bool) -> typer.Typer:
         load,
         first,
         panels,
-        takes_words=name == 'import',
         help=help,
         pretty_exceptions_enable=False,
         **more,

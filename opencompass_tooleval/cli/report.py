@@ -1,4 +1,4 @@
-"""``tooleval report``: writes HTML pages, tables as files and, with ``--figures``, charts as files.
+"""``tooleval report``: writes HTML pages, and tables as files.
 
 ``tooleval demo`` runs the whole chain on shipped records, with gold answers as the model, and shows its report.
 """
@@ -17,12 +17,10 @@ import typer
 from opencompass_tooleval.cli.retry import run_program
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import OFFLINE, locate_encoder
-from opencompass_tooleval.report.figure import FORMATS
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.printing import Screen, say
 
 NEEDED = ('jinja2', 'plotly')
-NEEDED_FOR_FIGURES = ('matplotlib',)
 
 
 def show_report(
@@ -33,26 +31,20 @@ def show_report(
     out: Annotated[Path, typer.Option('--out', '-o', help='Folder for the pages; replaces an earlier report.')] = Path(
         'report'
     ),
-    figures: Annotated[str, typer.Option(help='Charts as files too: any of svg,png,pdf.')] = '',
     in_browser: Annotated[bool, typer.Option('--open', help='Show it in a browser.')] = False,
 ) -> None:
     """Writes a report and prints its path.
 
     Raises:
         DataError: A working directory or ``out`` cannot be used, or a library is not installed.
-        ValueError: A format is not supported.
     """
-    formats = tuple(dict.fromkeys(filter(None, figures.lower().replace(' ', '').split(','))))
-    if unknown := [name for name in formats if name not in FORMATS]:
-        raise ValueError(f'--figures takes {", ".join(FORMATS)}, separated by commas, not {unknown[0]!r}')
-    needed = (*NEEDED, *NEEDED_FOR_FIGURES) if formats else NEEDED
-    lacking = [name for name in needed if importlib.util.find_spec(name) is None]
+    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if lacking:
         fix = "pip install 'opencompass-tooleval[report]'"
         raise DataError(out, f'a report needs {", ".join(lacking)}', fix=fix)
     from opencompass_tooleval.report.build import write_report
 
-    page = write_report(work_dirs, out, formats)
+    page = write_report(work_dirs, out)
     Screen().print(f'report: {page}', soft_wrap=True)
     if in_browser:
         webbrowser.open(page.resolve().as_uri())

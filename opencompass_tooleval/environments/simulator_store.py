@@ -24,7 +24,7 @@ _APPLICATION = 0x5442534D  # 'TBSM'
 _SECONDS_FOR_OTHERS = 120.0
 _TABLE = 'CREATE TABLE simulated (digest TEXT PRIMARY KEY, response TEXT NOT NULL)'
 _FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
-"""Deletes '', which earlier versions stored for an unreadable reply; such a call is made again."""
+"""Deletes empty responses, which stand for no reply; such a call is made again."""
 _FIX = "simulator=dict(cache='ANOTHER FILE', ...) in the config"
 
 

@@ -204,8 +204,7 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
     ) -> None:
         """Adds the faults of the server, from the predictions beside the result, and scores as written.
 
-        They are read from the file, since rows of earlier versions lack the column, and OpenCompass's task passes only
-        columns that all rows have.
+        They are read from the file, since OpenCompass's task passes only columns that all rows have.
         """
         result_path = ResultPath.of(self)
         stored = result_path.servings() if result_path else {}

@@ -88,7 +88,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         """
         file, result_path = self.judgement_file(), ResultPath.of(self)
         if self.judgements and file:
-            judgements = grading.load(file)
+            judgements = grading.read(file)
             if result_path and any(judgement.is_silent for judgement in judgements):
                 self.judgements.check_owner(result_path)
         else:

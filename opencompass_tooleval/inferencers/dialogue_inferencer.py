@@ -104,7 +104,6 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             description=source if self.is_main_process else None,
             others=self.others,
             threads=getattr(self.dialogues, 'threads', 1),
-            published=self._published,
             report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
         )
         if claims:

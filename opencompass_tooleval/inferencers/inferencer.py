@@ -188,7 +188,6 @@ class ToolEvalGenInferencer(GenInferencer):
         keep_conversations(self.model)
         self.max_infra_share = max_infra_share
         self.report = run_context().report
-        self._published = limit.published
         self._failed: dict[int, Row] = {}
         self._unselected: Mapping[int, Row] = {}
         self._sampling = sampling_options(model, temperature)
@@ -312,7 +311,7 @@ class ToolEvalGenInferencer(GenInferencer):
                 return False
             if not _answers(row, questions[index].prompt):
                 return False
-            is_cut = is_cut_below(row, self.max_out_len, self._published)
+            is_cut = is_cut_below(row, self.max_out_len)
             if is_cut or row.get('infra'):
                 self._failed[index] = {name: row[name] for name in ('infra', USAGE, OTHERS) if name in row}
             return not is_cut and not row.get('infra')

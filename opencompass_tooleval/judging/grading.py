@@ -13,11 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from opencompass_tooleval.core.calls.answer import Answer, clean
 from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
 from opencompass_tooleval.judging.judgement import MISSING, F, Judgement, Unjudged, by_record, check_unjudged, matched
-from opencompass_tooleval.judging.judgement_files import completed
 
 R = TypeVar('R', bound=Any)
 S = TypeVar('S')
@@ -54,10 +52,6 @@ class Grading(ABC, Generic[R, F, S]):
         """Converts a verdict to members of a row that :meth:`read` reads."""
 
     @abstractmethod
-    def digests_of(self, record_id: str, answer: Answer) -> Mapping[str, str] | None:
-        """Returns the digest of each judged step of an answer to a record; None if they are unknown."""
-
-    @abstractmethod
     def dialogues(self) -> Mapping[Any, Judging[Any]]:
         """Begins the dialogues with the judge: name -> dialogue."""
 
@@ -72,14 +66,6 @@ class Grading(ABC, Generic[R, F, S]):
     @abstractmethod
     def opinions(self, score: S) -> Iterable[Unjudged | None]:
         """Yields None for everything in an answer that was judged, and what should have been judged and was not."""
-
-    def load(self, file: Path) -> list[Judgement[F]]:
-        """Reads a file, and for judgements that do not say of which answers they are, the answers beside it.
-
-        Raises:
-            DataError: The file is missing or damaged.
-        """
-        return completed(self.read(file), file, [record.id for record in self.records], self.digests_of)
 
     def score(self, judgements: Sequence[Judgement[F]]) -> list[S]:
         """Scores the answers: one score for each, in their order.
@@ -122,11 +108,6 @@ class ItemGrading(Grading[R, F, S]):
         """The parts of all answers."""
         pairs = zip(self.records, self.answers, strict=True)
         return [item for record, answer in pairs for item in self.items_of(record, answer)]
-
-    def digests_of(self, record_id: str, answer: Answer) -> dict[str, str]:
-        """Returns the digest of each judged step of an answer to a record."""
-        record = next(record for record in self.records if record.id == record_id)
-        return item_digests(self.items_of(record, clean(answer)))
 
     def dialogues(self) -> dict[int, Judging[Any]]:
         """Begins the dialogues with the judge, a question each: index of the part -> dialogue."""
@@ -178,4 +159,4 @@ class GradedScorer(Scorer):
             UnjudgedError: More than 1% of the judgements are missing.
         """
         assert self.file is not None
-        return grading.check(grading.score(grading.load(self.file)), self.fix)
+        return grading.check(grading.score(grading.read(self.file)), self.fix)

@@ -2,29 +2,24 @@
 
 Judgements of one model's answers are never used for another model. A file has one JSON object per line: ``{"id",
 "step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict as the benchmark
-writes it. Lines of earlier versions lack the digest. Imports no OpenCompass.
+writes it. The digest says which answer was judged; without one, a file can serve one model only. Imports no
+OpenCompass.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.judging.judgement import F, Judgement
-from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 logger = logging.getLogger(__name__)
 
 MODEL = '{model}'
-_OWN_ENDING = '_judgements'
-_PUBLISHED_ENDING = '_eval'
 
 
 class JudgementFiles:
@@ -91,22 +86,6 @@ class JudgementFiles:
             )
 
 
-def _predictions_beside(file: Path) -> list[Path]:
-    """Returns the possible paths of the answers that a file of judgements judges.
-
-    They are ``predictions/MODEL/DATASET.json`` for ``results/MODEL/DATASET_judgements.jsonl`` of a run, and
-    ``planning.json`` for the authors' ``eval/planning_eval.json``.
-    """
-    folder, stem = file.parent, file.stem
-    if stem.endswith(_OWN_ENDING) and folder.parent.name == 'results':
-        result = ResultPath.at(folder / stem.removesuffix(_OWN_ENDING))
-        return result.work.prediction_files(result.model, result.dataset) if result else []
-    if stem.endswith(_PUBLISHED_ENDING) and folder.name == 'eval':
-        answers = folder.parent / f'{stem.removesuffix(_PUBLISHED_ENDING)}.json'
-        return [answers] if answers.is_file() else []
-    return []
-
-
 def read_judgements(
     file: Path, rows: Iterable[tuple[str, Any]], read: Callable[[str, Mapping[str, Any]], Judgement[F]]
 ) -> list[Judgement[F]]:
@@ -133,51 +112,3 @@ def read_judgements(
     if not judgements:
         raise DataError(file, 'the file holds no judgements')
     return list(judgements.values())
-
-
-def completed(
-    judgements: Sequence[Judgement[F]],
-    file: Path,
-    record_ids: Sequence[str],
-    digests_of: Callable[[str, Answer], Mapping[str, str] | None],
-) -> list[Judgement[F]]:
-    """Adds digests, from the predictions beside a file, to judgements that do not identify the judged answer.
-
-    Args:
-        judgements: The judgements of the file.
-        file: The file.
-        record_ids: The records, in the data's order.
-        digests_of: Record id and an answer -> digest of each judged step; None if unknown. A step that the answer lacks
-            has the digest of None.
-    """
-    if not any(judgement.is_silent for judgement in judgements):
-        return list(judgements)
-    answers = judged_answers(file, record_ids)
-    silent = {judgement.id for judgement in judgements if judgement.is_silent}
-    known = {
-        record_id: digests_of(record_id, answers[record_id]) for record_id in silent.intersection(answers, record_ids)
-    }
-    return [
-        replace(judgement, answer_digest=digests.get(judgement.step, answer_digest(None)))
-        if judgement.is_silent and (digests := known.get(judgement.id)) is not None
-        else judgement
-        for judgement in judgements
-    ]
-
-
-def judged_answers(file: Path, record_ids: Sequence[str]) -> dict[str, Answer]:
-    """Record id -> the answer that a file of judgements is of, from the predictions beside it; empty without any."""
-    answers: dict[str, Answer] = {}
-    for part in _predictions_beside(file.absolute()):
-        try:
-            recorded = load_recorded(part)
-        except DataError as error:
-            logger.warning('which answers %s judged is not known: %s', file, error)
-            return {}
-        by_id = recorded.by_id or {
-            record_ids[position]: answer
-            for position, answer in recorded.by_position.items()
-            if position < len(record_ids)
-        }
-        answers.update(by_id)
-    return answers

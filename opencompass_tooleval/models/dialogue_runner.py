@@ -162,7 +162,6 @@ class DialogueRunner:
         report: Receives the numbers of ended dialogues and of the model's answers.
         threads: Number of dialogues that continue at the same time; more than 1 for dialogues that wait for something
             else than models, such as the tools of a live server.
-        published: The benchmark's limit of tokens, for journals of earlier versions, whose rows have none.
 
     Attributes:
         calls: Number of answers of the model under test in this run, with failures.
@@ -185,7 +184,6 @@ class DialogueRunner:
         others: Mapping[str, AuxiliaryModel] | None = None,
         report: Report = report_nothing,
         threads: int = 1,
-        published: int | None = None,
     ) -> None:
         self.model = model
         self.journal = journal
@@ -197,7 +195,6 @@ class DialogueRunner:
         self.others = dict(others or {})
         self.report = report
         self.threads = threads
-        self.published = published
         self.calls = 0
         self.tokens = 0
         self.other_usages: dict[str, list[Usage | None]] = {}
@@ -400,7 +397,7 @@ class DialogueRunner:
             (row['key'], row['round'], row['asked']): (number, answer)
             for number, row in rows.items()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if row.get(MODEL) or not is_cut_below(row, self.max_out_len, self.published)
+            if row.get(MODEL) or not is_cut_below(row, self.max_out_len)
             if (answer := _journal_answer(row)) is not None
         }
         used = set[int]()

@@ -1,4 +1,4 @@
-"""Writes a report: pages that draw their charts, samples, tables, and on request charts as files for a paper."""
+"""Writes a report: pages that draw their charts, samples, and tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Report:
     pages: tuple[Page, ...]
 
 
-def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = ()) -> Path:
+def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
     """Writes the report of work directories into a folder. It replaces an earlier report when it is complete.
 
     Damaged results and predictions files are listed in the report.
@@ -62,7 +62,6 @@ def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = 
     Args:
         work_dirs: Runs, or folders of runs.
         out: A new or empty folder, or one with an earlier report.
-        formats: Further formats of every chart, which the pages do not need: 'svg', 'png', 'pdf'.
 
     Returns:
         The first page.
@@ -72,11 +71,11 @@ def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = 
     """
     material = read(work_dirs)
     with replaced(out, MARKER, 'report') as fresh:
-        _write(material, fresh, formats)
+        _write(material, fresh)
     return out / 'index.html'
 
 
-def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
+def _write(material: Material, out: Path) -> None:
     samples = SampleFiles(out / 'samples')
     spent = spent_of(material, samples.write_all(material))
     tokens = {key: cost.prompts for key, cost in spent.items()}
@@ -111,8 +110,8 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
         others_table(material),
         missing_table(material, samples.damaged),
     )
-    _write_files(report, about_runs, out / 'files', formats)
-    _write_pages(report, about_runs, out, formats)
+    _write_files(report, about_runs, out / 'files')
+    _write_pages(report, about_runs, out)
 
 
 def _further_figures(name: str, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
@@ -121,23 +120,17 @@ def _further_figures(name: str, tables: Sequence[Board], material: Material) -> 
         yield from plugin.load(plugin.FIGURES[name])(tables, material)
 
 
-def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, formats: Sequence[str]) -> None:
+def _write_files(report: Report, about_runs: Sequence[Table], folder: Path) -> None:
     folder.mkdir()
     of_pages = (table for page in report.pages for table in page.tables)
     for table in (*of_pages, *about_runs, *map(as_table, report.figures)):
         save_table(table, folder)
     for board in report.boards:
         save_table(board_table(board), folder, latex=printed_table(board))
-    if formats:
-        from opencompass_tooleval.report.plots import save  # matplotlib takes longer than a whole report
-
-        for figure in report.figures:
-            save(figure, folder, formats)
 
 
-def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats: Sequence[str]) -> None:
+def _write_pages(report: Report, about_runs: Sequence[Table], out: Path) -> None:
     environment = templates()
-    environment.globals['chart_formats'] = tuple(formats)
     benchmarks = [(page.name, page.title.partition(':')[0]) for page in report.pages]
     context = {
         'material': report.material,

@@ -10,8 +10,6 @@ from typing import Literal
 
 Number = float | None
 _NUMBER = re.compile(r'[-+\d.,%]*')
-FORMATS = ('svg', 'png', 'pdf')
-"""File formats of charts for a paper."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,6 @@ def templates() -> Environment:
         'words_of_reason': words_of_reason,
         'version': __version__,
         'lower_is_better': lower_is_better,
-        'chart_formats': (),
     }
     return environment
 

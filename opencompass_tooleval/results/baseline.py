@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, result_provenance
-from opencompass_tooleval.catalogue.labels import with_current_reasons
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.text.bounds import is_number
@@ -24,8 +23,6 @@ from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _FORMAT = {'tooleval_baseline': 2}
-_OF_ONE_OBJECT = {'tooleval_baseline': 1}
-"""The earlier format, whose rows have metrics, parts and details in one object, ``result``."""
 _PARTS = ('standard_errors', 'samples', 'trials', 'runs')
 _FIX = 'tooleval gate RUN --save FILE'
 
@@ -60,18 +57,17 @@ def find_results(path: Path) -> Results:
     if not path.is_file():
         return WorkDir.find(path)
     lines = json_lines(path)
-    version = next(lines, ('', None))[1]
-    if version not in (_FORMAT, _OF_ONE_OBJECT):
-        raise DataError(path, 'it is no baseline of this version', fix=_FIX)
+    if next(lines, ('', None))[1] != _FORMAT:
+        raise DataError(path, 'it is no baseline of this version: save it again', fix=_FIX)
     results = {}
     for where, line in lines:
         try:
-            row = checked_row(_converted(line) if version == _OF_ONE_OBJECT else line)
+            row = checked_row(line)
             if not isinstance(details := row.get('details'), list) or not all(map(_is_detail, details)):
                 raise Fault('its details are no samples')
         except Fault as fault:
             raise DataError(path, f'{where}: {fault}', fix=_FIX) from fault
-        results[row['model'], row['dataset']] = with_current_reasons(result_of(row))
+        results[row['model'], row['dataset']] = result_of(row)
     return Baseline(path, results)
 
 
@@ -105,14 +101,6 @@ def _reduced_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
         kept['steps'] = [{'values': step.get('values', {})} for step in steps]
     digest = gold_digest(detail)
     return kept if digest is None else {**kept, GOLD_DIGEST: digest}
-
-
-def _converted(line: Any) -> Any:
-    """Returns a line of the earlier format as a row."""
-    result = line.get('result') if isinstance(line, dict) else None
-    if not isinstance(result, dict):
-        return line
-    return result_row(line.get('model'), line.get('dataset'), result, (*_PARTS, 'provenance', 'details'))
 
 
 def _is_detail(detail: Any) -> bool:

@@ -15,6 +15,7 @@ from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from opencompass_tooleval.core.calls.answer import CUT, USAGE
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.usage import read_usage
@@ -106,8 +107,11 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         if not whole.exists() and 'record_id' in test_set.column_names:
             check_shards(shard_files(whole), test_set['record_id'])
         asked = self._check_asked(test_set, pred_dicts)
-        with in_context(postprocess=self._process_predictions):
-            result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
+        try:
+            with in_context(postprocess=self._process_predictions):
+                result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
+        except Fault as fault:
+            raise DataError(whole, str(fault)) from fault
         if not asked and 'prompts_sha256' in result.get('provenance', {}):
             result['provenance']['prompts_sha256'] = None  # rows that lack their prompt, such as imported ones
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
@@ -121,7 +125,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds the limit of tokens of the answers, and the benchmark's, to the provenance."""
         published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
-        limits = {MAX_OUT_LEN: limit_of_rows(rows, published), PUBLISHED: published}
+        limits = {MAX_OUT_LEN: limit_of_rows(rows), PUBLISHED: published}
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -49,7 +49,7 @@ def is_unfinished(file: Path, result: Path, records: Records | None, limit: Answ
     if records and not _keys(records.ids) <= {key for key, _ in with_runs(rows, _record_id)}:
         return True
     wanted = rows if records is None else select_rows(rows, records.ids)
-    return limit is not None and any(is_cut_below(row, limit.tokens, limit.published) for row in wanted)
+    return limit is not None and any(is_cut_below(row, limit.tokens) for row in wanted)
 
 
 def result_is_outdated(result: Path, records: Records | None) -> bool:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.jsonable import map_texts
 from opencompass_tooleval.core.text.python_literal import python_literal
-from opencompass_tooleval.plugin import MOVED
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of
 from opencompass_tooleval.work_dir.shards import read_predictions, set_aside, whole_name
 from opencompass_tooleval.work_dir.stored import reopen_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+_PACKAGE = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,10 @@ def retry_config(config: Path) -> RetryConfig:
     """Makes the retry config from one that OpenCompass keeps in a run, which is read and not executed.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: It cannot be read, or names a class that another version has.
     """
-    content = _with_current_names(read_dumped(config))
+    content = read_dumped(config)
+    map_texts(content, partial(_check_class, config))
     models, datasets = abbrs_of(content, config)
     content.pop('_base_', None)  # no dump has it; mmengine would execute the file that it names
     for dataset in content['datasets']:
@@ -93,14 +97,15 @@ def retry_config(config: Path) -> RetryConfig:
     return RetryConfig(content, {(model, dataset) for model in models for dataset in datasets})
 
 
-def _with_current_names(value: Any) -> Any:
-    """Replaces names of classes that an earlier version had elsewhere."""
-    if isinstance(value, dict):
-        return {key: _with_current_names(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_with_current_names, value))
-    old = next((old for old in MOVED if isinstance(value, str) and value.startswith(old)), '')
-    return MOVED[old] + value.removeprefix(old) if old else value
+def _check_class(config: Path, name: str) -> str:
+    """Checks that this version has the module of one of our classes."""
+    *modules, _ = name.split('.')
+    if modules[:1] == [_PACKAGE.name] and all(map(str.isidentifier, modules)):
+        module = Path(_PACKAGE.parent, *modules)
+        if not module.is_dir() and not module.with_suffix('.py').is_file():
+            fix = 'opencompass CONFIG, which makes a new run with this version'
+            raise DataError(config, f'another version made this run: this one has no {name}', fix=fix)
+    return name
 
 
 def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:

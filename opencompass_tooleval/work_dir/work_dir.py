@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
-from opencompass_tooleval.catalogue.labels import with_current_reasons
 from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
@@ -135,7 +134,7 @@ class WorkDir:
 
 
 def read_result(file: Path) -> dict[str, Any] | None:
-    """Reads a result with its details, in today's reasons; None if it is no object.
+    """Reads a result with its details; None if it is no object.
 
     Raises:
         DataError: It is damaged.
@@ -148,7 +147,7 @@ def read_result(file: Path) -> dict[str, Any] | None:
     except ValueError as error:
         fix = 'delete it and run again with -r'
         raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
-    return with_current_reasons(result)
+    return result
 
 
 def tail(log: Path) -> str:

@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
-from opencompass_tooleval.agents.toolbench.judged_answer import digest_of
 from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import match_answer
 from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
-from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, judge_answers, run, status
@@ -132,12 +129,6 @@ def test_only_judgements_of_the_very_answer_count() -> None:
     assert match_answer(answered, []).fault == 'no_judgement'
     assert answered.digest != replace(answered, nodes=[call(), *answered.nodes]).digest
     assert answered.digest == replace(answered, query='Another?', tools=[]).digest
-
-
-def test_predictions_beside_a_file_say_what_was_judged() -> None:
-    done = Trajectory('react', (Step('Delft.'),), 'Delft.', path=(0,))
-    assert AgentGrading(()).digests_of('1', Answer(done.to_json())) == {'': digest_of(done)}
-    assert AgentGrading(()).digests_of('2', Answer('no trajectory')) is None
 
 
 def test_success_is_easytools() -> None:

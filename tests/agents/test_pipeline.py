@@ -62,3 +62,16 @@ def test_demo(tmp_path: Path) -> None:
     assert 'solved_rate,gen *,50.00,50.00' in summary and 'win_rate' not in summary
     assert 'tooleval-toolbench_g2-agent-react' in compared.read_text(encoding='utf-8')
     assert results['tooleval-ultratool_en-agent-fc']['breakdown']['sources']['simulated'] == 13
+
+    (file,) = tmp_path.glob('out/*/predictions/second/tooleval-teval-agent-fc.json')
+    rows = json.loads(file.read_text(encoding='utf-8'))
+    del (raw := json.loads(rows['1']['prediction']))['format']
+    file.write_text(json.dumps({**rows, '1': {**rows['1'], 'prediction': json.dumps(raw)}}), encoding='utf-8')
+    Path(str(file).replace('predictions', 'results')).unlink()
+    words = ('sweep.py', '-w', 'out', '-r', '-m', 'eval', '--debug')
+    run = start_opencompass(*words, cwd=tmp_path, env=environment, output=printed)
+    assert run.wait(PATIENCE) == 1
+    said = printed.read_text(encoding='utf-8', errors='replace')
+    assert (
+        f'{file.relative_to(tmp_path)}: prediction of task ' in said and 'run the tasks again with this version' in said
+    )

@@ -311,10 +311,3 @@ def test_an_agent_that_declines(stopped: str) -> None:
     assert score.values == {**dict(zip(METRICS, values(chain(answer='No.', stopped=stopped)), strict=True))}
     after = Trajectory('react', (Step('', (FIND,)), Step(text, parent=0)), '' if stopped else text, stopped, (0, 1))
     assert score_trajectory(TASK, after).reason == (stopped or 'calls:missing')
-
-
-def test_trajectories_of_earlier_versions_have_todays_reasons() -> None:
-    stored = json.loads(chain(stopped='step:too_many').to_json())
-    stored['steps'][0]['reason'] = 'parse:no_tool'
-    (score,) = score_predictions([TASK], [Answer(json.dumps(stored))])
-    assert score.reason == 'parse:no_choice'

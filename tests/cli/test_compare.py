@@ -298,7 +298,7 @@ def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -
         assert row['delta'] == pytest.approx(results[1][metric] - results[0][metric])
         assert row['low'] < row['delta'] < row['high'] and row['records'] == RECORDS
 
-    for detail in results[0]['details']:  # as older versions wrote it
+    for detail in results[0]['details']:  # not what the score was computed of
         for step in detail['steps']:
             if step['reason'] == 'tool:missing':
                 step['values'] = dict.fromkeys(step['values'], 0.0)
@@ -322,7 +322,7 @@ def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
     for model, skill in (('weak', 0.4), ('strong', 0.8)):
         whole = result([*scores('plan_json', skill), *scores('plan_json', skill + 0.1)])
         errors[model] = whole['standard_errors']['f1_score']
-        if model == 'weak':  # as older versions wrote it: an error of each run, which is not that of their mean
+        if model == 'weak':  # an error of each run, which is not that of their mean
             whole['standard_errors'] = [whole['standard_errors']] * 2
         write(run, model, dataset, whole)
     found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)

@@ -83,9 +83,8 @@ COMMANDS: dict[str, Callable[[Path, Path, str], tuple[object, ...]]] = {
     'export': lambda run, out, model: ('export', run, '--out', out / 'export'),
     'export bundle': lambda run, out, model: ('export', run, '--bundle', out / 'a.bundle'),
     'export eee': lambda run, out, model: ('export', run, '--format', 'every-eval-ever', '--out', out / 'eee'),
-    'export inspect': lambda run, out, model: ('export', run, '--format', 'inspect', '--out', out / 'inspect'),
 }
-READ_PREDICTIONS = ('retry', 'report', 'export', 'export inspect')
+READ_PREDICTIONS = ('retry', 'report', 'export', 'export eee')
 
 
 @pytest.mark.parametrize('command', COMMANDS)
@@ -111,7 +110,7 @@ def test_a_run(tooleval: Command, swept: Path, tmp_path: Path, command: str) -> 
         if is_broken(file) and (is_read or (command == 'status' and is_damaged(file))):  # it looks at the end only
             assert file.name in done.out + done.err + pages(out), f'{command} {case} {file.name}: {done.out}'
         file.write_bytes(original)
-        for made in (out / 'export', out / 'eee', out / 'inspect', out / 'page'):
+        for made in (out / 'export', out / 'eee', out / 'page'):
             shutil.rmtree(made, ignore_errors=True)
         (out / 'a.bundle').unlink(missing_ok=True)
 
@@ -128,7 +127,7 @@ def test_counts_and_names_of_a_result(
     result = json.loads(file.read_bytes())
     result[part][name] = value
     write_json(file, result)
-    for command in ('status', 'export', 'export bundle', 'export eee', 'export inspect', 'compare', 'report'):
+    for command in ('status', 'export', 'export bundle', 'export eee', 'compare', 'report'):
         done = tooleval(*COMMANDS[command](run, tmp_path, file.parent.name))
         check(done, command, file)
         assert file.name in done.out + done.err + pages(tmp_path), f'{command}: {done}'
@@ -209,7 +208,7 @@ KINDS = [
     *((place, kind) for place in ('results', 'predictions') for kind in ('sparse', 'pipe')),
     ('configs', 'pipe'),
     pytest.param('configs', 'sparse', marks=pytest.mark.long),
-    *((place, kind) for place in ('trace', 'bank', 'tasks', 'data') for kind in ('sparse', 'zero', 'pipe', 'folder')),
+    *((place, kind) for place in ('bank', 'tasks', 'data') for kind in ('sparse', 'zero', 'pipe', 'folder')),
 ]
 
 
@@ -222,7 +221,6 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
         'results': next(run.glob('results/*/*.json')),
         'predictions': next(run.glob('predictions/*/*.json')),
         'configs': next(run.glob('configs/*.py')),
-        'trace': tmp_path / 'a.eval',
         'bank': tmp_path / 'a.bank',
         'set': made / 'set.json',
         'tasks': made / 'tasks.jsonl',
@@ -242,7 +240,6 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     model = next((run / 'results').iterdir()).name
     commands: dict[str, list[tuple[object, ...]]] = {
-        'trace': [('import', 'traces', file, '--out', tmp_path / 'out')],
         'bank': [('agents', 'bank', 'stats', file), ('agents', 'bank', 'serve', file)],
         'set': [('make', 'review', made), ('make', 'check', made)],
         'tasks': [('make', 'review', made), ('make', 'check', made)],
@@ -260,8 +257,6 @@ def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_pa
     bundle, model = tmp_path / 'bundles' / 'a.bundle', next((swept / 'results').iterdir()).name
     assert tooleval('export', swept, '--bundle', bundle, '--out', tmp_path / 'exported').code == 0
     tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': {'name': 'a', 'parameters': {}}}])
-    chat = [{'role': 'user', 'content': 'a'}, {'role': 'assistant', 'content': 'b'}]
-    chats = write_json(tmp_path / 'chats.json', [{'messages': chat}])
     source, data = ('--source', 'function_schema', '--input', tools), ('--data', demo_file('instruct_v2'))
     replay = tmp_path / 'model.py'
     replay.write_text(
@@ -271,10 +266,9 @@ def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_pa
     commands: tuple[tuple[object, ...], ...] = (
         ('report', swept, '--out', nowhere / 'page'),
         ('export', swept, '--out', nowhere / 'out'),
-        *(('export', swept, '--format', kind, '--out', nowhere / 'out') for kind in ('inspect', 'every-eval-ever')),
+        ('export', swept, '--format', 'every-eval-ever', '--out', nowhere / 'out'),
         ('export', swept, '--bundle', nowhere / 'a.bundle'),
-        ('import', 'predictions', tmp_path / 'exported', nowhere),
-        ('import', 'traces', chats, '--out', nowhere / 'out'),
+        ('import', tmp_path / 'exported', nowhere),
         ('gate', swept, '--save', nowhere / 'a.jsonl'),
         ('gate', swept, '--baseline', swept, '--junit', nowhere / 'a.xml'),
         ('status', swept, '--json', nowhere / 'a.json'),

@@ -461,18 +461,6 @@ def test_what_equivalence_needs(tooleval: Command, place: Place) -> None:
     assert tooleval('gate', both[0], '--baseline', both[1], '--equivalent', 6).code == 0
 
 
-def of_the_first_format(file: Path) -> Path:
-    """A baseline as the first format has it: metrics, parts and details of a row are one object."""
-    _, *rows = map(json.loads, file.read_text().splitlines())
-    lines = [{'tooleval_baseline': 1}]
-    for row in rows:
-        names = {name: row.pop(name) for name in ('model', 'dataset')}
-        lines.append({**names, 'result': {**row.pop('metrics'), **row}})
-    first = file.with_name('first.jsonl')
-    first.write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
-    return first
-
-
 def test_a_baseline_has_no_text_of_the_data_and_stands_for_its_run(
     tooleval: Command, place: Place, tmp_path: Path
 ) -> None:
@@ -484,7 +472,6 @@ def test_a_baseline_has_no_text_of_the_data_and_stands_for_its_run(
     again = tmp_path / 'again.jsonl'
     assert tooleval('gate', old, '--save', again).code == 0 and again.read_bytes() == file.read_bytes()
     by_run, by_file = (tooleval('gate', worse, '--baseline', one).out for one in (old, file))
-    assert tooleval('gate', worse, '--baseline', of_the_first_format(file)).out == by_run
     shutil.rmtree(old)
     assert by_run == by_file and tooleval('gate', worse, '--baseline', file).out == by_file
 

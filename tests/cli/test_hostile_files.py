@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.records_traces import read_traces_tasks
 from opencompass_tooleval.benchmarks.funcqa.logs import load_log as load_funcqa_log
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
@@ -29,7 +28,6 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
-from opencompass_tooleval.extras.traces.reading import read_traces
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
@@ -142,9 +140,6 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'predictions': read_predictions,
     'journal': lambda file: Journal(file).restore(),
     'lock': holder_of,
-    'traces': lambda file: read_traces([file]),
-    'traces, zipped': lambda file: read_traces([file.rename(file.with_suffix('.eval'))]),
-    'tasks of traces': lambda file: read_traces_tasks(file, 'traces', []),
     'log of calls': lambda file: [*read_call_log(file, 'a'), *logged_tools(file)],
     'result': _looks('results/m/d.json'),
     'predictions of a run': _looks('predictions/m/d.json'),

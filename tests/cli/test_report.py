@@ -27,20 +27,15 @@ def test_a_folder_that_is_no_run_is_named(tooleval: Command, tmp_path: Path) -> 
     assert done.code == 1 and 'no run of OpenCompass' in done.err and str(tmp_path) in done.err
 
 
-def test_charts_are_files_only_where_asked_for(tooleval: Command, tmp_path: Path) -> None:
+def test_a_report_loads_little_and_has_its_tables_as_files(tmp_path: Path) -> None:
     run, out = plain_run(tmp_path / 'run'), tmp_path / 'out'
     code = (
         'import sys; from pathlib import Path; from opencompass_tooleval.cli.report import show_report; '
-        "show_report([Path(sys.argv[1])], Path(sys.argv[2]), '', False); "
+        'show_report([Path(sys.argv[1])], Path(sys.argv[2]), False); '
         "assert not {'matplotlib', 'pandas', 'torch', 'opencompass'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, '-c', code, run, out], check=True, timeout=1500)
     assert {file.suffix for file in (out / 'files').iterdir()} == {'.csv', '.md', '.tex'}
-    assert tooleval('report', run, '-o', out, '--figures', 'PDF, svg,pdf').code == 0
-    charts = [{file.stem for file in (out / 'files').glob(f'*.{ending}')} for ending in ('svg', 'pdf', 'png')]
-    assert charts[0] == charts[1] and len(charts[0]) > 1 and not charts[2]
-    done = tooleval('report', run, '-o', out, '--figures', 'svg,jpeg')
-    assert done.code == 1 and done.err == "tooleval: --figures takes svg, png, pdf, separated by commas, not 'jpeg'\n"
 
 
 def test_a_library_that_is_not_there_is_named(

@@ -145,6 +145,6 @@ def test_attributions_are_exported_and_imported(tooleval: Command, place: Place,
     assert result['serving']['points'] == {'accuracy': LOSS}
     (prediction,) = read_lines(tmp_path / 'files' / 'predictions.jsonl')
     assert prediction['serving'] == row['serving']
-    assert tooleval('import', 'predictions', tmp_path / 'files', tmp_path / 'new').code == 0
+    assert tooleval('import', tmp_path / 'files', tmp_path / 'new').code == 0
     (imported,) = tmp_path.glob('new/*/predictions/m/*.json')
     assert json.loads(imported.read_text())['0']['serving'] == row['serving']

@@ -24,14 +24,12 @@ from opencompass_tooleval.catalogue.labels import (
     REASONS,
     SOURCES,
     explained,
-    with_current_reasons,
     words_of_reason,
 )
 from opencompass_tooleval.catalogue.metrics import all_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.calls import observation
 from opencompass_tooleval.core.scoring import result
-from opencompass_tooleval.core.scoring.result import RENAMED_REASONS
 from opencompass_tooleval.extras.making.metrics import NAMES as MADE
 
 PACKAGE = Path(opencompass_tooleval.__file__).parent
@@ -59,20 +57,6 @@ def test_one_cause_has_one_code() -> None:
     for part in ('name', 'sentence'):
         words = Counter(getattr(row, part) for row in REASONS.values())
         assert not [text for text, count in words.items() if count > 1], part
-    assert not set(RENAMED_REASONS) & set(REASONS) and set(RENAMED_REASONS.values()) <= set(REASONS)
-
-
-def test_files_of_earlier_versions_have_todays_reasons() -> None:
-    stored = {
-        'accuracy': 50.0,
-        'reasons': {'call:unknown_name': 2, 'tool:hallucinated_tool': 1, 'name:unknown_tool': 1, 'ok': 3},
-        'details': [{'id': '1', 'reason': 'path:missing_step'}, {'id': '2', 'reason': 'ok'}],
-    }
-    read = with_current_reasons(stored)
-    assert read['reasons'] == {'name:unknown_tool': 4, 'ok': 3}
-    assert [detail['reason'] for detail in read['details']] == ['calls:missing', 'ok']
-    assert stored['reasons']['call:unknown_name'] == 2
-    assert words_of_reason('tool:unknown_name') == REASONS['name:unknown_tool']
 
 
 def test_areas_of_reasons_are_the_documented_ones() -> None:

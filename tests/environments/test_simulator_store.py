@@ -59,7 +59,7 @@ def test_a_second_run_asks_nothing_and_is_told_the_same(file: Path) -> None:
     assert ask(file, 1999, abbr='sim', path='another') == first  # the abbr is its name
 
 
-def test_what_an_earlier_version_could_not_read_is_asked_again(file: Path) -> None:
+def test_an_empty_response_is_asked_for_again(file: Path) -> None:
     store = SimulatorStore(file)
     store['a'], store['b'] = '', '{"error": "", "response": ""}'
     store.close()

@@ -115,8 +115,8 @@ def test_rows_come_back(judgement: Judgement[Opinion]) -> None:
     assert read_judgement('0', row, read) == judgement
 
 
-def test_rows_as_earlier_versions_wrote_them() -> None:
-    """With what is empty, and of the oldest neither status nor digest."""
+def test_rows_that_others_write() -> None:
+    """With what is empty, or with neither status nor digest."""
     full = {'id': 3, 'step': '', 'status': 'missing', 'said': None, 'answer_digest': '', 'fault': None}
     assert read_judgement('0', full, read) == Judgement('3', status='missing')
     assert read_judgement('7', {'said': 'no'}, read) == Judgement('7', found=Opinion('no'))

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.judging.judgement import Judgement, read_judgement
-from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed, judged_answers, read_judgements
+from opencompass_tooleval.judging.judgement import read_judgement
+from opencompass_tooleval.judging.judgement_files import JudgementFiles, read_judgements
 from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
@@ -82,38 +80,6 @@ def test_outside_a_task_there_is_no_place() -> None:
     assert ResultPath.of(Placed(None)) is ResultPath.of(Placed(Path('x'))) is None
 
 
-def test_the_predictions_beside_say_what_was_judged(tmp_path: Path) -> None:
-    rows = {'0': {'prediction': 'one', 'record_id': 'r0'}, '1': {'prediction': 'two', 'record_id': 'r1'}}
-    answered(tmp_path, 'm', rows=rows)
-    judgement_file = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
-    assert judged_answers(judgement_file, ['r0', 'r1']) == {'r0': Answer('one'), 'r1': Answer('two')}
-    for number in '01':
-        answered(tmp_path, 'sharded', f'plans_zh_{number}.json', {'0': rows[number]})
-    shards = tmp_path / 'results' / 'sharded' / 'plans_zh_judgements.jsonl'
-    assert judged_answers(shards, ['r0', 'r1']) == {'r0': Answer('one'), 'r1': Answer('two')}
-    published = tmp_path / 'gpt-4' / 'planning.json'
-    published.parent.mkdir()
-    published.write_text('{"data": {}, "init output": "x"}\n{"data": {}, "init output": "y"}\n')
-    assert judged_answers(published.parent / 'eval' / 'planning_eval.json', ['0', '1']) == {
-        '0': Answer('x', recorded_shape='gpt'),
-        '1': Answer('y', recorded_shape='gpt'),
-    }
-    assert judged_answers(tmp_path / 'elsewhere.jsonl', ['r0']) == {}
-    assert judged_answers(tmp_path / 'results' / 'none' / 'plans_zh_judgements.jsonl', ['r0']) == {}
-
-
-def test_judgements_take_what_the_predictions_beside_say(tmp_path: Path) -> None:
-    rows = {str(n): {'prediction': text, 'record_id': f'r{n}'} for n, text in enumerate(('known', 'none', 'odd'))}
-    answered(tmp_path, 'm', rows=rows)
-    file = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
-    digests: dict[str, dict[str, str] | None] = {'known': {'1.1': 'ab'}, 'none': {}, 'odd': None}
-    judgements = [Judgement('r0', '1.1', found=1), Judgement('r0', '1.2', found=1), Judgement('r1', '1.1', found=1)]
-    judgements += [Judgement('r2', '1.1', found=1), Judgement('r9', found=1), Judgement('r0', '1.3', answer_digest='x')]
-    done = completed(judgements, file, ['r0', 'r1', 'r2'], lambda _, answer: digests[answer.text])
-    nothing = answer_digest(None)
-    assert [one.answer_digest for one in done] == ['ab', nothing, nothing, '', '', 'x']
-
-
 @pytest.mark.parametrize(
     ('rows', 'fault'),
     [
@@ -127,13 +93,6 @@ def test_judgements_take_what_the_predictions_beside_say(tmp_path: Path) -> None
 def test_damaged_rows_are_named(rows: list[tuple[str, Any]], fault: str) -> None:
     with pytest.raises(DataError, match=fault):
         read_judgements(Path('f.jsonl'), rows, lambda name, row: read_judgement(name, row, lambda _: 1))
-
-
-def test_damaged_predictions_beside_say_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    answered(tmp_path, 'm')
-    (tmp_path / 'predictions' / 'm' / 'plans_zh.json').write_text('{')
-    assert judged_answers(tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl', ['r0']) == {}
-    assert 'judged is not known' in caplog.text
 
 
 def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path) -> None:

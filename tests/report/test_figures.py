@@ -34,7 +34,6 @@ from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import (
     CUT,
-    FORMATS,
     LINE,
     Figure,
     Series,
@@ -44,7 +43,6 @@ from opencompass_tooleval.report.figure import (
     short_names,
 )
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
-from opencompass_tooleval.report.plots import save
 from opencompass_tooleval.report.provenance import provenance_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
 from opencompass_tooleval.report.read import Material, Missing, Scored, read
@@ -598,7 +596,7 @@ def test_heat_maps_number_their_categories() -> None:
     assert layout['yaxis']['automargin'] and layout['yaxis']['ticktext'] == ['m', 'm']
 
 
-def test_points_are_named(tmp_path: Path) -> None:
+def test_points_are_named() -> None:
     series = (Series('mine', (1.0,), x=(2.0,)), Series('published', (3.0, 4.0), x=(5.0, 6.0), published=True))
     figure = Figure('n', 's', 't', 'points', ('GPT-4', 'LLaMA'), series, 'x', 'y', top=None)
     assert as_table(figure).rows == (
@@ -608,10 +606,6 @@ def test_points_are_named(tmp_path: Path) -> None:
     )
     assert to_plotly(figure)['data'][1]['text'] == ['GPT-4', 'LLaMA']
     assert to_plotly(figure)['data'][1]['mode'] == 'markers+text'
-    save(figure, tmp_path, FORMATS)
-    assert (tmp_path / 'n.png').read_bytes()[:4] == b'\x89PNG' and (tmp_path / 'n.pdf').read_bytes()[:4] == b'%PDF'
-    text = (tmp_path / 'n.svg').read_text(encoding='utf-8')
-    assert '>GPT-4</text>' in text and '>LLaMA</text>' in text
 
 
 def test_tables_as_files() -> None:

@@ -253,14 +253,13 @@ def test_a_bundle_that_changes_or_goes_after_a_build_is_named(tmp_path: Path) ->
 
 def test_private_sets_are_left_out_and_makers_marked(tmp_path: Path) -> None:
     made = {'benchmark': 'made', 'subset': 'mine', 'model_made_it': True}
-    step_file, trace = {'benchmark': 'teval', 'subset': 'plan_json'}, {'benchmark': 'agents', 'subset': 'traces'}
-    own = {'tooleval-made-mine': made, 'mine-teval-plan_json': step_file, 'traces-recorded': trace}
+    own = {'tooleval-made-mine': made, 'mine-teval-plan_json': {'benchmark': 'teval', 'subset': 'plan_json'}}
     scores = {name: score(30, **about) for name, about in own.items()}
     files = [put(tmp_path, '20260101', m={REVIEW: score(30), **scores})]
     board = board_of(files)
-    assert (board.private, board.material.datasets) == (3, (REVIEW,))
+    assert (board.private, board.material.datasets) == (2, (REVIEW,))
     board = board_of(files, include_private=True)
-    assert (board.private, len(board.material.datasets)) == (0, 4)
+    assert (board.private, len(board.material.datasets)) == (0, 3)
     (section,) = board.sections('made')
     assert 'this model made the set' in section.rankings[0].board.caveats()
 

@@ -416,7 +416,6 @@ def test_a_column_has_one_error_on_every_screen(tmp_path: Path) -> None:
 
 
 def test_a_metric_that_only_one_model_has_is_a_dash_of_the_other(run: Run) -> None:
-    """Such as of results that an older version wrote."""
     run.fill().write('m2', 'd1', {**result(), 'win_rate_half_ties': 56.25})
     run.summarizer().summarize(time_str=TIME)
     assert [(row[0], row[2], *row[4:]) for row in run.table()[1:3]] == [

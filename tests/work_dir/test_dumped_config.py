@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from mmengine.config import Config
 
 import opencompass_tooleval
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.plugin import MOVED
 from opencompass_tooleval.work_dir.dumped_config import MAX_BYTES, read_dumped
 from opencompass_tooleval.work_dir.unanswered import retry_config
 from tests.growth import in_linear_time
@@ -190,17 +188,17 @@ def test_the_config_of_a_retry_is_private_and_holds_only_literals(tmp_path: Path
     assert Config.fromfile(tmp_path / 'again.py', format_python_code=False).to_dict() == expected
 
 
-OF_EXTRAS = ['making.adapter.ToolEvalMadeDataset'] if 'opencompass_tooleval.making.' in MOVED else []
-
-
-@pytest.mark.parametrize('old', ['agents.funcqa.FuncQADialogues', *OF_EXTRAS])
-def test_the_config_of_a_retry_names_classes_of_an_earlier_version_as_they_are_now(tmp_path: Path, old: str) -> None:
-    dataset = {'abbr': 'd', 'type': f'opencompass_tooleval.{old}'}
-    (tmp_path / 'a.py').write_text(f'models = [dict(abbr="m")]\ndatasets = {[dataset]!r}\n')
-    (now,) = retry_config(tmp_path / 'a.py').content['datasets']
-    module, _, name = now['type'].rpartition('.')
-    assert module != f'opencompass_tooleval.{old}'.rpartition('.')[0]
-    assert getattr(import_module(module), name)
+def test_the_config_of_another_version_is_named(tmp_path: Path) -> None:
+    for name in ('agents.loops.funcqa.FuncQADialogues', 'models.ToolEvalOpenAI', 'agents.funcqa.FuncQADialogues'):
+        dataset = {'abbr': 'd', 'infer_cfg': {'inferencer': {'dialogues': {'type': f'opencompass_tooleval.{name}'}}}}
+        (tmp_path / 'a.py').write_text(f'models = [dict(abbr="m")]\ndatasets = {[dataset]!r}\n')
+        if name.startswith('agents.funcqa.'):
+            with pytest.raises(
+                DataError, match=r'a\.py: another version .* has no opencompass_tooleval\.agents\.funcqa\.'
+            ):
+                retry_config(tmp_path / 'a.py')
+        else:
+            assert retry_config(tmp_path / 'a.py').content['datasets'] == [dataset]
 
 
 @pytest.mark.parametrize('text', ['', 'models = []', 'models = 1\ndatasets = 2', 'models = [1]\ndatasets = []',

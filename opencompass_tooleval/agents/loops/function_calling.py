@@ -171,7 +171,7 @@ class FunctionCalling:
 
     def _beginning(self, task: Task) -> tuple[Message, ...]:
         systems = prompts.FUNCTION_CALLING_FINISH if self._stop_on == BY_TOOL else self.systems
-        return Message('system', task.system or systems[task.language]), Message('user', task.query)
+        return Message('system', systems[task.language]), Message('user', task.query)
 
     def _continuation(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
         """Returns the answer with the calls that were made, and their observations, for the conversation."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.agents.metrics import METRICS
-from opencompass_tooleval.agents.subsets import SUBSETS, TRACES
+from opencompass_tooleval.agents.subsets import SUBSETS
 from opencompass_tooleval.agents.tasks.errata import Erratum
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
@@ -58,7 +58,7 @@ class Data:
 TABLE = Table(Subset, SUBSETS, 'agents')
 """:data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed: the published data."""
 
-find_subset = Table(Subset, (*SUBSETS, *TRACES), 'agents').find
+find_subset = TABLE.find
 
 
 def data_file(name: str, version: str | None = None) -> str:

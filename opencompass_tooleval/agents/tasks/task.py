@@ -32,7 +32,6 @@ class Task:
             optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
         language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
         goal: Conditions at the end, for tasks made from a user's tools; else None.
-        system: System prompt of a recorded conversation, in place of that of the loop ``function_calling``.
     """
 
     id: str
@@ -45,7 +44,6 @@ class Task:
     instructions: Mapping[str, Any] = field(default_factory=dict)
     language: str = 'EN'
     goal: Goal | None = None
-    system: str = ''
 
     @property
     def gold_answer(self) -> str:
@@ -72,14 +70,12 @@ class Task:
 
     @property
     def shown_digest(self) -> str:
-        """Identifies the shown descriptions of the tools, and the system prompt of the task."""
-        more = [self.system] if self.system else []
-        return answer_digest([[asdict(tool) for tool in self.tools], self.shown, *more])
+        """Identifies the shown descriptions of the tools."""
+        return answer_digest([[asdict(tool) for tool in self.tools], self.shown])
 
     def to_payload(self) -> str:
         """Converts the task to JSON text for :func:`parse_task`."""
-        left_out = {key for key in ('goal', 'system') if not getattr(self, key)}
-        return json.dumps({key: value for key, value in asdict(self).items() if key not in left_out})
+        return json.dumps({key: value for key, value in asdict(self).items() if key != 'goal' or self.goal})
 
 
 def parse_task(payload: str) -> Task:

@@ -11,7 +11,7 @@ from typing import Any
 from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.toolbench import solved, win
 from opencompass_tooleval.agents.toolbench.judge_prompts import by_function
-from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, digest_of
+from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.toolbench.judged_scores import Judged, judge_answer
 from opencompass_tooleval.agents.toolbench.judgements import (
     KINDS,
@@ -27,7 +27,6 @@ from opencompass_tooleval.agents.toolbench.judgements import (
 from opencompass_tooleval.agents.toolbench.opinion import no_opinion
 from opencompass_tooleval.agents.toolbench.references import check_compared, compared_digest, references_digest
 from opencompass_tooleval.core.calls.answer import Answer, why_unread
-from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.judging.grading import Grading
 from opencompass_tooleval.judging.judge_item import Judging, carry_out, single
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unjudged, Unread, read_judgement
@@ -127,21 +126,14 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
         """Reads judgements: a file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results`` (JSON).
 
         Raises:
-            DataError: It is missing or damaged, or judges one answer twice.
+            DataError: It is missing or damaged, judges one answer twice, or compares with another reference.
         """
         rows = read_json(file)
         if isinstance(rows, dict) and rows and all(isinstance(row, dict) for row in rows.values()):
-            return read_judgements(file, rows.items(), partial(read_published, candidate=self._candidate))
-        named = ((str(number), row) for number, row in enumerate(rows if isinstance(rows, list) else [rows]))
-        return read_judgements(file, named, partial(read_judgement, read=read_opinions))
-
-    def load(self, file: Path) -> list[Judgement[Opinions]]:
-        """Reads judgements as :meth:`Grading.load`, and checks that they compare with the references.
-
-        Raises:
-            DataError: The file is missing or damaged, or a judgement compares with another answer.
-        """
-        judgements = super().load(file)
+            judgements = read_judgements(file, rows.items(), partial(read_published, candidate=self._candidate))
+        else:
+            named = ((str(number), row) for number, row in enumerate(rows if isinstance(rows, list) else [rows]))
+            judgements = read_judgements(file, named, partial(read_judgement, read=read_opinions))
         if self.references:
             check_compared(judgements, self.references, file)
         else:
@@ -151,13 +143,6 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
     def members(self, found: Opinions) -> dict[str, Any]:
         """Converts opinions to members of a row."""
         return {area: [opinion.to_row() for opinion in opinions] for area, opinions in found.items()}
-
-    def digests_of(self, record_id: str, answer: Answer) -> dict[str, str] | None:
-        """Returns the digest of a trajectory; None if it is none."""
-        try:
-            return {'': digest_of(parse_trajectory(answer.text))}
-        except ValueError:
-            return None
 
     def dialogues(self) -> dict[DialogueKey, Judging[Any]]:
         """Begins all dialogues with the judge."""

@@ -159,11 +159,6 @@ def of_score(task: Task, score: AgentScore) -> JudgedAnswer:
     return of_trajectory(task, done, infra)
 
 
-def digest_of(trajectory: Trajectory) -> str:
-    """Returns :attr:`JudgedAnswer.digest` of a trajectory."""
-    return of_trajectory(Task('', '', '', ()), trajectory).digest
-
-
 def _shown(role: str, message: Any) -> Node:
     if role == TOOL:
         return {'role': role, 'message': {name: _text_of(message.get(name)) for name in _CALL}}

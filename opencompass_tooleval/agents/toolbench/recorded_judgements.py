@@ -36,7 +36,7 @@ def judged_by_files(
         ValueError: They judge other tasks.
     """
     grading = AgentGrading(answers)
-    by_answer = grading.load(judgements)
+    by_answer = grading.read(judgements)
     if preferences:
         by_answer = joined(by_answer, grading.read(preferences))
     if kinds := kinds_of(by_answer):

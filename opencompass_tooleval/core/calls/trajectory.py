@@ -1,8 +1,7 @@
 """The record of a run: every answer of a model, its calls, and their observations.
 
 The predictions file stores it as JSON text, and scoring, judging, the report and exports use it. This module alone
-writes and reads the text, and knows its formats: 2, and 1 of earlier versions, which states no number and has another
-shape for FuncQA's questions.
+writes and reads the text, and knows its format.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.calls.attribution import read_attribution
-from opencompass_tooleval.core.calls.observation import ERROR, FAULTS, FUNCTION, SOURCES, Observation
+from opencompass_tooleval.core.calls.observation import FAULTS, SOURCES, Observation
 from opencompass_tooleval.core.calls.tool_calls import written_arguments
 from opencompass_tooleval.core.scoring.refusal import is_refusal, without_offer
-from opencompass_tooleval.core.scoring.result import current_reason
 from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
 
 FORMAT = 2
-"""Number of the format that is written."""
+"""Number of the format."""
 
 NOT_FINISHED = 'finish:missing'
 """The agent stopped calling tools without a finish."""
@@ -180,19 +178,17 @@ def _without_defaults(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_trajectory(text: str) -> Trajectory:
-    """Reads the text of :meth:`Trajectory.to_json`, also that of earlier versions.
+    """Reads the text of :meth:`Trajectory.to_json`, without losses.
 
     Raises:
-        ValueError: It is no such text.
+        ValueError: It is no such text, or has the format of another version.
     """
     try:
         raw = json.loads(text)
-        if (number := raw.pop('format', 1)) not in (1, FORMAT):
-            raise ValueError(f'its format is {str(number)[:20]}, and this version reads up to {FORMAT}')
-        raw = _of_rounds(**raw) if number == 1 and 'rounds' in raw else raw
+        if (number := raw.pop('format', 'not stated')) != FORMAT:
+            raise ValueError(f'its format is {str(number)[:20]}, not {FORMAT}: run the tasks again with this version')
         raw |= {name: tuple(raw.get(name, ())) for name in ('path', 'tasks')}
-        raw |= {'steps': tuple(map(_step, raw['steps'])), 'stopped': current_reason(raw.get('stopped', ''))}
-        trajectory = Trajectory(**raw)
+        trajectory = Trajectory(**{**raw, 'steps': tuple(map(_step, raw['steps']))})
         _check(trajectory)
         return trajectory
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -201,31 +197,7 @@ def parse_trajectory(text: str) -> Trajectory:
 
 def _step(raw: Mapping[str, Any]) -> Step:
     calls = tuple(AnsweredCall(**call) for call in raw['calls'])
-    return Step(**{**raw, 'calls': calls, 'reason': current_reason(raw.get('reason', ''))})
-
-
-def _of_rounds(
-    method: str, calls: list[dict[str, Any]], answer: str, rounds: list[dict[str, str]], **others: Any
-) -> dict[str, Any]:
-    """Converts format 1 of FuncQA, which does not say which round made a call: the last has them all."""
-    steps: list[dict[str, Any]] = [
-        {'text': turn['answer'], 'asked': turn['asked'], 'parent': index - 1, 'calls': ()}
-        for index, turn in enumerate(rounds)
-    ]
-    if calls:
-        steps = steps or [{'text': ''}]
-        steps[-1]['calls'] = [_of_funcqa(**call) for call in calls]
-    return {**others, 'loop': method, 'steps': steps, 'final_answer': answer, 'path': range(len(steps))}
-
-
-def _of_funcqa(name: str, parameters: Any, result: str | None, error: str = '') -> dict[str, Any]:
-    return {
-        'name': name,
-        'arguments': parameters,
-        'observation': result or '',
-        'source': ERROR if error else FUNCTION,
-        'error': current_reason(error) or None,
-    }
+    return Step(**{**raw, 'calls': calls})
 
 
 def _check(trajectory: Trajectory) -> None:

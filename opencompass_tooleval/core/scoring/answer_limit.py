@@ -81,18 +81,14 @@ def _tokens(cfg: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
-def limit_of_rows(rows: Sequence[Mapping[str, Any]], published: int | None) -> int | None:
+def limit_of_rows(rows: Sequence[Mapping[str, Any]]) -> int | None:
     """Returns the limit under which all rows of predictions stand; None if unknown.
 
     A resumed run may have had several limits. An answer that a limit did not cut would be the same with a higher one,
     so that the lowest limit of the cut answers counts, or the highest of all if none was cut.
-
-    Args:
-        rows: The rows; those of earlier versions have no limit, and had the benchmark's.
-        published: The benchmark's limit; None if unknown.
     """
-    cut = [limit for row in rows if is_cut(row) and (limit := row_limit(row, published)) is not None]
-    return min(cut) if cut else max(filter(None, (row_limit(row, published) for row in rows)), default=None)
+    cut = [limit for row in rows if is_cut(row) and (limit := row_limit(row)) is not None]
+    return min(cut) if cut else max(filter(None, (row_limit(row) for row in rows)), default=None)
 
 
 def is_cut(row: Mapping[str, Any]) -> bool:
@@ -100,13 +96,13 @@ def is_cut(row: Mapping[str, Any]) -> bool:
     return row.get('finish_reason') == CUT
 
 
-def row_limit(row: Mapping[str, Any], published: int | None) -> int | None:
-    """Returns the limit of a row of predictions; the benchmark's if it has none."""
+def row_limit(row: Mapping[str, Any]) -> int | None:
+    """Returns the limit of a row of predictions; None if it is unknown."""
     limit = row.get(MAX_OUT_LEN)
-    return limit if isinstance(limit, int) and not isinstance(limit, bool) else published
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
 
 
-def is_cut_below(row: Mapping[str, Any], limit: int, published: int | None) -> bool:
+def is_cut_below(row: Mapping[str, Any], limit: int) -> bool:
     """Tests if a lower limit than the present one cut the answer in a row, so that it is asked for again."""
-    before = row_limit(row, published)
+    before = row_limit(row)
     return is_cut(row) and before is not None and before < limit

@@ -34,33 +34,6 @@ TRUNCATED = 'infra:truncated'
 OVER_BUDGET = 'infra:budget'
 """Reason for a request that is not sent: it could exceed the budget of the model."""
 
-RENAMED_REASONS: dict[str, str] = {
-    'answer:too_large': 'parse:huge_number',
-    'args:no_object': 'args:not_an_object',
-    'args:not_a_dict': 'args:not_an_object',
-    'args:wrong_value': 'args:wrong',
-    'call:not_json': 'args:not_an_object',
-    'call:unknown_name': 'name:unknown_tool',
-    'goal:answer': 'finish:missing',
-    'goal:calls': 'calls:missing',
-    'parse:no_calls': 'call:none',
-    'parse:no_list': 'parse:no_brackets',
-    'parse:no_tool': 'parse:no_choice',
-    'parse:too_many_steps': 'parse:too_many_calls',
-    'path:missing_step': 'calls:missing',
-    'path:wrong_order': 'calls:order',
-    'step:too_many': 'limit:steps',
-    'tool:hallucinated_tool': 'name:unknown_tool',
-    'tool:unknown_name': 'name:unknown_tool',
-    'tool:wrong_tool': 'name:wrong',
-}
-"""Code in files of earlier versions -> today's: one cause has one code in all benchmarks."""
-
-
-def current_reason(reason: str) -> str:
-    """Returns today's code of a reason that a file of an earlier version may name."""
-    return RENAMED_REASONS.get(reason, reason)
-
 
 @dataclass(frozen=True)
 class SampleScore:

@@ -169,7 +169,7 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
 
     Args:
         summary: The part.
-        is_dialogue: True if a task has several prompts. Results of older versions lack the first one's tokens.
+        is_dialogue: True if a task has several prompts; those of the first one may then be unknown.
     """
     if not isinstance(summary, Mapping):
         return PromptTokens()

@@ -29,7 +29,6 @@ class FormatName(str, Enum):
     PARQUET = 'parquet'
     EVERY_EVAL_EVER = 'every-eval-ever'
     HUGGING_FACE = 'hugging-face'
-    INSPECT = 'inspect'
     JUNIT = 'junit'
 
 

@@ -185,7 +185,7 @@ class Evaluation:
 
     @property
     def is_private(self) -> bool:
-        """True if the data are a user's own (``tooleval make``, ``tooleval import traces``)."""
+        """True if the data are a user's own (``tooleval make``)."""
         return is_private(self.scored.dataset, self.scored.part('provenance'))
 
 
@@ -244,7 +244,7 @@ def _calls(prediction: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     try:
         calls = read_calls(prediction.get('calls'))
     except ValueError:
-        return ()  # shown as they are in the text of older predictions
+        return ()  # the answer's text shows what can be read
     return tuple(ToolCall(call.name, call.arguments, call.id or f'call{i:05d}') for i, call in enumerate(calls))
 
 

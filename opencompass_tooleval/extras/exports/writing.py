@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face, inspect_log, junit_suites
+from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face, junit_suites
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, evaluation_of
 from opencompass_tooleval.extras.exports.published import remember_literal_keys
 from opencompass_tooleval.extras.exports.settings import ExportSettings
@@ -23,7 +23,6 @@ Files = Iterator[tuple[str, str]]
 FORMATS: dict[str, Callable[[Evaluation, ExportSettings], Files]] = {
     'every-eval-ever': every_eval_ever.files_of,
     'hugging-face': hugging_face.files_of,
-    'inspect': inspect_log.files_of,
     'junit': junit_suites.files_of,
 }
 """Name of a format -> its files of one model on one data set."""

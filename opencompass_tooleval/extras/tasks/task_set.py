@@ -180,8 +180,8 @@ def _parse_task(raw: Any) -> Task:
         raise ValueError('the effects of the goal are no object')
     if not all(isinstance(text, str) for text in texts):
         raise ValueError('a text of the task or of a tool is none')
-    if task.language not in ('EN', 'ZH') or not isinstance(task.system or '', str):
-        raise ValueError('its language is neither EN nor ZH, or its system message is no text')
+    if task.language not in ('EN', 'ZH'):
+        raise ValueError('its language is neither EN nor ZH')
     for tool in task.tools:
         schema = tool.parameters
         if not isinstance(schema, dict) or not isinstance(schema.get('properties') or {}, dict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -13,12 +12,10 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE
 from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.observation import FUNCTION
-from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
-from opencompass_tooleval.report.trajectories import shown_rounds
 from tests.benchmarks.funcqa.support import RECORD
 from tests.growth import in_linear_time
-from tests.instructions.shared_data import ROOT
 
 FINE = AnsweredCall('add_', {'input': [1]}, '1', FUNCTION)
 NAME = AnsweredCall.of('plus', None, refused('name:unknown_tool'))
@@ -187,20 +184,6 @@ def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
 def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
     with pytest.raises(ValueError, match="question '7': this is no trajectory"):
         score_predictions([RECORD], [as_answer(text)])
-
-
-OF_FORMAT_1 = json.loads((ROOT / 'tests' / 'cases' / 'funcqa_format_1.json').read_text('utf-8'))
-
-
-@pytest.mark.parametrize('case', OF_FORMAT_1, ids=lambda case: case['method'])
-def test_predictions_of_earlier_versions_keep_their_scores_and_pages(case: dict[str, Any]) -> None:
-    """They have calls apart from rounds. The version that wrote them computed scores and pages, too."""
-    (score,) = score_predictions([RECORD], [Answer(case['prediction'])])
-    assert (score.values, score.reason, breakdown([score])) == (case['values'], case['reason'], case['breakdown'])
-    trajectory = score.trajectory
-    assert trajectory is not None and shown_rounds(trajectory) == case['shown']
-    assert trajectory.sources['error'] == case['breakdown']['tool_calls']['failed']
-    assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
 def test_counts_must_agree() -> None:

@@ -18,8 +18,9 @@ from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subse
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_answers, score_judgements
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.cli.score import score_recorded
-from opencompass_tooleval.core.calls.answer import as_answer
+from opencompass_tooleval.core.calls.answer import as_answer, clean
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.judging.grading import item_digests
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, published, real
 
@@ -86,7 +87,7 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
 
 def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
     grading = ScoresGrading(plans(2), ANSWERS, PLANNING, RULES)
-    subset_scores = grading.score(grading.read(old_rows(tmp_path, 8)))
+    subset_scores = grading.score(grading.read(silent_rows(tmp_path, 8)))
     assert all(len(step.answer_digest) == 32 for score in subset_scores for step in score.steps)
     rows = [
         {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer_digest': score.steps[0].answer_digest}
@@ -98,32 +99,22 @@ def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
         evaluate(plans(2), ANSWERS[::-1], tmp_path, 'n', judgements=str(file))
 
 
-def old_rows(folder: Path, score: float, name: str = 'old.jsonl') -> Path:
-    """Rows as a former version wrote them."""
+def silent_rows(folder: Path, score: float, name: str = 'silent.jsonl') -> Path:
+    """Rows that do not say what they judged."""
     return lines(folder / name, [{'id': str(i), 'step': '', 'scores': scores('planning', score)} for i in range(2)])
 
 
 def test_rows_that_do_not_say_serve_one_model(tmp_path: Path) -> None:
-    file = old_rows(tmp_path, 7)
+    file = silent_rows(tmp_path, 7)
     assert evaluate(plans(2), ANSWERS, tmp_path, 'first', judgements=str(file))['overall'] == pytest.approx(70.0)
     with pytest.raises(ValueError, match='cannot serve second and first'):
         evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=str(file))
-    by_model = {'second': str(old_rows(tmp_path, 6, 'second.jsonl'))}
+    by_model = {'second': str(silent_rows(tmp_path, 6, 'second.jsonl'))}
     result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=by_model)
     assert result['overall'] == pytest.approx(60.0)
     assert result['provenance']['judgements'] == by_model['second']
     with pytest.raises(ValueError, match='names no file for model third'):
         evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=by_model)
-
-
-def test_old_rows_go_by_the_predictions_beside_them(tmp_path: Path) -> None:
-    run = tmp_path / 'run'
-    evaluate(plans(2), ANSWERS, run, 'first', judgements=str(old_rows(tmp_path, 5)))
-    file = old_rows(run / 'results' / 'first', 7, 'set_judgements.jsonl')
-    same = evaluate(plans(2), ANSWERS, tmp_path / 'new', 'renamed', judgements=str(file))
-    assert same['overall'] == pytest.approx(70.0)
-    with pytest.raises(UnjudgedError, match='of another answer'):
-        evaluate(plans(2), ['1. x', '1. y'], tmp_path / 'new', 'other', judgements=str(file))
 
 
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
@@ -144,7 +135,7 @@ def test_no_published_plan_is_cut_to_nothing(model: str) -> None:
     for row in published(model, 'planning'):
         assert row.record is not None
         grading = ScoresGrading([row.record], [], PLANNING, RULES)
-        assert list(grading.digests_of(row.record.id, as_answer(row.answer))) == ['']
+        assert list(item_digests(grading.items_of(row.record, clean(as_answer(row.answer))))) == ['']
 
 
 # Created tools
@@ -248,7 +239,7 @@ def test_judgements_of_the_real_answers_in_the_authors_shape(tmp_path: Path) -> 
 
 
 def test_a_missing_plan_has_no_use_for_a_judgement(tmp_path: Path) -> None:
-    result = evaluate(plans(2), ['', '1. b'], tmp_path, 'm', judgements=str(old_rows(tmp_path, 8)))
+    result = evaluate(plans(2), ['', '1. b'], tmp_path, 'm', judgements=str(silent_rows(tmp_path, 8)))
     assert result['overall'] == pytest.approx(40.0)
     assert result['reasons'] == {'answer:empty': 1, 'judge:below_full': 1}
 

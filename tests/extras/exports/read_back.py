@@ -46,23 +46,6 @@ def of_every_eval_ever(folder: Path) -> Numbers:
     return numbers
 
 
-def logs_of(folder: Path) -> Iterator[dict[str, Any]]:
-    """Inspect's logs."""
-    yield from (json.loads(file.read_text('utf-8')) for file in sorted(folder.glob('*/*.json')))
-
-
-def of_inspect(folder: Path) -> Numbers:
-    numbers: Numbers = {}
-    for log in logs_of(folder):
-        for score in log['results']['scores']:
-            values = {name: metric['value'] for name, metric in score['metrics'].items()}
-            for name in [name for name in values if not name.endswith('stderr')]:
-                estimator = '' if name == 'percent' else name
-                place = log['eval']['model'], log['eval']['task'], f'{score["name"]} {estimator}'.strip()
-                numbers[place] = values[name], values.get(f'{estimator} stderr'.strip())
-    return numbers
-
-
 def of_junit(folder: Path) -> Numbers:
     numbers: Numbers = {}
     for file in folder.glob('*/*.xml'):
@@ -81,7 +64,6 @@ def entries_of(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 READERS: dict[str, Callable[[Path], Numbers]] = {
     'every-eval-ever': of_every_eval_ever,
-    'inspect': of_inspect,
     'junit': of_junit,
 }
 """Format -> reader of all of its numbers; Hugging Face's files have only those of the main metrics."""

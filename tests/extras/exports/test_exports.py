@@ -14,17 +14,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from jsonschema import Draft7Validator, Draft202012Validator
+from jsonschema import Draft7Validator
 
-from opencompass_tooleval.core.calls.messages import object_arguments
-from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.extras.exports.settings import HubEntry, read_hub_entry
-from opencompass_tooleval.extras.traces.reading import read_traces
-from opencompass_tooleval.extras.traces.recorded_runs import recorded_runs, trajectory_of
 from tests.cli.conftest import Command, read_lines
-from tests.extras.exports.read_back import READERS, check_numbers, entries_of, logs_of
+from tests.extras.exports.read_back import READERS, check_numbers, entries_of
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree, usage
 from tests.report.support import HOSTILE, add, detail, hostile_run, plain_run, result_of, write
 
@@ -38,16 +35,7 @@ def schema(name: str) -> Any:
     return json.loads((SCHEMAS / name).read_text('utf-8'))
 
 
-def closed(value: Any) -> Any:
-    """The schema with no members but those that it names: Inspect's reader ignores others."""
-    if isinstance(value, dict):
-        more = {'additionalProperties': False} if isinstance(value.get('properties'), dict) else {}
-        return {**{key: closed(item) for key, item in value.items()}, **more}
-    return [closed(item) for item in value] if isinstance(value, list) else value
-
-
 AGGREGATE, INSTANCE = (Draft7Validator(schema(f'{name}.schema.json')) for name in ('eval', 'instance_level_eval'))
-LOG = Draft202012Validator(closed(schema('inspect_ai-0.3.285-EvalLog.json')))
 
 
 def trials_run(folder: Path) -> None:
@@ -130,11 +118,6 @@ def records_of(folder: Path) -> dict[tuple[str, str], tuple[Path, dict[str, Any]
     }
 
 
-def log_of(folder: Path, dataset: str, model: str = 'better') -> dict[str, Any]:
-    (log,) = (log for log in logs_of(folder) if (log['eval']['model'], log['eval']['task']) == (model, dataset))
-    return log
-
-
 def test_every_number_comes_out_to_the_last_digit(tooleval: Command, run: Path, tmp_path: Path) -> None:
     for file in run.glob('*/better/office-*'):
         file.unlink()  # Hugging Face's files leave them out
@@ -214,51 +197,6 @@ def test_agents_are_messages_with_calls(tooleval: Command, run: Path) -> None:
     assert rows['query_1']['metadata']['steps_off_path'] == '3', 'branches that were left are said'
     assert rows['query_2']['metadata']['stopped'] == 'limit:steps'
 
-    log = log_of(export(tooleval, run, 'inspect')[0], DATASET)
-    sample = log['samples'][0]
-    assert [message['role'] for message in sample['messages']] == roles
-    assert sample['messages'][1]['tool_calls'][0]['arguments']['passengers'] == {'adults': 2, 'children': []}
-    assert sample['messages'][2]['function'] == sample['messages'][1]['tool_calls'][0]['function']
-    assert sample['output']['choices'][0]['message']['content'] == 'You fly to Rome.'
-
-
-def test_agents_come_back_as_traces(tooleval: Command, run: Path) -> None:
-    """Answers, calls, arguments and observations of a chain; the branches that a tree left are not in a log."""
-    folder, _ = export(tooleval, run, 'inspect')
-    (log,) = folder.glob(f'better/*_{DATASET.replace("_", "-")}_*.json')
-    traces = read_traces([log])
-    assert len(traces.conversations) == 2 and len(traces.left_out) == 1, 'an agent that gave no answer is none'
-    assert all(one.tools is None and one.model == 'better' for one in traces.conversations), 'no log has the tools'
-    back, whole = trajectory_of(recorded_runs(traces.conversations)[0]), chain()
-    assert back.final_answer == whole.final_answer
-    *calls, finish = back.calls
-    assert finish.name == 'Finish', 'the call with which an answer is given stays a call'
-    assert [call_of(call) for call in calls] == [call_of(call) for call in whole.calls]
-
-
-def call_of(call: AnsweredCall) -> tuple[str, object, str]:
-    return call.name, object_arguments(call.arguments), call.observation
-
-
-def test_inspect_logs_fit_the_schema_of_its_reader(tooleval: Command, run: Path) -> None:
-    folder, _ = export(tooleval, run, 'inspect')
-    for log in logs_of(folder):
-        LOG.validate(log)
-    log = log_of(folder, 'tooleval-teval-review_str_v2_zh')
-    epochs = [(sample['id'], sample['epoch']) for sample in log['samples']]
-    assert epochs == [(f'r{i}', n) for n in (1, 2, 3) for i in range(4)]
-    failed = log['samples'][-1]
-    assert failed['error']['message'].startswith('infra:timeout: ') and failed['output']['choices'] == []
-    assert log['results']['completed_samples'] == 11 and failed['scores']['review_quality']['value'] == 0
-    assert log['samples'][0]['model_usage']['better']['output_tokens'] == 20
-    assert log['samples'][0]['output']['choices'][0]['stop_reason'] == 'max_tokens'
-    judged = log_of(folder, 'tooleval-toolbench_g1-agent-react')
-    scores = judged['samples'][0]['scores']
-    assert 'the-judge' in scores['solved_rate']['explanation'] and scores['finish_rate']['explanation'] == 'ok'
-    assert judged['stats']['role_usage']['judge the-judge']['input_tokens'] == 9
-    unscored = log_of(folder, 'tooleval-teval-plan_json_v2', 'worse')
-    assert list(unscored['samples'][0]['scores']) == ['parse_rate']
-
 
 def test_junit_counts_right_wrong_and_missing(tooleval: Command, run: Path) -> None:
     folder, _ = export(tooleval, run, 'junit')
@@ -311,8 +249,6 @@ def test_sets_of_own_tools_are_private(tooleval: Command, run: Path) -> None:
         is_own = name in own
         assert (record['source_metadata']['additional_details']['private'] == 'true') == is_own
         assert (record['evaluation_results'][0]['source_data']['source_type'] == 'other') == is_own
-    for log in logs_of(export(tooleval, run, 'inspect')[0]):
-        assert (log['eval'].get('tags') == ['private']) == (log['eval']['task'] in own)
 
 
 @pytest.mark.parametrize('name', FORMATS)
@@ -334,8 +270,6 @@ def test_hostile_texts_stay_text(tooleval: Command, tmp_path: Path, name: str) -
         for file, record in records_of(folder).values():
             AGGREGATE.validate(record)
             assert all(INSTANCE.is_valid(row) for row in read_lines(file.with_name(f'{file.stem}_samples.jsonl')))
-    elif name == 'inspect':
-        assert [LOG.is_valid(log) for log in logs_of(folder)] == [True] * 3
     elif name == 'junit':
         trees = map(ElementTree.parse, folder.glob('*/*.xml'))
         assert any(HOSTILE[:40] in one.get('message', '') for tree in trees for one in tree.iter())
@@ -369,12 +303,6 @@ def test_long_texts_are_cut(tooleval: Command, run: Path) -> None:
 
 
 READ: Mapping[str, str] = {
-    'inspect': """
-from inspect_ai.log import list_eval_logs, read_eval_log
-logs = [read_eval_log(info.name) for info in list_eval_logs(sys.argv[1])]
-rows = {f'{log.eval.task} {log.eval.model}': [len(log.samples), log.results.scores[0].metrics['percent'].value]
-        for log in logs}
-print(json.dumps(rows))""",
     'every-eval-ever': """
 import pathlib, subprocess
 files = [str(file) for file in pathlib.Path(sys.argv[1]).rglob('*.json*')]
@@ -390,13 +318,13 @@ rows = [yaml.safe_load(file.read_text('utf-8')) for file in files]
 assert [eval_result_entries_to_yaml(parse_eval_result_entries(one)) for one in rows] == rows
 print(json.dumps(len(rows)))""",
 }
-NEEDS = {'inspect': 'inspect_ai', 'every-eval-ever': 'every_eval_ever', 'hugging-face': 'huggingface_hub._eval_results'}
+NEEDS = {'every-eval-ever': 'every_eval_ever', 'hugging-face': 'huggingface_hub._eval_results'}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize('name', READ)
 def test_their_own_readers_read_it(tooleval: Command, run: Path, name: str) -> None:
-    """``$TOOLEVAL_READERS`` names interpreters that have inspect_ai, every-eval-ever and huggingface_hub 1.4."""
+    """``$TOOLEVAL_READERS`` names interpreters that have every-eval-ever and huggingface_hub 1.4."""
     for python in filter(None, [*os.environ.get('TOOLEVAL_READERS', '').split(os.pathsep), sys.executable]):
         if subprocess.run([python, '-c', f'import {NEEDS[name]}'], capture_output=True).returncode == 0:
             break
@@ -408,10 +336,4 @@ def test_their_own_readers_read_it(tooleval: Command, run: Path, name: str) -> N
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    if name == 'inspect':
-        for log in logs_of(folder):
-            score = log['results']['scores'][0]['metrics']['percent']['value']
-            assert found.pop(f'{log["eval"]["task"]} {log["eval"]["model"]}') == [len(log['samples']), score]
-        assert found == {}
-    else:
-        assert found == sum(file.is_file() for file in folder.rglob('*'))
+    assert found == sum(file.is_file() for file in folder.rglob('*'))
