@@ -264,9 +264,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
 A command without a function is a group.
 """
 
-FIRST_COMMAND: dict[str, str] = {}
-"""Group -> the command that is meant if none is named."""
-
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}

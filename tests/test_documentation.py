@@ -25,7 +25,6 @@ import typer
 from mmengine.config import Config
 
 from opencompass_tooleval.cli.main import app
-from opencompass_tooleval.plugin import FIRST_COMMAND
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
@@ -73,19 +72,6 @@ NOT_RUN = {
     '(make test-long) does without the constraints',
     'tooleval prepare teval': 'needs the network',
     'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
-    'tooleval make check DIR --model STRONG.py --weak WEAK.py --json DIR/check.json': (
-        'tests/extras/making/test_check.py'
-    ),
-    'tooleval make improve DIR --model MODEL.py --out BETTER': 'tests/extras/making/test_improve.py',
-    'tooleval make improve DIR --apply BETTER/descriptions.json --out NEWSET': 'tests/extras/making/test_improve.py',
-    'tooleval make --source openapi --input spotify.json --simulator simulator.py --model maker.py --tasks 50 '
-    '--out spotify': 'needs models; tests/extras/making/test_make.py',
-    'tooleval make check spotify --model STRONG.py --weak WEAK.py': 'tests/extras/making/test_check.py',
-    'tooleval make review spotify': 'tests/test_tutorials.py runs it on a set that it makes',
-    'opencompass spotify_leaderboard.py -w outputs/spotify': 'tests/test_tutorials.py runs it on a set that it makes',
-    'tooleval report outputs/spotify': 'tests/test_tutorials.py runs it on a set that it makes',
-    'tooleval make review DIR': 'tests/test_tutorials.py runs it on a set that it makes',
-    'tooleval make apply DIR decisions-ann.json decisions-bob.json': 'tests/extras/making/test_decisions.py',
 }
 """Command -> why it is not run here."""
 
@@ -324,8 +310,6 @@ def options_of(words: list[str]) -> set[str]:
     for word in words:
         if not hasattr(command, 'resolve_command'):
             break
-        if name in FIRST_COMMAND and word not in command.commands and word != '--help':
-            word = FIRST_COMMAND[name]
         if word.startswith('-'):
             break
         word = word if word.islower() else next(iter(command.commands))  # BENCH: any

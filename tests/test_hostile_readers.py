@@ -79,11 +79,6 @@ from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
-from opencompass_tooleval.extras.making.dependencies import find_dependencies
-from opencompass_tooleval.extras.making.facts import find_facts
-from opencompass_tooleval.extras.making.made_task import Solution, SolvedCall
-from opencompass_tooleval.extras.making.replies import read_new_description, read_plan, read_query, read_verdict
-from opencompass_tooleval.extras.making.wording import asks, rules_out
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
 from opencompass_tooleval.instructions import method_replies as replies
@@ -540,20 +535,7 @@ READERS: Mapping[str, Reader] = {
         ],
         ('core/scoring/typed_result.py',),
     ),
-    'made sets, words of a query': Reader(
-        lambda text: [asks(text), rules_out(text, text)], ('extras/making/wording.py',)
-    ),
-    'made sets, facts': Reader(
-        lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('extras/making/facts.py',)
-    ),
-    'made sets, dependencies': Reader(
-        lambda text: find_dependencies(
-            [SolvedCall('a', {}, text), SolvedCall('b', {'x': text[:150], 'y': [text] * 3}, f'["{text}')],
-            {'b': ToolSchema('b', '', {})},
-        ),
-        ('extras/making/dependencies.py',),
-    ),
-    'made sets, generated values': Reader(
+    'task sets, generated values': Reader(
         lambda text: [
             differing_fields(text, f'{text} 12:00:01'),
             difference_text(text, f'{text} 12:00:01'),
@@ -561,14 +543,6 @@ READERS: Mapping[str, Reader] = {
             mask_fields(json.dumps([text[:900], {text[:900]: 1}]), ['[]']),
         ],
         ('extras/mcp_servers/volatile.py',),
-    ),
-    'made sets, replies': Reader(
-        lambda text: [
-            read_query(text, _TASK.tools, 'ordinary'),
-            read_plan(text),
-            read_new_description(f'{{"description": "{text}', _doc('A map.')),
-            read_verdict(f'{{"accept": true, "why": "{text}'),
-        ],
     ),
     'agents, prompt of the judge': Reader(
         lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
@@ -712,7 +686,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names of models that the user gives, the first 300 characters',
-    'extras/making/made_set.py': 'a name that the user gives',
+    'extras/tasks/task_set.py': 'a name of at most 40 characters',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
     'models/literal_keys.py': 'names in a config of the user',

@@ -7,16 +7,12 @@ print: its lines have to come in their order, with anything for ``...``, and any
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.extras.mcp_servers.live import LiveTools
-from opencompass_tooleval.extras.mcp_servers.server import parse_server
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.test_documentation import NOT_RUN, Place, commands, run
 
@@ -24,7 +20,6 @@ TUTORIALS = ROOT / 'docs' / 'tutorials'
 SCRIPT = Path(__file__).with_name('tutorial_script.py')
 PORTS = {'large': '8000', 'small': '8001'}
 SDK = 'from mcp.server import MCPServer\nfrom mcp_types import ToolAnnotations\n'
-QUICK_SDK = ROOT / 'tests' / 'extras' / 'mcp_servers' / 'quick_sdk.py'
 """In its place, in the server that a tutorial starts again and again."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.M | re.S)
 
@@ -74,31 +69,6 @@ def test_output_is_compared_line_by_line() -> None:
     assert not in_output('last 7 s\n...\nhead\n', printed)
 
 
-def with_quick_sdk(text: str) -> str:
-    """The server of a page, without the SDK; any other file as it is."""
-    return text.replace(
-        SDK,
-        f'import sys\n\nsys.path.insert(0, {str(QUICK_SDK.parent)!r})\n'
-        'from quick_sdk import MCPServer, ToolAnnotations\n',
-    )
-
-
-def test_the_server_of_the_page_is_the_same_without_the_sdk(tmp_path: Path) -> None:
-    page = blocks(TUTORIALS / 'your-own-tools.md')
-    text, data = (next(block.text for block in page if block.title == name) for name in ('library.py', 'books.json'))
-    assert SDK in text
-    answers = []
-    for name, server in (('real', text), ('quick', with_quick_sdk(text))):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / 'books.json').write_text(data)
-        (tmp_path / f'{name}.py').write_text(server)
-        command = shlex.join([sys.executable, str(tmp_path / f'{name}.py')])
-        with LiveTools(parse_server(command), tmp_path / name, allow=['*']) as live, live.begin('one') as trial:
-            trial.call('lend_book', {'title': 'Ubik', 'reader': 'Ann'})
-            answers.append((live.listed, *(trial.call('find_books', {'author': author}) for author in ('Lem', 'Dick'))))
-    assert answers[0] == answers[1] and '"reader": "Ann"' in answers[0][2].text
-
-
 @pytest.fixture(scope='module')
 def servers() -> Iterator[dict[str, ModelServer]]:
     started = {name: start_server('--name', name, '--script', f'{SCRIPT}:{name}') for name in PORTS}
@@ -128,7 +98,7 @@ def test_a_tutorial_runs_and_prints_what_its_page_says(
             text = block.text
             for written, filled_in in replaced.items():
                 text = text.replace(written, filled_in)
-            (folder / block.title).write_text(with_quick_sdk(text), encoding='utf-8')
+            (folder / block.title).write_text(text, encoding='utf-8')
         elif block.kind == 'bash':
             printed = ''
             for command in commands(block.text):

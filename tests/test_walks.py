@@ -1,4 +1,4 @@
-"""The walks of CONTRIBUTING: what a record, a task, a request, a judged answer and a made task pass, in this order."""
+"""The walks of CONTRIBUTING: the files that a record, a task, a request and a judged answer pass, in this order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,6 @@ from opencompass.utils import build_dataset_from_cfg
 from opencompass_tooleval.models import OracleModel, ToolEvalOpenAI
 from opencompass_tooleval.models.api import event_loop
 from tests.conftest import ROOT, ModelServer
-from tests.extras.making.conftest import Start, start
-from tests.extras.making.test_live_checks import TICKETS, TICKETS_KEY, options
-from tests.extras.making.worlds import run, write_model_config
-
-__all__ = ['start']
 
 PACKAGE = ROOT / 'opencompass_tooleval'
 BELOW = f'{PACKAGE}/'
@@ -36,7 +31,7 @@ WALK = re.compile(r'^\*\*(?P<title>[^*]+)\*\*[^\n]*:\n\n(?P<files>(?:\d+\. [^\n]
 
 def walks() -> dict[str, list[str]]:
     """Title of a walk -> its files, below the package."""
-    section = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8').partition('## Five walks')[2].partition('\n## ')[0]
+    section = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8').partition('## Four walks')[2].partition('\n## ')[0]
     return {
         found['title']: re.findall(r'^\d+\. `([^`]+)`', found['files'], re.MULTILINE)
         for found in WALK.finditer(section)
@@ -137,10 +132,3 @@ def test_a_request(canned_server: ModelServer) -> None:
         model = ToolEvalOpenAI('tiny', key='right', openai_api_base=canned_server.url)
         assert model.generate(['Hello'], max_out_len=16) == ['Answer: A']
     check('A request', files)
-
-
-def test_a_made_task(start: Start, tmp_path: Path) -> None:
-    model = write_model_config(tmp_path / 'model.py', start(TICKETS_KEY))
-    with traced() as files:
-        run(tmp_path / 'desk', model, 2, **options(tmp_path, f'{TICKETS} fields'))
-    check('A made task', files)

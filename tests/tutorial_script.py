@@ -1,8 +1,7 @@
 """Answers of the models of the tutorials: ``serve_model.py --name large --script tests/tutorial_script.py:large``.
 
-``large`` knows the gold answers of the demo records, makes the gold calls of the demo tasks, and makes tasks; ``small``
-knows two of three, stops an agent's task one call before its end, and tells nothing of what it has found. Any other
-request is an error.
+``large`` knows the gold answers of the demo records, and makes the gold calls of the demo tasks; ``small`` knows two of
+three, and stops an agent's task one call before its end. Any other request is an error.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,6 @@ from typing import Any
 import opencompass_tooleval
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.records import load_samples
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.extras.making import maker_script
 
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo'
 TEVAL, TASKS = DEMO / 'teval' / 'EN', DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
@@ -70,28 +65,7 @@ def _next_call(messages: list[dict[str, Any]], is_large: bool) -> dict[str, Any]
     return {'content': '', 'calls': [{'name': name, 'arguments': plan[made]['args']}]}
 
 
-maker_script.KEY.update(
-    {
-        'find_books': [[f'which books of {author} are there', {'author': author}] for author in ('Butler', 'Lem')],
-        'lend_book': [
-            [f'{reader} takes {title} home', {'title': title, 'reader': reader}]
-            for title in ('Kindred', 'Solaris', 'Ubik')
-            for reader in ('Ann', 'Bob')
-        ],
-    }
-)
-ROLES = ('You write', 'Rewrite this', 'Improve this', 'You plan', 'You review')
-
-
-def _is_of_library(messages: list[dict[str, Any]], request: dict[str, Any]) -> bool:
-    offered = {tool['function']['name'] for tool in request.get('tools') or ()}
-    return str(messages[0]['content']).startswith(ROLES) or bool(offered & set(maker_script.KEY))
-
-
 def _answer(messages: list[dict[str, Any]], request: dict[str, Any], is_large: bool) -> dict[str, Any] | str:
-    if _is_of_library(messages, request):
-        answer: dict[str, Any] | str = maker_script.right(messages, request)
-        return answer if is_large or isinstance(answer, dict) else 'That is done.'
     if request.get('tools'):
         return _next_call(messages, is_large)
     key = _key(messages)

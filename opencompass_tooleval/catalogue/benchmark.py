@@ -193,7 +193,7 @@ def are_agents(name: object) -> bool:
 
 
 def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
-    """Tests if a result is on a user's own data: a made set, or its step files.
+    """Tests if a result is on a user's own data, such as a task set.
 
     Args:
         dataset: The abbr; that of published data begins with ``tooleval-``.

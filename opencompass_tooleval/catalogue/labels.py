@@ -84,7 +84,6 @@ REASONS: dict[str, Words] = {
     'plan:no_tasks': Words('no tasks', 'the question could not be split into tasks'),
     'plan:no_order': Words('no order of tasks', 'the dependencies of the tasks cannot be read'),
     'plan:unknown_dependency': Words('unknown task', 'a task depends on a task that does not exist'),
-    'review:dropped': Words('dropped by a reviewer', 'a person dropped the task from its made set'),
     'review:wrong': Words('wrong review', 'another option is chosen than the gold one'),
     'step:missing': Words('step missing', 'a gold step is absent from the answer'),
     'step:unreadable': Words('step unreadable', 'a step of the answer cannot be read'),

@@ -29,7 +29,6 @@ def _with_exit_status(function: Callable[..., int | None]) -> Callable[..., None
 def command_group(
     summaries: Mapping[str, str],
     load: Callable[[str], Command],
-    default: str = '',
     panels: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> typer.Typer:
@@ -38,16 +37,11 @@ def command_group(
     Args:
         summaries: Name of a command -> its help; in the order of the help.
         load: Name -> the function, or a group of commands; called when the command is.
-        default: The command that options directly after the group's name belong to; ``''`` for none.
         panels: Command -> the panel of the help that it stands in, in the order of the panels; without, one for all.
         **settings: Of :class:`typer.Typer`.
     """
 
     class Group(TyperGroup):
-        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            is_option = bool(default and args) and args[0].startswith('-') and args[0] != '--help'
-            return super().parse_args(ctx, [default, *args] if is_option else args)
-
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name, command, rest = super().resolve_command(ctx, args)
             if name is None:

@@ -32,11 +32,9 @@ def _group(name: str, help: str, **more: bool) -> typer.Typer:
 
     summaries = {command: summary for command, (_, summary, *_) in commands.items()}
     panels = {command: panel for command, (_, _, *panel_or_none) in commands.items() for panel in panel_or_none}
-    first = plugin.FIRST_COMMAND.get(name, '')
     return command_group(
         summaries,
         load,
-        first,
         panels,
         help=help,
         pretty_exceptions_enable=False,

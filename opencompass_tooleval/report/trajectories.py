@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
@@ -147,12 +146,6 @@ def _row(call: AnsweredCall, shown: AnsweredCall) -> dict[str, Any]:
         **({'error': shown.error} if shown.error else {}),
         **({'seen': seen, 'whole': whole} if whole > seen else {}),
     }
-
-
-def shown_calls(calls: Iterable[AnsweredCall]) -> list[dict[str, Any]]:
-    """Returns calls like those of the steps of :func:`shown_trajectory`, bounded."""
-    space = _Space()
-    return [_row(call, _call(call, space)) for call in islice(calls, MOST_STEPS)]
 
 
 def shown_rounds(trajectory: Trajectory) -> dict[str, Any] | None:

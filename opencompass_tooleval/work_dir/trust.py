@@ -1,6 +1,6 @@
 """Keeps what this user made or trusted: a digest of each in the user's cache, never in the folder that it speaks of.
 
-A made set or a run that somebody else made is data. What it would start is shown, and started only once the user has
+A task set or a run that somebody else made is data. What it would start is shown, and started only once the user has
 said ``--trust``.
 """
 

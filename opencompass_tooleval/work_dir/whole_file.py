@@ -13,7 +13,7 @@ import socket
 import tempfile
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
@@ -84,15 +84,6 @@ def write_json(path: Path, value: Any) -> None:
         OSError: The file cannot be written; the error names ``path``.
     """
     write_whole(path, f'{json.dumps(to_jsonable(value), ensure_ascii=False, indent=2)}\n')
-
-
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes JSON lines, atomically; :func:`~opencompass_tooleval.core.text.jsonable.to_jsonable` converts each row.
-
-    Raises:
-        OSError: The file cannot be written; the error names ``path``.
-    """
-    write_whole(path, ''.join(f'{json.dumps(to_jsonable(row), ensure_ascii=False)}\n' for row in rows))
 
 
 @contextmanager

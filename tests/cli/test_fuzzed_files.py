@@ -27,9 +27,8 @@ from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged
 from tests.cli.conftest import Command, Outcome, demo_file, write_json
-from tests.extras.making.notes_set import notes_set
-from tests.extras.making.review_support import set_to_review
 from tests.extras.mcp_servers.servers import NOTES
+from tests.extras.tasks.notes_tasks import notes_set
 from tests.forked import run_opencompass
 from tests.fuzzed import mutate_file
 from tests.work_dir.test_power_cut import SWEEP
@@ -133,30 +132,19 @@ def test_counts_and_names_of_a_result(
         assert file.name in done.out + done.err + pages(tmp_path), f'{command}: {done}'
 
 
-@pytest.mark.parametrize('command', ['review', 'check', 'improve', 'check live'])
-def test_a_made_set(tooleval: Command, tmp_path: Path, command: str) -> None:
-    """``check live`` starts the set's server, which the damage may be in, and shows what is trusted first."""
-    folder = (notes_set if command == 'check live' else set_to_review)(tmp_path / 'made').folder
-    config = tmp_path / 'model.py'
-    config.write_text(
-        'from opencompass_tooleval.models import OracleModel\n'
-        "models = [dict(type=OracleModel, abbr='m', path='oracle')]\n",
-        encoding='utf-8',
-    )
-    words = {
-        'improve': ('--dry-run', '--model', config, '--out', tmp_path / 'better'),
-        'check live': ('--trust',),
-    }
+def test_a_task_set(tooleval: Command, tmp_path: Path) -> None:
+    """The damage may be in the set's server, which is shown as trusted first."""
+    folder = notes_set(tmp_path / 'notes').folder
     files = sorted([*folder.glob('set.json'), *folder.glob('*.jsonl')])
     for case in range(CASES):
-        chance = random.Random(f'{command} {case}')
-        file = chance.choice([file for file in files if file.stat().st_size])
+        chance = random.Random(f'check {case}')
+        file = chance.choice(files)
         original = file.read_bytes()
         mutate_file(file, original, chance)
-        done = tooleval('make', command.split()[0], folder, *words.get(command, ()))
+        done = tooleval('tasks', 'check', folder, '--trust')
         _, _, rest = done.err.rpartition('\n  ') if done.err.startswith('trusted') else ('', '', '\n' + done.err)
-        check(replace(done, err=rest.partition('\n')[2]), f'{command} {case} {file.name}', file)
-        assert not is_broken(file) or file.name in done.err, f'{command} {case}'
+        check(replace(done, err=rest.partition('\n')[2]), f'{case} {file.name}', file)
+        assert not is_broken(file) or file.name in done.err, case
         file.write_bytes(original)
 
 
@@ -215,15 +203,15 @@ KINDS = [
 @pytest.mark.parametrize(('place', 'kind'), KINDS)
 def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, place: str, kind: str) -> None:
     """In bounded memory, and without waiting for somebody who writes."""
-    run, made = tmp_path / 'run', set_to_review(tmp_path / 'made').folder
+    run, notes = tmp_path / 'run', notes_set(tmp_path / 'notes').folder
     shutil.copytree(swept, run)
     places = {
         'results': next(run.glob('results/*/*.json')),
         'predictions': next(run.glob('predictions/*/*.json')),
         'configs': next(run.glob('configs/*.py')),
         'bank': tmp_path / 'a.bank',
-        'set': made / 'set.json',
-        'tasks': made / 'tasks.jsonl',
+        'set': notes / 'set.json',
+        'tasks': notes / 'tasks.jsonl',
         'data': tmp_path / 'tools.json',
     }
     file = places[place]
@@ -241,8 +229,8 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
     model = next((run / 'results').iterdir()).name
     commands: dict[str, list[tuple[object, ...]]] = {
         'bank': [('agents', 'bank', 'stats', file), ('agents', 'bank', 'serve', file)],
-        'set': [('make', 'review', made), ('make', 'check', made)],
-        'tasks': [('make', 'review', made), ('make', 'check', made)],
+        'set': [('tasks', 'check', notes)],
+        'tasks': [('tasks', 'check', notes)],
         'data': [('easytool', 'stats', '--source', 'function_schema', '--input', file, '--instructions', file)],
     }
     of_runs = ('status', 'retry', 'report', 'export')
@@ -253,16 +241,11 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
 
 def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_path: Path) -> None:
     """Also of root: /proc takes no files. The line names the place."""
-    made, nowhere = set_to_review(tmp_path / 'made').folder, Path('/proc/nowhere')
+    nowhere = Path('/proc/nowhere')
     bundle, model = tmp_path / 'bundles' / 'a.bundle', next((swept / 'results').iterdir()).name
     assert tooleval('export', swept, '--bundle', bundle, '--out', tmp_path / 'exported').code == 0
     tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': {'name': 'a', 'parameters': {}}}])
     source, data = ('--source', 'function_schema', '--input', tools), ('--data', demo_file('instruct_v2'))
-    replay = tmp_path / 'model.py'
-    replay.write_text(
-        "from opencompass_tooleval.models import ReplayModel\nmodels = [dict(type=ReplayModel, abbr='m', path='x')]\n",
-        encoding='utf-8',
-    )
     commands: tuple[tuple[object, ...], ...] = (
         ('report', swept, '--out', nowhere / 'page'),
         ('export', swept, '--out', nowhere / 'out'),
@@ -274,10 +257,6 @@ def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_pa
         ('status', swept, '--json', nowhere / 'a.json'),
         ('compare', swept, model, model, '--details', nowhere / 'a.jsonl'),
         ('score', 'teval', 'instruct', '--predictions', data[1], *data, '--json', nowhere / 'a.json'),
-        ('make', 'tasks', *source, '--model', replay, '--tasks', 1, '--out', nowhere / 'new'),
-        ('make', 'review', made, '--out', nowhere / 'page.html'),
-        ('make', 'check', made, '--json', nowhere / 'a.json'),
-        ('make', 'improve', made, '--model', replay, '--out', nowhere / 'better'),
         ('leaderboard', 'build', bundle.parent, '--out', nowhere / 'site'),
         ('leaderboard', 'add', nowhere / 'kept', bundle),
         ('easytool', 'generate', *source, '--model', 'template', '--out', nowhere / 'a.json'),
@@ -324,16 +303,10 @@ def test_a_run_that_is_read_only(tooleval: Command, swept: Path, tmp_path: Path)
     check(replace(done, err=done.err.splitlines()[-1]), 'retry', run)
 
 
-def test_a_made_set_that_is_read_only(tooleval: Command, tmp_path: Path) -> None:
-    folder = notes_set(tmp_path / 'made').folder
-    decisions = write_json(tmp_path / 'decisions.json', {})
+def test_a_task_set_that_is_read_only(tooleval: Command, tmp_path: Path) -> None:
+    folder = notes_set(tmp_path / 'notes').folder
     with read_only(folder):
-        assert tooleval('make', 'check', folder, '--trust').code == 0
-        assert tooleval('make', 'review', folder, '--out', tmp_path / 'page.html').code == 0
-        for words in (('review', folder), ('apply', folder, decisions)):
-            done = tooleval('make', *words)
-            check(done, str(words), folder)
-            assert done.code == 1
+        assert tooleval('tasks', 'check', folder, '--trust').code == 0
 
 
 @pytest.mark.parametrize('time', [-1e300, 0.0, 1e300, -0.0, 5e-324])

@@ -17,7 +17,6 @@ from opencompass_tooleval.work_dir.printing import Screen, say
 from tests.cli.conftest import Command, Outcome, write_json
 from tests.cli.test_agents_judge import RUNS
 from tests.conftest import ModelServer, start_server
-from tests.extras.making.small_set import small_set
 from tests.forked import run_opencompass
 
 EVIL = '\x1b[2J\x1b]0;mine\x07\x9b31m\u202e[/bold][red]x'
@@ -105,17 +104,13 @@ def test_a_server_that_is_looked_at(tooleval: Command, server: ModelServer, monk
     assert_shown(tooleval('doctor', '--endpoint', server.url, '--model', 'tiny'), 1)
 
 
-def test_generated_and_made(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
+def test_generated(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
     function = {'name': 'look', 'description': EVIL, 'parameters': {'type': 'object', 'properties': {}}}
     tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': function}])
     model = config(tmp_path, server)
     words = ('--source', 'function_schema', '--input', tools, '--model', model)
     made = tooleval('easytool', 'generate', *words, '--out', tmp_path / 'out.json')
     assert made.code == 1 and not CONTROLS & set((made.out + made.err).replace('\r', ''))  # of progress bars
-    small_set(tmp_path / 'office').write()
-    done = tooleval('make', 'check', tmp_path / 'office', '--model', model)
-    assert done.code == 1 and not CONTROLS & set((done.out + done.err).replace('\r', ''))
-    assert 'Traceback' not in done.err
 
 
 SWEEP = """from mmengine.config import read_base

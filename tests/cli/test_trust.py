@@ -13,12 +13,11 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.core.text.python_literal import python_literal
-from opencompass_tooleval.extras.making.made_set import SET_FILE, load_set
-from opencompass_tooleval.extras.making.outputs import write_outputs
-from opencompass_tooleval.work_dir.trust import FOLDER, run_trustee, trust_own_run
+from opencompass_tooleval.extras.tasks.task_set import SET_FILE
+from opencompass_tooleval.work_dir.trust import run_trustee, trust_own_run
 from tests.cli.conftest import Command, write_json
-from tests.extras.making.notes_set import notes_set
 from tests.extras.mcp_servers.servers import NOTES
+from tests.extras.tasks.notes_tasks import notes_set
 
 KEY = 'sk-of-this-user-0001'
 
@@ -28,7 +27,6 @@ def colleague(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A set of a colleague, copied here: to this user's cache it is unknown."""
     monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache-of-a-colleague'))
     made = notes_set(tmp_path / 'theirs' / 'notes')
-    write_outputs(made)
     monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     return Path(shutil.copytree(made.folder, tmp_path / 'notes'))
@@ -52,25 +50,17 @@ def stealing(folder: Path, stolen: Path) -> None:
 def test_a_server_of_somebody_else_is_shown_and_not_started(tooleval: Command, colleague: Path, tmp_path: Path) -> None:
     stolen = tmp_path / 'stolen'
     stealing(colleague, stolen)
-    decisions = write_json(tmp_path / 'decisions.json', {})
-    for words in (
-        ('check', colleague),
-        ('apply', colleague, decisions),
-        ('improve', colleague, '--apply', decisions, '--out', tmp_path / 'mine'),
-    ):
-        done = tooleval('make', *words)
-        assert done.code == 1 and not stolen.exists() and '--trust' in done.err, words
-        assert f"command: sh -c 'echo $X > {stolen}; exec" in done.err
-        assert 'variable: X, filled from your $OPENAI_API_KEY' in done.err and KEY not in done.err
-        assert 'tools that may change things: add_note' in done.err
-    assert not (colleague / 'check_journal').exists()
-    assert tooleval('make', 'review', colleague).code == 0  # writes a page, and starts nothing
+    done = tooleval('tasks', 'check', colleague)
+    assert done.code == 1 and not stolen.exists() and '--trust' in done.err
+    assert f"command: sh -c 'echo $X > {stolen}; exec" in done.err
+    assert 'variable: X, filled from your $OPENAI_API_KEY' in done.err and KEY not in done.err
+    assert 'tools that may change things: add_note' in done.err
 
 
 def test_what_was_trusted_once_needs_no_flag_and_a_change_needs_it_again(tooleval: Command, colleague: Path) -> None:
-    done = tooleval('make', 'check', colleague, '--trust')
+    done = tooleval('tasks', 'check', colleague, '--trust')
     assert done.code == 0 and 'trusted from now on' in done.err and 'command: ' in done.err
-    again = tooleval('make', 'check', colleague)
+    again = tooleval('tasks', 'check', colleague)
     assert again.code == 0 and 'trusted' not in again.err
     for change_it in (
         lambda: (colleague / 'fixture' / 'run.sh').write_text('id', encoding='utf-8'),
@@ -78,24 +68,15 @@ def test_what_was_trusted_once_needs_no_flag_and_a_change_needs_it_again(tooleva
         lambda: change(colleague, loop='react'),
     ):
         change_it()
-        assert tooleval('make', 'check', colleague).code == 1
-        assert tooleval('make', 'check', colleague, '--trust').code == 0
-
-
-def test_a_set_of_ones_own_needs_no_flag_also_after_it_was_moved(tooleval: Command, tmp_path: Path) -> None:
-    made = notes_set(tmp_path / 'mine' / 'notes')
-    shutil.move(made.folder, tmp_path / 'notes')
-    done = tooleval('make', 'check', tmp_path / 'notes')
-    assert done.code == 0 and 'trusted' not in done.err
-    folder = tmp_path / 'cache' / FOLDER
-    assert [file.read_bytes() for file in folder.iterdir()] == [b'']  # nothing of it stands in the set's folder
+        assert tooleval('tasks', 'check', colleague).code == 1
+        assert tooleval('tasks', 'check', colleague, '--trust').code == 0
 
 
 def test_trust_that_cannot_be_kept_counts_for_the_command(
     tooleval: Command, colleague: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('TOOLEVAL_CACHE', '/proc/nowhere')
-    assert tooleval('make', 'check', colleague, '--trust').code == 0
+    assert tooleval('tasks', 'check', colleague, '--trust').code == 0
 
 
 @pytest.mark.parametrize(
@@ -123,23 +104,8 @@ def test_names_loops_and_paths_are_checked_when_a_set_is_read(
     (colleague / 'link').symlink_to('/home')
     head = change(colleague, **changed.get('environment', {}))
     write_json(colleague / SET_FILE, {**head, **{name: value for name, value in changed.items() if name == 'name'}})
-    for words in (('check', colleague, '--trust'), ('review', colleague)):
-        done = tooleval('make', *words)
-        assert done.code == 1 and says in done.err and str(colleague / SET_FILE) in done.err
-    assert not (colleague.parent / 'escaped_gen.py').exists()
-
-
-def test_a_config_of_a_set_holds_only_literals_of_it(tmp_path: Path) -> None:
-    """Texts of the environment are data, with quotes, braces and mmengine's own marks."""
-    made = notes_set(tmp_path / "it's {{ fileDirname }}" / 'notes')
-    head = change(made.folder, live={**made.environment['live'], 'server': "run '{{$OPENAI_API_KEY:x}}' \\"})
-    read = load_set(made.folder)
-    read.write()
-    write_outputs(read)
-    config = Config.fromfile(str(made.folder / 'notes_gen.py'), format_python_code=False)
-    live = config['datasets'][0]['infer_cfg']['inferencer']['dialogues']['live']
-    assert live['server'] == head['environment']['live']['server']
-    assert live['fixture'] == str(made.folder / 'fixture')
+    done = tooleval('tasks', 'check', colleague, '--trust')
+    assert done.code == 1 and says in done.err and str(colleague / SET_FILE) in done.err
 
 
 @pytest.mark.parametrize(
@@ -151,19 +117,6 @@ def test_literals_are_read_back_by_mmengine(tmp_path: Path, value: str) -> None:
     config = tmp_path / 'literal.py'
     config.write_text(f'read = {python_literal(wanted)}\n', encoding='utf-8')
     assert Config.fromfile(str(config), format_python_code=False)['read'] == wanted
-
-
-def test_a_set_holds_names_of_keys_not_keys(tooleval: Command, tmp_path: Path) -> None:
-    config = tmp_path / 'm.py'
-    config.write_text(
-        "from opencompass_tooleval.models import ReplayModel\nmodels = [dict(type=ReplayModel, abbr='m', path='x')]\n",
-        encoding='utf-8',
-    )
-    words = ('tasks', '--source', 'mcp', '--input', NOTES, '--model', config, '--tasks', 1, '--out', tmp_path / 'made')
-    done = tooleval('make', *words, '--env', f'NOTES_TOKEN={KEY}')
-    assert done.code == 1 and '--env NOTES_TOKEN' in done.err and KEY not in done.err
-    done = tooleval('make', *words, '--env', 'NOTES_TOKEN')
-    assert done.code == 1 and 'NOTES_TOKEN is not set' in done.err
 
 
 def run_of_somebody_else(folder: Path, **model: Any) -> Path:

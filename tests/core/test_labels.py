@@ -30,7 +30,7 @@ from opencompass_tooleval.catalogue.metrics import all_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.calls import observation
 from opencompass_tooleval.core.scoring import result
-from opencompass_tooleval.extras.making.metrics import NAMES as MADE
+from opencompass_tooleval.extras.tasks.metrics import NAMES as TASKS
 
 PACKAGE = Path(opencompass_tooleval.__file__).parent
 JUDGED = metrics_of(KINDS)
@@ -68,9 +68,11 @@ def test_every_metric_and_column_has_words() -> None:
     metrics = {metric for subsets in tables for subset in subsets for metric in subset['metrics']}
     columns = {column for _, column in published_columns()}
     assert not [
-        name for name in (*metrics, *columns, *RETRIEVAL, *AGENTS, *JUDGED, *MADE) if not words_of_metric(name).sentence
+        name
+        for name in (*metrics, *columns, *RETRIEVAL, *AGENTS, *JUDGED, *TASKS)
+        if not words_of_metric(name).sentence
     ]
-    known = metrics | columns | set(RETRIEVAL) | set(AGENTS) | set(JUDGED) | set(MADE)
+    known = metrics | columns | set(RETRIEVAL) | set(AGENTS) | set(JUDGED) | set(TASKS)
     halves = {column.rpartition('_')[0] for column in columns}
     idle = [name for name in all_metrics() if name not in known | halves]
     assert not idle

@@ -7,12 +7,10 @@ is the smallest that follows a chat at all, the other does not follow one.
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +21,9 @@ from mmengine.config import Config
 
 from opencompass_tooleval.models.rendered_tools import render
 from opencompass_tooleval.tasks.first_prompts import first_prompts
-from tests.extras.making.worlds import make_repository
-from tests.extras.mcp_servers.servers import installed
 from tests.real.models import MODELS, RealModel
 from tests.real.serving import KEY, Counters, LlamaServer, local_settings
 from tests.real.sweep import CORE, FULL, JUDGED, ROOT, opencompass, predictions, results, tooleval, write_config
-from tests.test_tutorials import TUTORIALS, blocks
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo'
 
@@ -380,64 +375,6 @@ def test_easytool_instructions_by_a_real_model(place: Path, servers: Callable[[s
     report = json.loads((folder / 'report.json').read_text(encoding='utf-8'))
     print(done.stdout[-2000:], json.dumps(report)[:3000])
     assert not report['failed'] and report['calls'] > 0
-
-
-def books(folder: Path) -> list[str]:
-    """The tutorial's server and fixture, as options."""
-    for block in blocks(TUTORIALS / 'your-own-tools.md'):
-        if block.title in ('library.py', 'books.json'):
-            (folder / block.title).write_text(block.text, encoding='utf-8')
-    server = shlex.join([sys.executable, str(folder / 'library.py')])
-    return ['--input', server, '--fixture', str(folder / 'books.json'), '--allow', 'lend_book']
-
-
-def repository(folder: Path) -> list[str]:
-    """The published server of git with a repository, as options."""
-    fixture = make_repository(folder / 'work' / 'repository')
-    return [
-        '--input',
-        str(installed('git', folder)),
-        '--fixture',
-        str(fixture),
-        '--allow',
-        'git_*',
-        '--ignore',
-        '.git/*',
-    ]
-
-
-@pytest.mark.parametrize('source', [books, repository], ids=lambda source: source.__name__)
-def test_tasks_by_a_real_model(
-    source: Callable[[Path], list[str]], place: Path, servers: Callable[[str], LlamaServer]
-) -> None:
-    """Such a model makes hardly a task: each draft is a task or dropped for a reason, and what it cost is right."""
-    folder, server = place / f'make-{source.__name__}', servers('smollm2')
-    folder.mkdir()
-    settings = {**server.settings(max_out_len=48), 'temperature': 0.7}
-    (folder / 'model.py').write_text(f'models = [{settings!r}]\n', encoding='utf-8')
-    words = ['--model', 'model.py', '--tasks', 1, '--trials', 2, '--kinds', 'ordinary=1', '--out', 'made']
-    words += ['--source', 'mcp', *source(folder), '--json', 'report.json']
-    before, requests = server.counters(), len(server.recorder.requests)
-    done = tooleval('make', *words, folder=folder, check=False, OPENAI_API_KEY=KEY)
-    counted, asked = server.counters() - before, len(server.recorder.requests) - requests
-    print(done.stdout[-1000:])
-    report = json.loads((folder / 'report.json').read_text(encoding='utf-8'))
-    dropped = [
-        json.loads(line) for line in (folder / 'made' / 'dropped.jsonl').read_text(encoding='utf-8').splitlines()
-    ]
-    assert 'Traceback' not in done.stdout and report['failed'] == {}
-    assert done.returncode == int(report['tasks'] < 1)
-    assert all(row['reason'] and row['detail'] for row in dropped)
-    assert Counter(f'{row["stage"]} {row["reason"]}' for row in dropped) == report['dropped']
-    numbers = sorted(int(row['id'].removeprefix('task_')) for row in dropped)
-    assert len(set(numbers)) == len(numbers) and (report['tasks'] or numbers == list(range(1, 11))), (
-        'five rounds of two'
-    )
-    assert report['calls'] == asked
-    assert report['tokens'] == counted.prompt + counted.cached + counted.completion
-    prices = settings['prices']
-    cost = counted.prompt * prices['input'] + counted.cached * prices['cached'] + counted.completion * prices['output']
-    assert report['cost'] == pytest.approx(cost / 1e6)
 
 
 def test_the_doctor_on_llama_cpp(served: dict[str, Sweep], servers: Callable[[str], LlamaServer]) -> None:

@@ -261,14 +261,6 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
                 'NOTE observations are simulated by small: d1',
             ],
         ),
-        (
-            {'benchmark': 'made', 'reviewed': 0.25, 'simulated_by': 'small'},
-            {'benchmark': 'made', 'reviewed': 0.25, 'simulated_by': 'small'},
-            [
-                'NOTE observations are simulated by small: d1',
-                'NOTE d1: 75% of the tasks were not reviewed by a person; see tooleval make review',
-            ],
-        ),
         ({'judge': 'a'}, {'judge': 'a'}, ['NOTE answers are judged by a: d1']),
         (
             {'judge': 'a'},

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.making.tool_source import documented_tools
 from opencompass_tooleval.tool_docs.api_list import find_api_list
+from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.instruction import ABSENT
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
 from tests.growth import in_linear_time
@@ -527,9 +527,9 @@ def test_openapi_in_yaml_with_compositions(tmp_path: Path) -> None:
     assert isinstance(doc.raw, dict) and doc.raw['/bells/{bell}']['put']['responses'] == {
         '200': {'description': 'rung'}
     }
-    (tool,) = documented_tools([doc]).values()
-    properties = tool.schema.parameters['properties']
-    assert tool.schema.name == 'ringBell' and properties['since']['type'] == ['string', 'null']
+    assert function.call_name == 'ringBell'
+    properties = function_tool(function, 'ringBell').parameters['properties']
+    assert properties['since']['type'] == ['string', 'null']
     assert properties['weight']['type'] == ['integer', 'string']
 
 

@@ -1,4 +1,4 @@
-"""Goal of an agent's task that was made from a user's tools."""
+"""Goal of an agent's task on a user's own tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIBLINGS = 'siblings'
 RECOVERY = 'recovery'
 
 KINDS = (ORDINARY, NO_TOOL, MISSING_PARAMETER, FORBIDDEN, SIBLINGS, RECOVERY)
-"""Kinds of tasks that are made from a user's tools."""
+"""Kinds of tasks on a user's own tools."""
 
 RESTRAINT = (NO_TOOL, MISSING_PARAMETER)
 """Kinds in which the agent has to answer or to ask without a call; the others need tools."""
@@ -42,9 +42,7 @@ class Goal:
         missing: Kind ``missing_parameter``: the parameter whose value the request lacks.
         fails_first: Kind ``recovery``: the tool whose first call fails.
         answer: A right final answer.
-        is_single_path: Whether all solutions made the same calls in the same order.
-        form: Form of the result, one of ``typed_result.FORMS``; ``''`` in made sets of
-            format 1, which state none.
+        form: Form of the result, one of ``typed_result.FORMS``; ``''`` for none.
         result: The right result in this form; ``''`` if the request asks for none.
     """
 
@@ -57,7 +55,6 @@ class Goal:
     missing: str = ''
     fails_first: str = ''
     answer: str = ''
-    is_single_path: bool = False
     form: str = ''
     result: str = ''
 

@@ -7,11 +7,9 @@ the tool's properties, an equals sign after it, and a closed value before it.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 PARENT = 'null'
 NO_TOOL = frozenset({'No tool required', '不需要工具'})
@@ -98,27 +96,6 @@ def parse_call(annotation: str, properties: Collection[str]) -> Call:
     values = [body[border.end() : end].strip() for border, end in zip(borders, ends, strict=True)]
     arguments = tuple(Argument(border['name'], value) for border, value in zip(borders, values, strict=True))
     return Call(name, arguments)
-
-
-def write_call(name: str, arguments: Mapping[str, Any], properties: Collection[str]) -> str:
-    """Writes a call as an annotation; texts are quoted, other values are JSON.
-
-    Args:
-        name: The tool.
-        arguments: JSON values.
-        properties: As :func:`parse_call` takes them.
-
-    Raises:
-        CallError: No annotation can hold the call: it would be read as another.
-    """
-    values = {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-              for key, value in arguments.items()}  # fmt: skip
-    passed = (f"{key}='{values[key]}'" if isinstance(arguments[key], str) else f'{key}={values[key]}' for key in values)
-    annotation = f'{name}({", ".join(passed)})'
-    read = parse_call(annotation, properties)
-    if read.tool != name or {argument.name: argument.value for argument in read.arguments} != values:
-        raise CallError(f'{annotation!r} would be read as another call')
-    return annotation
 
 
 def published_value(argument: Argument) -> str:

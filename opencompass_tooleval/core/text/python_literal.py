@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from opencompass_tooleval.core.text.jsonable import to_jsonable
@@ -18,30 +18,29 @@ def text_literal(text: str) -> str:
     return repr(text).replace('{{', r'{\x7b')
 
 
-def python_literal(value: Any, text: Callable[[str], str] = text_literal) -> str:
+def python_literal(value: Any) -> str:
     """Writes a value as a Python expression of literals.
 
     Args:
         value: JSON values, tuples, sets, any floats; classes become their full names, and anything else text.
-        text: Writes texts that are values; keys are always literals.
     """
     if isinstance(value, Mapping):
-        rows = (f'{_key(key)}: {python_literal(one, text)}' for key, one in value.items())
+        rows = (f'{_key(key)}: {python_literal(one)}' for key, one in value.items())
         return '{' + ', '.join(rows) + '}'
     if isinstance(value, tuple):
-        return '(' + ''.join(f'{python_literal(one, text)}, ' for one in value) + ')'
+        return '(' + ''.join(f'{python_literal(one)}, ' for one in value) + ')'
     if isinstance(value, list):
-        return '[' + ', '.join(python_literal(one, text) for one in value) + ']'
+        return '[' + ', '.join(python_literal(one) for one in value) + ']'
     if isinstance(value, (set, frozenset)):
-        return f'set({python_literal(list(value), text)})'
+        return f'set({python_literal(list(value))})'
     if isinstance(value, str):
-        return text(value)
+        return text_literal(value)
     if isinstance(value, type):
-        return text(f'{value.__module__}.{value.__qualname__}')
+        return text_literal(f'{value.__module__}.{value.__qualname__}')
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
     plain = to_jsonable(value)  # such as a huge integer, of which repr raises
-    return text(plain) if isinstance(plain, str) else repr(plain)
+    return text_literal(plain) if isinstance(plain, str) else repr(plain)
 
 
 def _key(key: Any) -> str:

@@ -31,11 +31,6 @@ _SHORTEST_KEY = 8
 _keys: set[str] = set()
 
 
-def is_secret_name(name: str) -> bool:
-    """Tests if the value of a variable, header or parameter of this name is a key."""
-    return bool(_SECRET_NAME.search(name))
-
-
 def remember_keys(keys: Iterable[str]) -> None:
     """Records keys that configs name; those of the environment are known."""
     _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY)

@@ -185,7 +185,7 @@ class Evaluation:
 
     @property
     def is_private(self) -> bool:
-        """True if the data are a user's own (``tooleval make``)."""
+        """True if the data are a user's own (a task set)."""
         return is_private(self.scored.dataset, self.scored.part('provenance'))
 
 

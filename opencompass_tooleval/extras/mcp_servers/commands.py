@@ -20,11 +20,34 @@ from opencompass_tooleval.environments.live_source import TOOL_ERROR, ServerErro
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.extras.mcp_servers.fixture import on_copies
 from opencompass_tooleval.extras.mcp_servers.server import check_sdk, fill_variables, parse_server
-from opencompass_tooleval.extras.options import AllowOption, EnvOption, FixtureOption, ServerOption
 from opencompass_tooleval.work_dir.data_files import read_json
 from opencompass_tooleval.work_dir.printing import say
 
 _TASK = 'recorded'
+
+ServerOption = Annotated[
+    str,
+    typer.Option(
+        '--input',
+        metavar='SERVER',
+        help="An MCP server: its command with arguments, 'python my_server.py', or its URL. {fixture} is the copy.",
+    ),
+]
+
+FixtureOption = Annotated[
+    Path | None,
+    typer.Option(metavar='PATH', help='A folder or file that the server works on; each trial gets a copy.'),
+]
+
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar='TOOL', help='Tools (git_*) to be called beside those that say they only read; several.'),
+]
+
+EnvOption = Annotated[
+    list[str] | None,
+    typer.Option('--env', metavar='NAME[=VALUE]', help='Variables of the server; NAME alone passes yours; several.'),
+]
 
 
 def record_bank(

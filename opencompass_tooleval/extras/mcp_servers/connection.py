@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -113,45 +112,6 @@ class Connection:
             return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
 
         return await self._answer(ask)
-
-    async def resources(self, most: int) -> dict[str, str]:
-        """Reads its resources, for at most the time of a start.
-
-        Args:
-            most: Maximum number of resources that are read.
-
-        Returns:
-            URI -> text, up to 200,000 characters. Resources without text and those that cannot be read are left out.
-        """
-        if self.client.server_capabilities.resources is None:
-            return {}
-        texts: dict[str, str] = {}
-        with anyio.move_on_after(self.server.limits.start_seconds):
-            for uri in await self._uris(most):
-                answer = await self._answer(partial(self._read, uri))
-                if answer.text and not answer.error:
-                    texts[clean_text(uri)] = answer.text
-        return texts
-
-    async def _uris(self, most: int) -> list[str]:
-        """The first resources of the list; where a page is missing, those before it."""
-        found: dict[str, None] = {}
-        cursor: str | None = None
-        for _ in range(most):  # pages may be empty
-            try:
-                page = await self.client.list_resources(cursor=cursor)
-            except (MCPError, RuntimeError, ValidationError):
-                break
-            found.update(dict.fromkeys(resource.uri for resource in page.resources))
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= most:
-                break
-        return list(found)[:most]
-
-    async def _read(self, uri: str, seconds: float) -> ToolAnswer:
-        read = await self.client.read_resource(uri)
-        texts = (part.text for part in read.contents if isinstance(part, types.TextResourceContents))
-        return ToolAnswer(clean_text('\n'.join(texts)[:MAX_CHARS]))
 
     async def _answer(self, ask: Callable[[float], Awaitable[ToolAnswer]]) -> ToolAnswer:
         """Asks the server within the limits, for any behaviour of it; ``ask`` takes the seconds of a request."""

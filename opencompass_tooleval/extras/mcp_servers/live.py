@@ -105,27 +105,6 @@ class LiveTrial:
         async with self.lock:
             return (self.running or await self._start()).copy.folder
 
-    def resources(self, most: int) -> dict[str, str]:
-        """Reads the server's resources, in the state after the trial's calls.
-
-        Args:
-            most: Maximum number of them.
-
-        Returns:
-            URI -> text, with ``ALIAS`` for the folder of the copy. A
-            server at its end has none.
-
-        Raises:
-            ServerError: It cannot be started.
-        """
-        return run(self._resources(most))
-
-    async def _resources(self, most: int) -> dict[str, str]:
-        async with self.lock:
-            running = self.running or await self._start()
-            texts = await running.connection.resources(most)
-            return {running.copy.outward(uri): running.copy.outward(text) for uri, text in texts.items()}
-
     def close(self, wait: bool = True) -> None:
         """Stops the process and removes the copy of the fixture.
 

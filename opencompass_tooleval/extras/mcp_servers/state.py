@@ -126,19 +126,6 @@ def _text_of(file: Path) -> str | None:
     return None if b'\0' in content else content.decode('utf-8', 'replace')
 
 
-def read_contents(trial: LiveTrial, probes: Sequence[Probe]) -> State:
-    """Reads a trial's state as :func:`read_state`, without masks, and of small text files the text.
-
-    Raises:
-        ServerError: As in :func:`read_state`.
-    """
-    state = read_state(trial, [probe.without_mask() for probe in probes])
-    folder = trial.folder
-    files = [part for part in state if part.startswith(_FILE)]
-    texts = {part: _text_of(folder / part.removeprefix(_FILE)) for part in files}
-    return state | {part: text for part, text in texts.items() if text is not None}
-
-
 def with_masks(probes: Sequence[Probe], masks: Mapping[str, Sequence[str]]) -> tuple[Probe, ...]:
     """Returns probes that leave fields out of the state.
 

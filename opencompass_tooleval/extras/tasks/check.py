@@ -25,10 +25,12 @@ class Checked:
 
     Attributes:
         faults: Task -> its faults.
+        failures: Tool -> its failed calls, in words, with the last message of the tool or its server.
         scripted: Agent without a model -> ``solved`` and ``restraint``, 0-100; None if no task has these kinds.
     """
 
     faults: dict[str, list[str]] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
     scripted: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
 
@@ -58,6 +60,8 @@ def check_tasks(
     for name, faults in found.faults.items():
         for fault in faults:
             say(f'FAULT {name}: {fault}')
+    for tool, failures in found.failures.items():
+        say(f'tool {tool}: {failures}')
     for agent, scores in found.scripted.items():
         shown = ', '.join(f'{name} {score:.2f}' for name, score in scores.items() if score is not None)
         say(f'an agent that {agent}: {shown}')
@@ -91,6 +95,11 @@ def check_set(tasks: TaskSet) -> Checked:
             raise DataError(tasks.folder / SET_FILE, f'its environment cannot be used: {error}') from error
         resets = stack.enter_context(_reset_checks(here['live'])) if here.get('live') else None
         executed = execute_gold(tasks.tasks, begin.carry_out, begin.threads)
+        found.failures = {
+            name: f'{counts.failed} of {counts.called} calls of the gold failed: {counts.why}'
+            for name, counts in begin.tally.tools.items()
+            if counts.failed
+        }
         if resets:
             resets.check(executed.runs)
         solved = solved_by(tasks.tasks, begin.carry_out, begin.threads)

@@ -1,9 +1,10 @@
-"""A made set on the notes server of tests: a task of each kind, with a fixture, live effects and facts."""
+"""A task set on the notes server of tests: a task of each kind, with a fixture, live effects and facts."""
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,14 +24,14 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
-from opencompass_tooleval.extras.making.made_set import FIXTURE_FOLDER, MadeSet
-from opencompass_tooleval.extras.making.made_task import MadeTask, Solution, SolvedCall
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live, parse_probes
 from opencompass_tooleval.extras.mcp_servers.state import TrialState
+from opencompass_tooleval.extras.tasks.task_set import SET_FILE, TASKS_FILE, TaskSet, load_set
 from tests.extras.mcp_servers.servers import NOTES
 
 START = 'Marta keeps the shed key.\nThe ladder is at number 12.\nThe fence is done.\n'
 PROBES = [{'leave_out': []}]
+FIXTURE = 'fixture'
 READ = GoldCall('read_notes', {})
 
 
@@ -59,16 +60,20 @@ def task(
     goal: Goal,
     gold: Sequence[GoldCall] = (),
     offered: Sequence[str] = ('read_notes', 'add_note'),
-) -> MadeTask:
+) -> Task:
     """A task with its gold calls as the goal's calls, if the goal has none."""
     if not goal.calls:
         goal = replace(goal, calls=tuple((call,) for call in gold))
-    made = Task(f't{number}', 'notes', query, tuple(tools()[name] for name in offered), goal=goal)
-    return MadeTask(made, made_by={'query': 'maker', 'solution': 'maker', 'second': 'second'}).with_goal(goal)
+    return with_goal(Task(f't{number}', 'notes', query, tuple(tools()[name] for name in offered)), goal)
 
 
-def tasks() -> list[MadeTask]:
-    """The tasks; effects and solutions are not yet in them."""
+def with_goal(task: Task, goal: Goal) -> Task:
+    """The task with another goal; its gold calls are the first alternatives of the goal's calls."""
+    return replace(task, goal=goal, gold=tuple(alternatives[0] for alternatives in goal.calls))
+
+
+def tasks() -> list[Task]:
+    """The tasks, without effects."""
     both = ((add('Buy milk'), add('Buy milk', mark=None)), (add('Feed the cat'),))
     return [
         task(0, 'Please write down that we have to buy milk.', Goal(ORDINARY, answer='Done.'), [add('Buy milk')]),
@@ -112,24 +117,20 @@ def environment(fixture: Path) -> Environment:
     return Environment(errors=LIVE_ERRORS, live=live, state=TrialState(live, parse_probes(PROBES)))
 
 
-def executed(made: MadeTask, answers: Environment) -> MadeTask:
-    """A task with the effects of its gold calls as the goal's, and a solution of each maker."""
-    session = answers.begin(made.task.id, made.task.schemas, fails_first=made.goal.fails_first)
-    calls = tuple(made.task.oracle_calls)
-    observed = [session.call(call.name, call.arguments) for call in calls]
+def executed(task: Task, answers: Environment) -> Task:
+    """A task with the effects of its gold calls as the goal's."""
+    assert task.goal is not None
+    session = answers.begin(task.id, task.schemas, fails_first=task.goal.fails_first)
+    for call in task.oracle_calls:
+        session.call(call.name, call.arguments)
     changes = session.changes()
     session.close()
-    solved = tuple(
-        SolvedCall(call.name, call.arguments, seen.text, source=seen.source, error=seen.error)
-        for call, seen in zip(calls, observed, strict=True)
-    )
-    solutions = tuple(Solution(model, solved, made.goal.answer, changes) for model in ('maker', 'second'))
-    return replace(made.with_goal(replace(made.goal, effects=changes)), solutions=solutions)
+    return with_goal(task, replace(task.goal, effects=changes))
 
 
 @cache
-def executed_tasks() -> tuple[MadeTask, ...]:
-    """The tasks with what their gold calls led to; executed once."""
+def executed_tasks() -> tuple[Task, ...]:
+    """The tasks with the effects of their gold calls; executed once."""
     with tempfile.TemporaryDirectory() as folder:
         answers = environment(write_fixture(Path(folder)))
         assert answers.live is not None
@@ -139,22 +140,29 @@ def executed_tasks() -> tuple[MadeTask, ...]:
 
 def write_fixture(folder: Path) -> Path:
     """Writes the folder of notes that each trial gets a copy of."""
-    fixture = folder / FIXTURE_FOLDER
+    fixture = folder / FIXTURE
     fixture.mkdir(parents=True)
     (fixture / 'notes.txt').write_text(START)
     return fixture
 
 
-def notes_set(folder: Path, made: Sequence[MadeTask] | None = None, server: str = NOTES) -> MadeSet:
-    """Writes the set, or one of other tasks, or with another command of the server."""
-    write_fixture(folder)
-    written = MadeSet(
-        folder,
-        'notes',
-        {'kind': 'mcp', 'input': 'notes_server'},
-        {'loop': 'function_calling', 'live': {**live_settings(FIXTURE_FOLDER), 'server': server, 'probes': PROBES}},
-        {'query': 'maker', 'solution': 'maker', 'second': 'second'},
-        tasks=executed_tasks() if made is None else tuple(made),
-    )
-    written.write()
+def write_set(folder: Path, environment: Mapping[str, Any], tasks: Sequence[Task], name: str = 'notes') -> TaskSet:
+    """Writes a set that this user trusts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    head = {'tooleval_tasks': 1, 'name': name, 'environment': environment}
+    (folder / SET_FILE).write_text(json.dumps(head), encoding='utf-8')
+    (folder / TASKS_FILE).write_text(''.join(f'{task.to_payload()}\n' for task in tasks), encoding='utf-8')
+    written = load_set(folder)
+    written.trustee.trust()
     return written
+
+
+def notes_set(
+    folder: Path, tasks: Sequence[Task] | None = None, server: str = NOTES, probes: Sequence[Any] = PROBES
+) -> TaskSet:
+    """Writes the set, or one of other tasks, or with another command of the server."""
+    if not (folder / FIXTURE).exists():
+        write_fixture(folder)
+    live = {**live_settings(FIXTURE), 'server': server, 'probes': list(probes)}
+    environment = {'loop': 'function_calling', 'live': live}
+    return write_set(folder, environment, executed_tasks() if tasks is None else tasks)
