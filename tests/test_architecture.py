@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval import plugin
+
 PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
 LAYERS = {
     'plugin': 0,
@@ -199,6 +201,45 @@ def test_everything_that_is_plugged_in_exists() -> None:
         assert (PACKAGE / f'{module.replace(".", "/")}.py').is_file(), module
 
 
+def reached() -> set[Path]:
+    """Modules that ``plugin.py``, the commands, the configs and the faces of folders reach by imports."""
+    files = {str(file.relative_to(PACKAGE).with_suffix('')).replace('/', '.'): file for file in ALL}
+    files |= {name.removesuffix('.__init__'): file for name, file in files.items() if name.endswith('.__init__')}
+    starts = ['cli.main', *entries({name: value for name, value in vars(plugin).items() if name.isupper()})]
+    starts += [name for name, file in files.items() if room_of(file) in ('configs', '__init__')]
+    seen, left = set[Path](), [files[name] for name in starts if name in files]
+    while left:
+        if (file := left.pop()) in seen:
+            continue
+        seen.add(file)
+        named = {name.removeprefix('opencompass_tooleval.') for name in imports_and_members(file)}
+        left += [files[name] for name in named if name in files]
+    return seen
+
+
+def entries(value: object) -> Iterator[str]:
+    """Modules of the entries in the tables of ``plugin.py``."""
+    if isinstance(value, str) and value.startswith('.'):
+        yield value[1:].partition(':')[0]
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        yield from entries(one)
+
+
+def imports_and_members(file: Path) -> Iterator[str]:
+    """Full names of the modules that a file imports, also with ``from folder import module``."""
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f'{node.module}.{alias.name}' for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_no_module_is_left_that_nothing_reaches() -> None:
+    found = reached()
+    assert [NAMES[file] for file in ALL if file not in found and file.name != '__init__.py'] == []
+
+
 def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
     text = (PACKAGE / 'plugin.py').read_text(encoding='utf-8')
     assert 'extras.' not in EXTRAS_PART.sub('', text)
@@ -208,12 +249,12 @@ def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
 
 LIGHT = """
 import sys
-from opencompass_tooleval.catalogue import conflicts, metrics
+from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
 from opencompass_tooleval.plugin import VARIANTS
 from opencompass_tooleval.results import bundle, exporting, gating, importing
 from opencompass_tooleval.results.comparing import Comparer
-Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS)), conflicts.known_conflict()
+Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))
 for name in sorted(sys.modules):
     print(name)
 """
@@ -227,7 +268,7 @@ def test_what_results_and_the_catalogue_load() -> None:
     ours = [name.removeprefix('opencompass_tooleval.') for name in loaded if name.startswith('opencompass_tooleval.')]
     below = {room for room, layer in LAYERS.items() if layer <= LAYERS['results']}
     rows = re.compile(
-        r'(?:benchmarks|agents|instructions|extras)(?:\.\w+)?(?:\.(?:metrics|tables|subsets|groups|questions|marks))?'
+        r'(?:benchmarks|agents|instructions|extras)(?:\.\w+)?(?:\.(?:metrics|tables|subsets|groups|questions))?'
         r'|benchmarks\.variant_kinds'
     )
     assert [name for name in ours if name.partition('.')[0] not in below and not rows.fullmatch(name)] == []

@@ -37,6 +37,7 @@ from opencompass_tooleval.benchmarks.restbench import scoring as restbench
 from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.teval.records import query_of
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import find_file, load_data
@@ -461,6 +462,9 @@ READERS: Mapping[str, Reader] = {
     ),
     'what somebody said': Reader(bounded_text),
     'members of an object': Reader(_members, ('core/text/json_members.py',)),
+    'T-Eval, ids': Reader(
+        lambda text: [query_of(part) for part in (text, f'query_{text}')], ('benchmarks/teval/records.py',)
+    ),
     'errors of a log': Reader(_causes, ('work_dir/causes.py',)),
     **{
         f'T-Eval, {kind}, {protocol}, {scoring}': Reader(

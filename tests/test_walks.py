@@ -104,8 +104,8 @@ def score(row: Any, dataset: Any, predictions: list[Any], folder: Path) -> None:
     )
 
 
-def test_there_are_five() -> None:
-    assert len(walks()) == 5
+def test_there_are_four() -> None:
+    assert len(walks()) == 4
 
 
 def test_a_record_of_teval(tmp_path: Path) -> None:

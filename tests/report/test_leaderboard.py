@@ -103,9 +103,8 @@ def test_what_differs_in_data_version_or_judge_is_apart_with_the_reason(tmp_path
 @pytest.mark.parametrize(
     ('key', 'compares'),
     [
-        ('reviewed', True),
         ('simulated_by', True),
-        ('model_made_it', True),
+        ('clustered_by', True),
         ('opencompass', True),
         ('judge_calls', True),
         ('judgements', True),
@@ -251,17 +250,15 @@ def test_a_bundle_that_changes_or_goes_after_a_build_is_named(tmp_path: Path) ->
         write_site(folder, site)
 
 
-def test_private_sets_are_left_out_and_makers_marked(tmp_path: Path) -> None:
-    made = {'benchmark': 'made', 'subset': 'mine', 'model_made_it': True}
-    own = {'tooleval-made-mine': made, 'mine-teval-plan_json': {'benchmark': 'teval', 'subset': 'plan_json'}}
+def test_private_sets_are_left_out(tmp_path: Path) -> None:
+    tasks = {'benchmark': 'tasks', 'subset': 'mine'}
+    own = {'tooleval-tasks-mine': tasks, 'mine-teval-plan_json': {'benchmark': 'teval', 'subset': 'plan_json'}}
     scores = {name: score(30, **about) for name, about in own.items()}
     files = [put(tmp_path, '20260101', m={REVIEW: score(30), **scores})]
     board = board_of(files)
     assert (board.private, board.material.datasets) == (2, (REVIEW,))
     board = board_of(files, include_private=True)
     assert (board.private, len(board.material.datasets)) == (0, 3)
-    (section,) = board.sections('made')
-    assert 'this model made the set' in section.rankings[0].board.caveats()
 
 
 def test_methods_are_known_by_their_names() -> None:

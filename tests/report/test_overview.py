@@ -36,22 +36,6 @@ def first_page(run: Path, folder: Path) -> Overview:
     return overview(boards(found, published_columns()), samples.digest, spent)
 
 
-def test_a_model_that_made_a_data_set_is_marked_and_the_others_are_ranked_without_it(tmp_path: Path) -> None:
-    run, made = tmp_path / 'run', {'benchmark': 'made', 'subset': 'notes', 'model_made_it': True}
-    for model, solved in (('maker', 9), ('a', 7), ('b', 5)):
-        result = answers(solved, 10, 'solved', 'goal:facts')
-        add(run, model, 'tooleval-made-notes-fc', {**result, **({'provenance': made} if model == 'maker' else {})})
-    page = first_page(run, tmp_path / 'samples')
-    assert [(place.model, place.has_conflict) for place in page.places] == [('maker', True), ('a', False), ('b', False)]
-    assert page.note.endswith('Without models that made a data set: a 70.00, b 50.00.')
-    board = boards(read([run]), published_columns())[-1]
-    others = board.without_conflicts
-    assert others is not None and others.name == 'tooleval-made-notes-fc-without-makers'
-    best = [(row.model, row.cells[0].best) for row in others.rows]
-    assert best == [('a', True), ('b', False)] and [row.cells[0].best for row in board.rows] == [True, False, False]
-    assert others.without_conflicts is None
-
-
 def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compare(tmp_path: Path) -> None:
     run = tmp_path / 'run'
     for model, review, path in (('a', 90, 40), ('b', 60, 20)):

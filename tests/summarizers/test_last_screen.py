@@ -9,7 +9,6 @@ import pytest
 
 from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
 from opencompass_tooleval.catalogue.tables import columns_of
-from opencompass_tooleval.plugin import CONFLICT
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,
     Missing,
@@ -17,7 +16,6 @@ from opencompass_tooleval.summarizers.last_screen import (
     leaderboard,
     missing_lines,
     screen,
-    without_conflicts,
 )
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.forked import run_opencompass, run_python
@@ -148,26 +146,6 @@ def test_scores_of_a_part_of_the_records_are_marked() -> None:
     assert [one.scores for one in rows] == [['1.00*', '-'], ['2.00', '3.00*']]
     assert leaderboard(['m1', 'm2'], rows)[-1] == '* not all records were asked'
     assert leaderboard(['m1', 'm2'], headlines(table))[-1].startswith("Each table's main score")
-
-
-@pytest.mark.skipif(not CONFLICT, reason='an extra names the conflicts')
-def test_models_that_made_a_set_are_marked_and_left_out_of_a_second_table() -> None:
-    table = [HEADER, row('a', 'solved', '1.00', '9.00'), row('b', 'solved', '2.00', '3.00'), row('c', 'x', '4.00', '-')]
-    rows = headlines(table, (), {('m2', 'a')}, {('m2', 'a'), ('m1', 'b')})
-    assert [one.scores for one in rows] == [['1.00', '9.00*†'], ['2.00†', '3.00'], ['4.00', '-']]
-    assert leaderboard(['m1', 'm2'], rows)[-2:] == ['* not all records were asked', '† by a model that made the set']
-    empty, title, header, first, second, *_ = without_conflicts(['m1', 'm2'], rows)
-    assert (empty, title, header.split()) == (
-        '',
-        'Without models that made a data set:',
-        ['benchmark', 'metric', 'm1', 'm2'],
-    )
-    assert (first.split(), second.split()) == (['a', 'solved', '1.00', '-'], ['b', 'solved', '-', '3.00'])
-    _, _, header, *_ = without_conflicts(['m1', 'm2'], rows[:1])
-    assert header.split() == ['benchmark', 'metric', 'm1']
-    assert without_conflicts(['m1', 'm2'], rows[2:]) == []
-    alone = [Headline('a', 'solved', ['1.00†'])]
-    assert without_conflicts(['m1'], alone) == ['', 'There are only models that made a data set.']
 
 
 def test_main_scores_come_before_what_there_is_else() -> None:

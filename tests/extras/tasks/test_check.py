@@ -49,7 +49,7 @@ def test_each_fault_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     wrong = [
         changed(right[0], effects={'file notes.txt': 'other'}),
         changed(right[1], facts=('Otto',)),
-        changed(right[4], calls=((GoldCall('read_notes', {'no': 1}),),)),
+        changed(right[4], calls=((GoldCall('burn_notes', {}),),)),
         free,
         right[7],
     ]
@@ -57,7 +57,7 @@ def test_each_fault_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr().out
     assert "FAULT t0: the gold calls have the effects {'file notes.txt': " in shown
     assert 'FAULT t1: the gold calls score goal:facts' in shown
-    assert 'FAULT t4: the gold call of read_notes fails: ' in shown
+    assert 'FAULT t4: the gold call of burn_notes fails: ' in shown
     assert 'FAULT free: an agent that does nothing or asks back' in shown
     assert 't7' not in shown and '5 tasks, 4 with a fault' in shown
 
