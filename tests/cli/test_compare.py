@@ -18,7 +18,9 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimen
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.results.comparing import Comparer
 from tests.cli.conftest import Command, read_lines
+from tests.core.test_paired import result as result_of
 from tests.core.test_paired_trials import result as result_of_trials
 
 METRICS = {
@@ -168,6 +170,12 @@ def test_samples_that_differ_with_reasons(tooleval: Command, run: Path, tmp_path
         }
         for a, b in wanted
     ]
+
+
+def test_the_largest_difference_comes_first() -> None:
+    comparer = Comparer()
+    comparer.add('d', result_of([0.5, 0.5, 0.5]), result_of([0.6, 1.0, 0.5]))
+    assert [row['id'] for row in comparer.comparison.differing['d']] == ['1', '0']
 
 
 def test_what_is_printed(tooleval: Command, run: Path) -> None:

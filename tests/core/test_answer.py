@@ -52,6 +52,7 @@ CALL = '<|start|>assistant<|channel|>commentary to=functions.find <|constrain|>j
         pytest.param(f'{ANALYSIS}a<|end|>{ANALYSIS}b<|end|>{FINAL}B', 'B', None, id='thoughts in two messages'),
         pytest.param('<|channel|>final <|constrain|>JSON<|message|>[1]<|return|>', '[1]', None, id='a longer header'),
         pytest.param(f'{ANALYSIS}hm<|end|>{CALL}{{"a": 1}}<|call|>', '{"a": 1}', None, id='a call is no thought'),
+        pytest.param(f'{FINAL}A<|end|>{FINAL}B', 'B', None, id='of two answers the last'),
         pytest.param(f'{CALL}{{}}<|end|>{FINAL}B', 'B', None, id='the answer goes before what was said on the way'),
         pytest.param(f'{ANALYSIS}<think>hm</think><|end|>{FINAL}<think>so</think>B', 'B', None, id='both marks'),
         pytest.param(f'{ANALYSIS}B, or', '', TRUNCATED_REASONING, id='unfinished channel'),

@@ -78,6 +78,16 @@ def test_a_record_weighs_on_each_side_as_much_as_it_has_there() -> None:
     assert interval.low < interval.delta < interval.high
 
 
+def test_a_trial_with_fewer_values_weighs_as_much_as_another() -> None:
+    """The score of several trials is the mean of theirs, however many steps count in each."""
+    trials = stepwise([[1.0, 1.0], [0.0], [0.0, None], [0.0]])
+    for detail, name in zip(trials['details'], 'abab', strict=True):
+        detail['id'] = name
+    trials['f1'] = 100 * (2 / 3 + 0) / 2
+    pairs = pairs_of(trials, trials, 'f1')
+    assert pairs is not None and pairs.means() == pytest.approx((trials['f1'],) * 2)
+
+
 def test_one_record_is_no_pair() -> None:
     first, second = result([0.0, 1.0]), result([1.0])
     assert pairs_of(first, second, 'f1') is None

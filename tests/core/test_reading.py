@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencompass_tooleval.core.text.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
-from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed, parse_literal
+from opencompass_tooleval.core.text.reading import (
+    TOO_COSTLY,
+    Parsed,
+    literal,
+    parse_enclosed,
+    parse_literal,
+    read_first_possible,
+)
 
 PARSE_METHODS = {'literal', 'json', 'quotes', 'none'}
 
@@ -152,3 +159,9 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_reads_what_python_writes(value: Any) -> None:
     assert parse_literal(repr(value)) == Parsed(value, 'literal')
+
+
+def test_tries_end_with_their_budget() -> None:
+    tries = [('first', lambda: literal('['), 6), ('second', lambda: literal('1'), 6)]
+    assert read_first_possible(tries, budget=12) == Parsed(1, 'second')
+    assert read_first_possible(tries, budget=11) == Parsed(None, 'none', TOO_COSTLY)

@@ -19,6 +19,7 @@ from opencompass.utils.prompt import PromptList
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.text.redaction import EXCERPT_CHARS
 from opencompass_tooleval.models import openai_model as api_model
+from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
@@ -304,6 +305,26 @@ def test_a_server_that_stays_away_ends_the_task(logged: list[str]) -> None:
     assert len(logged) < 40
     with pytest.raises(AskingEndedError, match='not reached'):
         model.answers(prompts(1), 16)
+
+
+def test_each_outage_begins_with_the_shortest_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def pause(stop: asyncio.Event, seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    async def go_away_twice() -> None:
+        gone = Outage('server', 1, 3600, 2.0, logging.getLogger())
+        for _ in range(2):
+            for _ in range(3):
+                assert await gone.missed('refused')
+                await gone.wait(asyncio.Event())
+            gone.reached()
+
+    monkeypatch.setattr('opencompass_tooleval.models.api.outage.sleep_unless', pause)
+    asyncio.run(go_away_twice())
+    assert pauses == [2.0, 4.0, 8.0] * 2
 
 
 def _free_port() -> int:

@@ -13,7 +13,7 @@ from opencompass_tooleval.report.names import family_of, is_variant, title_of
 from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of
-from opencompass_tooleval.report.standing import Standing
+from opencompass_tooleval.report.standing import Digest, Standing
 from opencompass_tooleval.results.comparing import Side, compare
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import add, detail, result_of
@@ -213,6 +213,13 @@ def test_what_stands_out_is_computed(tmp_path: Path) -> None:
     assert [(one.text, one.number) for one in records] == [('T-Eval review text v1, r2: b behind a', '100 points')]
     assert 'model=b&other=a' in records[0].link and records[0].link.endswith('sample=2')
     assert costs[0].link.endswith('reason=review%3Awrong')
+
+
+def test_a_partly_correct_answer_costs_the_rest_of_its_point() -> None:
+    digest = Digest()
+    index = {'metrics': ['f1'], 'main': ['f1'], 'values': [[0.25, 0.0, 1.0]], 'ids': ['a', 'b', 'c']}
+    digest.add('m', 'd', {}, {**index, 'reasons': ['ok', 'args:wrong'], 'reason': [1, 1, 0]})
+    assert digest.lost == {('m', 'd'): {'args:wrong': 1.75}}
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,27 @@ def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path
     assert max(of_each.values()) <= 1.5 * 400 / len(workers)
 
 
+@pytest.mark.parametrize('sweep', ['x', 'y'], ids=['the same sweep', 'a later one'])
+def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep: str) -> None:
+    killed, again = (Claims(tmp_path / 'data.json', Replica(0, 2, one)) for one in ('x', sweep))
+    killed.begin(8)
+    killed.divide(range(8), [1] * 8, 1)
+    (done,) = killed.take(9)
+    killed.journal.append({done: {'prediction': ''}})
+    killed.arrived([done])
+    assert killed.take(9)
+    left = [index for index in range(8) if index != done]
+    again.begin(8)
+    order = range(8) if sweep == 'x' else left
+    again.divide(order, [1] * len(order), 1)
+    taken: list[int] = []
+    while indices := again.take(9):
+        again.journal.append({index: {'prediction': ''} for index in indices})
+        again.arrived(indices)
+        taken += indices
+    assert sorted(taken) == left
+
+
 def test_parts_of_another_split_are_refused(tmp_path: Path) -> None:
     (tmp_path / 'data_0.json').write_text('{}')
     claims = Claims(tmp_path / 'data.json', Replica(0, 2, 'x'))

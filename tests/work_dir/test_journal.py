@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.work_dir.journal import Journal, Row, write_json
+from opencompass_tooleval.work_dir.journal import Journal, JournalRows, Row, write_json
 
 ODD = 'line\u2028paragraph\u2029next\x85tab\t"quoted"\\ \ud800 三\r\n\x00'
 
@@ -35,6 +35,14 @@ def test_last_answer_counts(journal: Journal) -> None:
     journal.append({0: {'prediction': '', 'infra': 'infra:timeout'}})
     journal.append(rows(0))
     assert journal.restore() == rows(0)
+
+
+def test_an_earlier_row_does_not_stand_in_for_an_unwanted_last_one(journal: Journal) -> None:
+    journal.append(rows(0, 1))
+    journal.append({0: {'prediction': '', 'infra': 'infra:timeout'}})
+    kept = JournalRows(journal)
+    kept.restore(lambda index, row: not row['infra'])
+    assert dict(kept) == rows(1)
 
 
 def test_every_cut_keeps_the_whole_lines(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:

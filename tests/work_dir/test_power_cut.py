@@ -13,6 +13,7 @@ import pytest
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.shards import is_damaged
+from opencompass_tooleval.work_dir.stored import reopen_file
 from tests.forked import run_opencompass
 
 SWEEP = """from mmengine.config import read_base
@@ -54,6 +55,15 @@ def test_predictions_and_their_name_are_on_the_disk_before_the_journal_goes(
     write_json(folder / 'd.json', [('0', {'prediction': 'paid for'})])
     journal.remove()
     assert done == ['fsync .d.json', 'rename', 'fsync folder', 'unlink tmp_d.jsonl']
+
+
+def test_what_is_asked_again_has_no_result(tmp_path: Path) -> None:
+    file, result = tmp_path / 'd.json', tmp_path / 'result.json'
+    write_json(file, [('0', {'record_id': 'r', 'prediction': 'paid for'})])
+    result.write_text('{}')
+    reopen_file(file, result)
+    assert [row['prediction'] for row in Journal(tmp_path / 'tmp_d.jsonl').rows()] == ['paid for']
+    assert [left.name for left in tmp_path.iterdir()] == ['tmp_d.jsonl']
 
 
 WHOLE = json.dumps({'0': {'prediction': 'a'}, '1': {'prediction': 'b'}}, indent=4).encode()

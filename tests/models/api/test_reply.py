@@ -44,6 +44,13 @@ TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{bro
     ('body', 'content_type', 'expected', 'finish'),
     [
         pytest.param(reply(content='hi'), JSON, 'hi', 'stop', id='plain'),
+        pytest.param(
+            reply(content='hi').replace(b'[', b'[{"index": 1, "message": {"content": "no"}}, ', 1),
+            JSON,
+            'hi',
+            'stop',
+            id='of two choices the one with index 0',
+        ),
         pytest.param(b'\xef\xbb\xbf' + reply(content='hi'), JSON, 'hi', 'stop', id='BOM'),
         pytest.param(reply(content='hi', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.16'),
         pytest.param(reply(content='hi', reasoning_content='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.15'),
@@ -138,6 +145,12 @@ def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | 
         (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
         (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
         (b'{"choices": ["hi"]}', JSON, 'infra:bad_response', 'no first choice'),
+        (
+            stream({'content': 'hi'}) + b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}',
+            EVENTS,
+            'infra:bad_response',
+            'no first choice',
+        ),
         (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
         (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
         (b'"hi"', JSON, 'infra:bad_response', 'no object'),

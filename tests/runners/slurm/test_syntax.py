@@ -215,6 +215,19 @@ def test_without_slurm_the_error_names_the_way_out(monkeypatch: pytest.MonkeyPat
         Slurm().array_limit()
 
 
+def test_a_job_whose_answer_was_lost_is_not_submitted_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first answer of sbatch is lost after Slurm took the job; a second call would get another one."""
+    commands = {
+        'sbatch': f'[ -e {tmp_path}/told ] && echo 8 && exit; touch {tmp_path}/told; echo Socket timed out >&2; exit 1',
+        'squeue': 'echo 7',
+    }
+    for name, script in commands.items():
+        (tmp_path / name).write_text(f'#!/bin/bash\n{script}\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}:/usr/bin:/bin')
+    assert Slurm(sleep=lambda _: None).submit('unique', [], ['true']) == '7'
+
+
 def test_what_slurm_said_of_another_job_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('SLURM_CONF', '/etc/mine')
     monkeypatch.setenv('SLURM_MEM_PER_NODE', '4096')

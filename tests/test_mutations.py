@@ -1,0 +1,27 @@
+"""tests/mutations: every mutation can still be applied. ``check.py`` runs their tests."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MUTATIONS = json.loads(Path(__file__).with_name('mutations').joinpath('mutations.json').read_text(encoding='utf-8'))
+
+
+def test_ids_are_unique() -> None:
+    assert len({mutation['id'] for mutation in MUTATIONS}) == len(MUTATIONS)
+
+
+@pytest.mark.parametrize('mutation', MUTATIONS, ids=lambda mutation: mutation['id'])
+def test_it_can_be_applied(mutation: dict[str, Any]) -> None:
+    text = (ROOT / mutation['file']).read_text(encoding='utf-8')
+    assert text.count(mutation['old']) == 1
+    changed = ast.parse(text.replace(mutation['old'], mutation['new']))
+    assert ast.dump(changed) != ast.dump(ast.parse(text))
+    assert mutation['seen'] and mutation['tests']
+    assert all((ROOT / test.partition('::')[0]).is_file() for test in mutation['tests'])
