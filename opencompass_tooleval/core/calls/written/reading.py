@@ -47,6 +47,12 @@ END_TOKENS = (
     '<|role_end|>',  # Ling
     '</assistant>',  # Laguna
     '<SPECIAL_12>',  # Nemotron Nano 2
+    '<|end_of_msg|>',  # Kimi K3
+    '<|message_sep|>',  # GigaChat
+    '<|END_OF_TURN_TOKEN|>',  # Command
+    '<|assistant_end|>',  # Apertus
+    '</longcat_s>',
+    '<|content_model_end_sampling|>',  # Inkling
 )
 """Tokens that end an answer, by the generation configs and chat templates of the families."""
 
@@ -55,10 +61,19 @@ _THOUGHTS = {
     '<thinking>': '</thinking>',
     '[THINK]': '[/THINK]',
     '<seed:think>': '</seed:think>',
-    '<|channel>thought': '<channel|>',
+    '<|channel>thought': '<channel|>',  # Gemma 4
+    '<mm:think>': '</mm:think>',  # MiniMax M3
+    '<longcat_think>': '</longcat_think>',
+    '<|open|>think<|sep|>': '<|close|>think<|sep|>',  # Kimi K3
+    '<|START_THINKING|>': '<|END_THINKING|>',  # Command
+    '<|inner_prefix|>': '<|inner_suffix|>',  # Apertus
 }
-"""Mark before thoughts -> mark after them; the last pair is Gemma 4's."""
-_OPEN, _CLOSE = (re.compile('|'.join(map(re.escape, marks))) for marks in (_THOUGHTS, _THOUGHTS.values()))
+"""Mark before thoughts -> mark after them. Those of Hunyuan have a suffix: ``<think:opensource>``."""
+_OPEN, _CLOSE = (
+    re.compile('|'.join([*map(re.escape, marks), suffixed]))
+    for marks, suffixed in ((_THOUGHTS, r'<think:[\w-]{1,32}>'), (_THOUGHTS.values(), r'</think:[\w-]{1,32}>'))
+)
+_OPEN_AT_END = re.compile(f'(?:{_OPEN.pattern}|{re.escape(ANALYSIS)})\\Z')
 
 _Read = Callable[[str], tuple[str, list[ToolCall]]]
 """Takes a text without thoughts, and returns it without its calls, and the calls."""
@@ -102,13 +117,16 @@ def read_reference(
         tools: The offered tools. Formats without types of their own take the types of arguments from them.
         opened_thoughts: True if the prompt ends within thoughts: see :func:`opens_thoughts`.
     """
-    schemas = tools.schemas if tools else {}
+    schemas, row = tools.schemas if tools else {}, FORMATS[format_name]
 
     def read(text: str) -> tuple[str, list[ToolCall]]:
-        return FORMATS[format_name].reader(text, schemas)
+        content, calls = row.reader(text, schemas)
+        return row.framing.sub('', content) if row.framing else content, calls
 
     if format_name != HARMONY and not (format_name == NONE and is_harmony(raw_text)):
-        return _read(raw_text, read, opened_thoughts)
+        if row.thoughts and len(raw_text) <= MAX_CHARS:
+            raw_text = row.thoughts.sub(_in_think, raw_text)
+        return _read(raw_text, read, opened_thoughts, row.ends_thoughts)
     if len(raw_text) > MAX_CHARS:
         return Reading(content=raw_text)
     rest, calls = read(without_end_tokens(f'{ANALYSIS}{raw_text}' if opened_thoughts else raw_text))
@@ -162,12 +180,12 @@ def read_written_calls(
 
 def opens_thoughts(prompt: str) -> bool:
     """Tests if a prompt ends within thoughts, as chat templates of reasoning models do."""
-    return prompt[-100:].rstrip().endswith((*_THOUGHTS, ANALYSIS))
+    return bool(_OPEN_AT_END.search(prompt[-100:].rstrip()))
 
 
 def has_thoughts(template: str) -> bool:
     """Tests if a chat template or a prompt has marks of thoughts."""
-    return any(mark in template for mark in (*_THOUGHTS, CHANNEL))
+    return CHANNEL in template or bool(_OPEN.search(template))
 
 
 def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
@@ -205,8 +223,12 @@ def _numbered(text: str, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     )
 
 
-def _read(raw_text: str, read: _Read, opened_thoughts: bool) -> Reading:
-    """Reads a text whose thoughts are between marks."""
+def _in_think(thoughts: re.Match[str]) -> str:
+    return f'<think>{thoughts[1]}' + ('</think>' if thoughts[2] else '')
+
+
+def _read(raw_text: str, read: _Read, opened_thoughts: bool, ends_thoughts: str = '') -> Reading:
+    """Reads a text whose thoughts are between marks; ``ends_thoughts`` may end them too."""
     if len(raw_text) > MAX_CHARS:
         return Reading(content=raw_text)
     text = without_end_tokens(raw_text)
@@ -214,6 +236,9 @@ def _read(raw_text: str, read: _Read, opened_thoughts: bool) -> Reading:
     begin, front = opened.end() if opened else 0, ''
     closes = list(_CLOSE.finditer(text, begin))
     if opened or opened_thoughts:
+        end = closes[0].start() if closes else len(text)
+        if ends_thoughts and (stop := text.find(ends_thoughts, begin, end)) >= 0:
+            return _reading(raw_text, text[begin:stop], *read(text[stop:]))
         if not closes:
             return Reading(text[begin:], is_unfinished=True)
     else:
