@@ -443,6 +443,7 @@ FAMILIES: Mapping[str, Family] = {
         _cohere,
         ('<|END_OF_TURN_TOKEN|>',),
         think=('<|START_THINKING|>', '<|END_THINKING|>'),
+        has_prose=False,
         plain=('<|START_TEXT|>', '<|END_TEXT|>'),
     ),
     'Apertus': Family(

@@ -199,7 +199,7 @@ def test_the_offered_schema_types_arguments_that_are_written_without_types(chat:
         (
             HERMES.replace('<tool_call>', '<call>'),
             ROUNDS[:2],
-            'set tool_parser to one of mistral, deepseek_v32, deepseek_v3',
+            'set tool_parser to one of mistral, minimax_m3, kimi_k3',
         ),
     ],
     ids=['tools', 'answers', 'refusal', 'format'],

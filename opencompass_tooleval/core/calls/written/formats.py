@@ -126,6 +126,7 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
+    'mistral': Format(read_mistral, [(MISTRAL,)]),
     'minimax_m3': Format(read_minimax_m3, [(MARK,)]),
     'kimi_k3': Format(
         Elements(
@@ -142,7 +143,6 @@ FORMATS: Mapping[str, Format] = {
         framing=re.compile(r'<\|(?:open|close)\|>(?:response|message)<\|sep\|>'),
         ends_thoughts='<|open|>tools<|sep|>',
     ),
-    'mistral': Format(read_mistral, [(MISTRAL,)]),
     'deepseek_v41': Format(
         _invokes('｜DSML｜ ', '<｜DSML｜ calls>', '</｜DSML｜ calls>'), [('｜DSML｜ calls',), ('｜DSML｜ invoke',)]
     ),
