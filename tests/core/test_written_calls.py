@@ -17,7 +17,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     opens_thoughts,
     read_reference,
     read_required_calls,
-    read_written_calls,
+    unread_format,
     without_end_tokens,
 )
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
@@ -33,8 +33,8 @@ TOOLS = ToolSet([ToolSchema('weather', '', {'type': 'object', 'properties': PROP
 
 def read(text: str, parser: str) -> tuple[str, Named]:
     """The content, and the calls without their ids."""
-    content, calls = read_written_calls(text, parser, TOOLS)
-    return content, [(call.name, call.arguments) for call in calls]
+    reading = read_reference(text, parser, TOOLS)
+    return reading.text, [(call.name, call.arguments) for call in reading.calls]
 
 
 F = '<tool_call>{"name": "f"}</tool_call>'
@@ -651,10 +651,10 @@ def test_a_template_tells_its_parser(template: str, parser: str) -> None:
 
 def test_ids_are_unlike_and_the_same_each_time() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>' * 3
-    ids = [call.id for call in read_written_calls(text, 'hermes')[1]]
+    ids = [call.id for call in read_reference(text, 'hermes').calls]
     assert len(set(ids)) == 3 and all(len(name) == 9 and name.isalnum() for name in ids)
-    assert ids == [call.id for call in read_written_calls(text, 'hermes')[1]]
-    assert not set(ids) & {call.id for call in read_written_calls(f'{text} ', 'hermes')[1]}
+    assert ids == [call.id for call in read_reference(text, 'hermes').calls]
+    assert not set(ids) & {call.id for call in read_reference(f'{text} ', 'hermes').calls}
 
 
 def written(parser: str, calls: Named) -> str:
@@ -701,10 +701,11 @@ def test_what_is_written_is_read_and_what_is_damaged_raises_nothing(parser: str)
         place = draw.randrange(len(text))
         spoilt = text[:place] + draw.choice('{}[]()"\'\\,;=<\x00\ud800') + text[place:]
         for damaged in (cut, spoilt, text[::-1]):
-            content, found = read_written_calls(damaged, parser)
-            json.dumps([content, calls_payload(found)])
+            reading = read_reference(damaged, parser)
+            found = reading.calls
+            json.dumps([reading.text, calls_payload(found)])
             if not found:
-                assert content == damaged
+                assert reading.text == damaged
 
 
 UNITS = (
@@ -740,15 +741,32 @@ def test_endless_text_ends(name: str) -> None:
     for mark in {MARKS.get(name, ''), '<tool_call>'}:
         for unit in UNITS:
             for text in (mark + unit * (150_000 // len(unit)), (mark + unit) * 8_000, '[f(a=' + unit * 60_000):
-                content, calls = read_written_calls(text, name, TOOLS)
-                assert len(calls) <= MAX_CALLS
-                json.dumps([content, calls_payload(calls)])
-        assert read_written_calls('x' * 1_000_000 + mark, name)[1] == ()
+                reading = read_reference(text, name, TOOLS)
+                assert len(reading.calls) <= MAX_CALLS
+                json.dumps([reading.text, calls_payload(reading.calls)])
+        assert read_reference('x' * 1_000_000 + mark, name).calls == ()
 
 
 def test_too_long_an_answer_has_no_calls() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>'
-    assert read_written_calls(text + ' ' * (MAX_CHARS - len(text)), 'hermes')[1] == (
-        ToolCall('f', {}, read_written_calls(text + ' ' * (MAX_CHARS - len(text)), 'hermes')[1][0].id),
+    assert read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls == (
+        ToolCall('f', {}, read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls[0].id),
     )
-    assert read_written_calls(text + ' ' * MAX_CHARS, 'hermes') == (text + ' ' * MAX_CHARS, ())
+    assert read_reference(text + ' ' * MAX_CHARS, 'hermes') == Reading(content=text + ' ' * MAX_CHARS)
+
+
+@pytest.mark.parametrize(
+    ('text', 'parser', 'marked'),
+    [
+        ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">', 'deepseek_v32', 'deepseek_v41'),
+        ('<|open|>tools<|sep|>weather<|close|>tools<|sep|>', 'kimi_k3', 'kimi_k3'),
+        (']<]minimax[>[<tool_call>]<]minimax[>[ weather', 'minimax_m3', 'minimax_m3'),
+        ('<tool_call>weather\n<arg_key>', 'qwen3_coder', 'glm45'),
+        ('<tool_call>{"name": "weather"}</tool_call>', 'hermes', ''),
+        ('<think><tool_call>{"name": "weather"}</think>No.', 'mistral', ''),
+        ('A <tool_call> is a mark.', 'mistral', ''),
+        ('The weather is fine.', 'hermes', ''),
+    ],
+)
+def test_marks_of_a_format_without_a_call_are_reported(text: str, parser: str, marked: str) -> None:
+    assert unread_format(read_reference(text, parser, TOOLS), TOOLS) == marked

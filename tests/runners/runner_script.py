@@ -1,6 +1,6 @@
 """Runs inference tasks of scripted models through ``ToolEvalLocalRunner`` and prints what became of each, as JSON.
 
-``python -m tests.runners.runner_script WORK_DIR [--gpus N] [--workers N] [--debug] BEHAVIOUR...``: a task per behaviour.
+``python -m tests.runners.runner_script WORK_DIR [--gpus N] [--workers N] [--debug] BEHAVIOUR...``: a task for each.
 """
 
 from __future__ import annotations

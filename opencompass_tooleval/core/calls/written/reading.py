@@ -14,7 +14,7 @@ from functools import partial
 from opencompass_tooleval.core.calls.harmony import ANALYSIS, CHANNEL, is_harmony, read_harmony
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.calls.written.formats import FORMATS, HARMONY, NONE
+from opencompass_tooleval.core.calls.written.formats import FORMATS, HARMONY, NONE, choose_format
 from opencompass_tooleval.core.calls.written.scanning import call_of, decode_json, skip_blanks
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
@@ -86,7 +86,8 @@ class Reading:
     Attributes:
         thoughts: The thoughts, without marks.
         content: The rest without calls. Blanks at its ends are kept if there are no calls.
-        calls: The calls in their order, each with an id. An unreadable call has its text as arguments.
+        calls: The calls in their order. Each has an id of nine letters and digits, derived from the answer: Mistral's
+            templates accept no other. An unreadable call has its text as arguments.
         is_unfinished: True if the text ends within thoughts.
     """
 
@@ -159,23 +160,11 @@ def _required(text: str, name: str) -> tuple[str, list[ToolCall]]:
     return (text[end:], calls) if len(calls) == len(items) else (text, [])
 
 
-def read_written_calls(
-    text: str, format_name: str, tools: ToolSet | None = None, opened_thoughts: bool = False
-) -> tuple[str, tuple[ToolCall, ...]]:
-    """Extracts the calls from a model's raw text.
-
-    Args:
-        text: See :func:`read_reference`, as for the other arguments.
-        format_name: The format.
-        tools: The offered tools.
-        opened_thoughts: True if the prompt ends within thoughts.
-
-    Returns:
-        The text without calls and end tokens, with thoughts in ``<think>``; and the calls in their order. Each has an
-        id of nine letters and digits, derived from the answer: Mistral's templates accept no other.
-    """
-    reading = read_reference(text, format_name, tools, opened_thoughts)
-    return reading.text, reading.calls
+def unread_format(reading: Reading, tools: ToolSet) -> str:
+    """Returns the name of the format whose marks are beside a tool's name in a text without calls; '' for none."""
+    name = NONE if reading.calls else choose_format(reading.content)
+    is_named = name != NONE and any(tool in reading.content for tool in tools.schemas)
+    return name if is_named else ''
 
 
 def opens_thoughts(prompt: str) -> bool:
