@@ -102,8 +102,8 @@ PYTHON = {
     )
 }
 HARMONY = {
-    'a message with its recipient in the role, without the role, or in the channel analysis, is lost': lambda answer: (
-        bool(re.search(r'to=functions\.\S+<\|channel|^<\|channel\|>commentary to=|analysis to=', answer.raw))
+    'a message without role, with its recipient in the role, or in analysis is lost': lambda answer: bool(
+        re.search(r'to=functions\.\S+<\|channel|^<\|channel\|>commentary to=|analysis to=', answer.raw)
     )
 }
 AS_TEXT = {
