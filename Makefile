@@ -81,7 +81,7 @@ showcase: install ## score the answers that authors published (../shared), and r
 bench: install ## measure speed and memory
 	$(BIN)/python tools/benchmark.py
 
-check-constraints: install ## resolve constraints.txt on each Python found (3.10, 3.11, 3.12)
+check-constraints: install ## resolve both files of constraints on each Python found (3.10, 3.11, 3.12)
 	$(BIN)/python tools/check_constraints.py
 
 check-official: install ## rerun all comparisons with published outcomes that are at hand; a table per benchmark

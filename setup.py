@@ -19,9 +19,8 @@ OPENCOMPASS = [
     'numpy>=1.26,<2',  # OpenCompass's own limit
     'pyarrow>=17,<21',  # 26 needs NumPy 2
     'datasets>=3,<4',  # OpenCompass's own limit
-    'transformers>=4.51,<5',  # 5 has no batch_encode_plus
-    'sentence-transformers>=4.1,<5.3',  # 5.3 wants transformers 5
-    'gradio-client>=1.10,<2',  # 2 wants huggingface_hub 1, which transformers 4 does not take
+    'transformers>=4.51,<6',
+    'sentence-transformers>=4.1',
     'opencv-python-headless>=4.8,<4.12',  # 4.12 needs NumPy 2
     'setuptools<81',  # later ones have no pkg_resources, which mmengine 0.10 (OpenCompass 0.5.2 and 0.5.3) imports
 ]

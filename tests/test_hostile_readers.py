@@ -61,7 +61,7 @@ from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.calls.written.formats import FORMATS
-from opencompass_tooleval.core.calls.written.reading import read_required_calls, read_written_calls
+from opencompass_tooleval.core.calls.written.reading import read_reference, read_required_calls
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.scoring.refusal import (
     MAX_REFUSAL_CHARS,
@@ -578,7 +578,7 @@ READERS: Mapping[str, Reader] = {
     'calls as text': Reader(
         lambda text: (
             [
-                read_written_calls(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == '[f(a=')
+                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == '[f(a=')
                 for name in FORMATS
                 for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
             ]
@@ -586,7 +586,15 @@ READERS: Mapping[str, Reader] = {
         ),
         tuple(
             f'core/calls/written/{part}.py'
-            for part in ('formats', 'scanning', 'named_formats', 'pythonic_formats', 'reading')
+            for part in (
+                'formats',
+                'scanning',
+                'named_formats',
+                'nested_formats',
+                'pythonic_formats',
+                'xml_formats',
+                'reading',
+            )
         ),
     ),
     'server that is looked at': Reader(

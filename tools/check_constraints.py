@@ -1,4 +1,4 @@
-"""Check that constraints.txt resolves, and pins everything, on every supported Python found here.
+"""Check that both files of constraints resolve, and pin everything, on every supported Python found here.
 
 For each of Python 3.10, 3.11 and 3.12 (on PATH or in pyenv, only where it really runs) a throwaway environment asks pip
 for a dry run of this package with its extras. Nothing is installed and nothing of it is executed.
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CONSTRAINTS = ROOT / 'constraints.txt'
+CONSTRAINTS = (ROOT / 'constraints.txt', ROOT / 'constraints-transformers5.txt')
 DOCS = ROOT / 'tools' / 'docs_requirements.txt'
 VERSIONS = ('3.10', '3.11', '3.12')
 EXTRAS = 'offline,agent,report,mcp,hooks,dev'
@@ -40,14 +40,14 @@ def find_interpreter(version: str) -> str | None:
     return None
 
 
-def pinned() -> dict[str, str]:
-    """Returns the normalized names in constraints.txt with one of their pinned versions."""
-    lines = (line.split(';')[0].strip() for line in CONSTRAINTS.read_text('utf-8').splitlines())
+def pinned(constraints: Path) -> dict[str, str]:
+    """Returns the normalized names in a file of constraints with one of their pinned versions."""
+    lines = (line.split(';')[0].strip() for line in constraints.read_text('utf-8').splitlines())
     return {_normalize(name): version for name, _, version in (line.partition('==') for line in lines) if version}
 
 
-def check(python: str, with_torch: bool) -> str | None:
-    """Resolves all extras under one interpreter. Returns what went wrong, or None."""
+def check(python: str, constraints: Path, with_torch: bool) -> str | None:
+    """Resolves all extras with a file of constraints under one interpreter. Returns what went wrong, or None."""
     with tempfile.TemporaryDirectory() as folder:
         environment, report = Path(folder, 'venv'), Path(folder, 'report.json')
         inner = environment / 'bin' / 'python'
@@ -56,13 +56,13 @@ def check(python: str, with_torch: bool) -> str | None:
         if upgraded.returncode:
             return f'could not make an environment:\n{upgraded.stdout}'
         if not with_torch:
-            _stub_torch(next(environment.glob('lib/python*/site-packages')))
-        arguments = ('--dry-run', '--report', report, '-c', CONSTRAINTS, f'{ROOT}[{EXTRAS}]', '-r', DOCS)
+            _stub_torch(next(environment.glob('lib/python*/site-packages')), pinned(constraints)['torch'])
+        arguments = ('--dry-run', '--report', report, '-c', constraints, f'{ROOT}[{EXTRAS}]', '-r', DOCS)
         resolved = _run(inner, '-m', 'pip', 'install', *arguments)
         if resolved.returncode:
             return f'[{EXTRAS}] does not resolve:\n' + '\n'.join(resolved.stdout.splitlines()[-20:])
-        if loose := _unpinned(report):
-            return f'not in {CONSTRAINTS.name}: {", ".join(loose)}'
+        if loose := _unpinned(report, constraints):
+            return f'not in {constraints.name}: {", ".join(loose)}'
     return None
 
 
@@ -77,24 +77,26 @@ def main() -> int:
         if python is None:
             print(f'Python {version}: missing, not checked', flush=True)
             continue
-        start = time.monotonic()
-        fault = check(python, with_torch)
-        print(f'Python {version}: {fault or "resolves"} ({time.monotonic() - start:.0f} s, {python})', flush=True)
-        outcomes.append(fault is None)
+        for constraints in CONSTRAINTS:
+            start = time.monotonic()
+            fault = check(python, constraints, with_torch) or 'resolves'
+            seconds = time.monotonic() - start
+            print(f'Python {version}, {constraints.name}: {fault} ({seconds:.0f} s, {python})', flush=True)
+            outcomes.append(fault == 'resolves')
     return 0 if outcomes and all(outcomes) else 1
 
 
-def _unpinned(report: Path) -> list[str]:
+def _unpinned(report: Path, constraints: Path) -> list[str]:
     names = {_normalize(item['metadata']['name']) for item in json.loads(report.read_text('utf-8'))['install']}
     # torch's own wheels depend on the platform, so what only they ask for is not pinned.
-    names -= {'opencompass-tooleval', *pinned()}
+    names -= {'opencompass-tooleval', *pinned(constraints)}
     return sorted(name for name in names if not re.match('nvidia|cuda|triton', name))
 
 
-def _stub_torch(site_packages: Path) -> None:
-    folder = site_packages / f'torch-{pinned()["torch"]}.dist-info'
+def _stub_torch(site_packages: Path, version: str) -> None:
+    folder = site_packages / f'torch-{version}.dist-info'
     folder.mkdir()
-    lines = ['Metadata-Version: 2.1', 'Name: torch', f'Version: {pinned()["torch"]}']
+    lines = ['Metadata-Version: 2.1', 'Name: torch', f'Version: {version}']
     lines += [f'Requires-Dist: {name}' for name in TORCH_REQUIRES]
     (folder / 'METADATA').write_text('\n'.join(lines) + '\n', 'utf-8')
 

@@ -75,24 +75,8 @@ PINS = (
     Pin('numpy', '>=1.26,<2', 'before 1.26 is not tested', 'OpenCompass needs NumPy 1'),
     Pin('pyarrow', '>=17,<21', 'before 17 is not tested', 'pyarrow 26 needs NumPy 2, which OpenCompass does not take'),
     Pin('datasets', '>=3,<4', 'before 3 is not tested', 'OpenCompass needs datasets 3'),
-    Pin(
-        'transformers',
-        '>=4.51,<5',
-        'before 4.51 is not tested',
-        "transformers 5 has no batch_encode_plus, which OpenCompass's HF models call",
-    ),
-    Pin(
-        'sentence-transformers',
-        '>=4.1,<5.3',
-        'before 4.1 is not tested',
-        'sentence-transformers 5.3 needs transformers 5',
-    ),
-    Pin(
-        'gradio-client',
-        '>=1.10,<2',
-        'before 1.10 is not tested',
-        'gradio-client 2 needs a huggingface_hub that transformers 4 does not take',
-    ),
+    Pin('transformers', '>=4.51,<6', 'before 4.51 is not tested', 'after 5 is not tested'),
+    Pin('sentence-transformers', '>=4.1', 'before 4.1 is not tested', ''),
     Pin('opencv-python-headless', '>=4.8,<4.12', 'before 4.8 is not tested', 'opencv 4.12 needs NumPy 2'),
     Pin('mmengine-lite', '>=0.10', 'OpenCompass needs 0.10 or newer', ''),
 )

@@ -32,7 +32,7 @@ from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.models.account import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length
+from opencompass_tooleval.models.model_calls import adapt_model, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue, requests_at_once
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.claims import Claims
@@ -185,7 +185,7 @@ class ToolEvalGenInferencer(GenInferencer):
         if limit.note:
             get_logger().warning(limit.note)
         super().__init__(model=sampling_view(model, temperature), max_out_len=limit.tokens, **kwargs)
-        keep_conversations(self.model)
+        adapt_model(self.model)
         self.max_infra_share = max_infra_share
         self.report = run_context().report
         self._failed: dict[int, Row] = {}

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,22 @@ from opencompass_tooleval.work_dir.shards import split_range
 
 _WORK_DIR = 'outputs/default'
 """OpenCompass's default."""
+_GPU = re.compile(r'\d+|(?:GPU|MIG)-[\w/-]+')
 
 
-def visible_gpus() -> list[int]:
-    """Returns the GPUs that OpenCompass's ``LocalRunner`` gives to tasks."""
+def visible_gpus() -> list[str]:
+    """Returns the GPUs for tasks, as ``CUDA_VISIBLE_DEVICES`` names them: numbers, or UUIDs of GPUs and MIG instances.
+
+    GPUs after an invalid one, such as -1, do not count, as in CUDA.
+    """
     import torch
 
     device, variable = ('npu', 'ASCEND_RT') if is_npu_available() else ('cuda', 'CUDA')
     named = os.environ.get(f'{variable}_VISIBLE_DEVICES')
     if named is None:
-        return list(range(getattr(torch, device).device_count()))
-    return list(dict.fromkeys(map(int, re.findall(r'(?<!-)\d+', named))))
+        return list(map(str, range(getattr(torch, device).device_count())))
+    names = (name.strip() for name in named.split(','))
+    return list(dict.fromkeys(takewhile(_GPU.fullmatch, names)))
 
 
 def lacking_gpus(needed: Mapping[str, int]) -> str:

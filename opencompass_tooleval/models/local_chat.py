@@ -14,7 +14,12 @@ from opencompass.registry import MODELS
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import AUTO, FORMATS, NONE, choose_format, parser_faults
-from opencompass_tooleval.core.calls.written.reading import opens_thoughts, read_written_calls, without_end_tokens
+from opencompass_tooleval.core.calls.written.reading import (
+    opens_thoughts,
+    read_reference,
+    unread_format,
+    without_end_tokens,
+)
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import generation_prompt, left_out, render
 
@@ -42,6 +47,7 @@ class _OffersTools:
         self._tool_parser = tool_parser
         self._opens_thoughts = False
         self._checked: set[bool] = set()
+        self._unread: set[str] = set()
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -94,8 +100,16 @@ class _OffersTools:
 
     def read_calls(self, answer: Answer, tools: ToolSet) -> Answer:
         """Converts the calls in an answer's text, and removes the special tokens at its end."""
-        content, calls = read_written_calls(answer.text, self._tool_parser, tools, self._opens_thoughts)
-        return replace(answer, text=without_end_tokens(content, self.tokenizer.all_special_tokens), calls=calls)
+        reading = read_reference(answer.text, self._tool_parser, tools, self._opens_thoughts)
+        marked = unread_format(reading, tools)
+        if marked and marked not in self._unread:
+            self._unread.add(marked)
+            self.logger.warning(
+                f'{self.path}: an answer has marks of calls of {marked}, and tool_parser={self._tool_parser!r} '
+                f'reads no call; if the model writes so, set tool_parser={marked!r}'
+            )
+        text = without_end_tokens(reading.text, self.tokenizer.all_special_tokens)
+        return replace(answer, text=text, calls=reading.calls)
 
 
 @MODELS.register_module()

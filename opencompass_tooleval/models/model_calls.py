@@ -171,8 +171,14 @@ class _ConversationParser(base_api.APITemplateParser):
         return super().parse_template(prompt_template, mode)
 
 
-def keep_conversations(model: Any) -> None:
-    """Makes a model's parser keep conversations unchanged, as in OpenCompass 0.5.3 and later."""
+def adapt_model(model: Any) -> None:
+    """Makes a model of OpenCompass keep conversations unchanged, as from 0.5.3 on, and accept transformers 5.
+
+    OpenCompass 0.5.4 calls ``batch_encode_plus`` of tokenizers, which transformers 5 lacks.
+    """
+    tokenizer = getattr(model, 'tokenizer', None)
+    if callable(tokenizer) and not hasattr(tokenizer, 'batch_encode_plus'):
+        tokenizer.batch_encode_plus = tokenizer.__call__
     parser: Any = getattr(model, 'template_parser', None)
     if type(parser) is base_api.APITemplateParser and not _PARSER_KEEPS_CONVERSATIONS:
         model.template_parser = _ConversationParser(parser.meta_template)
@@ -224,7 +230,7 @@ def ask(
         AskingEndedError: The model cannot be used any more; ``answers`` has an :class:`Answer` or None per prompt.
         ValueError: A prompt offers tools, and the model's class does not support them.
     """
-    keep_conversations(model)
+    adapt_model(model)
     check_tools(model, prompts)
     unasked = ((index, _why_unasked(model, prompt)) for index, prompt in enumerate(prompts))
     answers = {index: Answer('', reason) for index, reason in unasked if reason}

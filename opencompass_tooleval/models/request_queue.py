@@ -31,7 +31,7 @@ from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.models.account import Account, Reservation
 from opencompass_tooleval.models.api.event_loop import event_loop, start
 from opencompass_tooleval.models.conversation import Conversation
-from opencompass_tooleval.models.model_calls import AskingEndedError, answer_of, ask, check_tools, keep_conversations
+from opencompass_tooleval.models.model_calls import AskingEndedError, adapt_model, answer_of, ask, check_tools
 
 Key = TypeVar('Key')
 
@@ -342,7 +342,7 @@ def open_queue(
         account: Pays for the requests; one over its budget is not sent, and its answer has the reason
             ``infra:budget``. None if there is no budget.
     """
-    keep_conversations(model)
+    adapt_model(model)
     at_once = requests_at_once(model, batch_size)
     if not _is_concurrent(model):
         return BatchQueue(model, max_out_len, at_once, options, account)

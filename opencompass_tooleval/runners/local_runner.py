@@ -18,6 +18,7 @@ from mmengine.config import Config
 from opencompass.registry import RUNNERS, TASKS
 from opencompass.runners import LocalRunner
 from opencompass.runners.local import get_command_template
+from opencompass.tasks import OpenICLInferTask
 from opencompass.utils import get_logger, model_abbr_from_cfg
 from tqdm import tqdm
 
@@ -69,7 +70,7 @@ class ToolEvalLocalRunner(LocalRunner):
         self._running: set[ForkedTask | subprocess.Popen[bytes]] = set()
         self._changed = threading.Condition()
         self._stopped = False
-        self._free: dict[int, int] = {}
+        self._free: dict[str, int] = {}
         self._progress = TaskProgress()
         if not self.debug:
             _fork_server(has_gpus=False)  # as long as this process has a single thread
@@ -91,16 +92,22 @@ class ToolEvalLocalRunner(LocalRunner):
         with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():
             return self._debug(tasks) if self.debug else self._run_with_servers(tasks, work_dir)
 
-    def _debug(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
-        """Runs the tasks one by one in this process, as OpenCompass does."""
-        parameters = Path('tmp')
-        was_there = parameters.exists()
-        try:
-            return list(super().launch(tasks))
-        finally:
-            if not was_there:
-                with suppress(OSError):  # it was not created, or holds a log of torchrun
-                    parameters.rmdir()
+    def _debug(self, tasks: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+        """Runs the tasks one by one in this process, and those that torchrun starts as commands.
+
+        OpenCompass's own loop reads numbers of GPUs out of their UUIDs.
+        """
+        ended: list[tuple[str, int]] = []
+        loaded: dict[str, Any] = {}
+        for task in map(self._build, tasks):
+            if _TORCHRUN in task.get_command('', '{task_cmd}'):
+                ended.append(self._run(task, visible_gpus()[: task.num_gpus]))
+                continue
+            task.run(**loaded)
+            if isinstance(task, OpenICLInferTask):  # the next task need not load the same model again
+                loaded = {'cur_model': task.model, 'cur_model_abbr': model_abbr_from_cfg(task.model_cfg)}
+            ended.append((task.name, 0))
+        return ended
 
     def _run_with_servers(self, tasks: Sequence[dict[str, Any]], work_dir: Path) -> list[tuple[str, int]]:
         """Runs the tasks, batch by batch if not all the servers that they share can run at once."""
@@ -194,7 +201,7 @@ class ToolEvalLocalRunner(LocalRunner):
         try:
             if self._stopped:
                 return task.name, 1
-            where = 'GPU ' + ','.join(map(str, gpu_ids)) if gpu_ids else 'CPU'
+            where = 'GPU ' + ','.join(gpu_ids) if gpu_ids else 'CPU'
             name = task.name.partition('[')[2].removesuffix(']') or task.name
             tqdm.write(f'{Path(task.log_subdir).name} on {where}: {name}')
             return self._launch(task, gpu_ids, number)
@@ -205,7 +212,7 @@ class ToolEvalLocalRunner(LocalRunner):
                 self._changed.notify_all()
                 bar.update()
 
-    def _take_gpus(self, count: int) -> list[int]:
+    def _take_gpus(self, count: int) -> list[str]:
         """Waits until so many GPUs have room, and takes them; none after an interrupt."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or sum(free > 0 for free in self._free.values()) >= count)
@@ -232,13 +239,13 @@ class ToolEvalLocalRunner(LocalRunner):
             if lacking := lacking_nodes(nodes):
                 raise SystemExit(f'tooleval: {name}: {lacking}')
 
-    def _launch(self, task: Any, gpu_ids: Iterable[int], index: int) -> tuple[str, int]:
+    def _launch(self, task: Any, gpu_ids: Iterable[str], index: int) -> tuple[str, int]:
         if _STAGES.get(type(task)) != 'infer':
             return self._run(task, gpu_ids)
         with self._progress.task(task.cfg):
             return self._run(task, gpu_ids)
 
-    def _run(self, task: Any, gpu_ids: Iterable[int]) -> tuple[str, int]:
+    def _run(self, task: Any, gpu_ids: Iterable[str]) -> tuple[str, int]:
         stage = _STAGES.get(type(task))
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)

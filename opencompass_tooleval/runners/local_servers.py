@@ -49,7 +49,7 @@ def prepare_server(server: SharedServer, folder: Path, work_dir: Path, **more: o
     return [sys.executable, '-m', server_program.__name__, str(settings)], log
 
 
-def environment(gpu_ids: Iterable[int]) -> dict[str, str]:
+def environment(gpu_ids: Iterable[str]) -> dict[str, str]:
     """Returns the environment of a process with some GPUs, as OpenCompass sets it."""
     words = get_command_template(list(gpu_ids)).split()
     return {**os.environ, **dict(word.split('=', 1) for word in words if '=' in word)}
@@ -82,7 +82,7 @@ class LocalServers:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
-    def gpu_ids(self) -> set[int]:
+    def gpu_ids(self) -> set[str]:
         """The GPUs that they have."""
         return {gpu for server in self._running.values() for gpu in server.gpu_ids}
 
@@ -128,7 +128,7 @@ class _LocalServer:
     file: Path
     command: list[str]
     log: Path
-    gpu_ids: list[int]
+    gpu_ids: list[str]
     starts: int = 0
     process: Any = None
 

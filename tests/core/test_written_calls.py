@@ -17,7 +17,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     opens_thoughts,
     read_reference,
     read_required_calls,
-    read_written_calls,
+    unread_format,
     without_end_tokens,
 )
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
@@ -26,15 +26,15 @@ PARIS, ROME = ('weather', {'city': 'Paris'}), ('weather', {'city': 'Rome', 'days
 
 Named = list[tuple[str, Any]]
 KINDS = {'city': 'string', 'days': 'integer', 'where': 'object', 'any': ['string', 'integer'], 'now': 'boolean'}
-TOOLS = ToolSet(
-    [ToolSchema('weather', '', {'type': 'object', 'properties': {key: {'type': kind} for key, kind in KINDS.items()}})]
-)
+SPOTS = {'spots': {'type': 'array', 'items': {'type': 'object', 'properties': {'lat': {'type': 'number'}}}}}
+PROPERTIES = {key: {'type': kind, 'properties': SPOTS} for key, kind in KINDS.items()}
+TOOLS = ToolSet([ToolSchema('weather', '', {'type': 'object', 'properties': PROPERTIES})])
 
 
 def read(text: str, parser: str) -> tuple[str, Named]:
     """The content, and the calls without their ids."""
-    content, calls = read_written_calls(text, parser, TOOLS)
-    return content, [(call.name, call.arguments) for call in calls]
+    reading = read_reference(text, parser, TOOLS)
+    return reading.text, [(call.name, call.arguments) for call in reading.calls]
 
 
 F = '<tool_call>{"name": "f"}</tool_call>'
@@ -161,8 +161,10 @@ BROKEN = 'city": "Par'
 OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
     'qwen3_coder': [
         (
-            'I look.\n<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>'
-            '\n<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n<parameter=days>\n3\n</parameter>\n'
+            'I look.\n<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n'
+            '</function>\n</tool_call>'
+            '\n<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n'
+            '<parameter=days>\n3\n</parameter>\n'
             '</function>\n</tool_call>',
             'I look.',
             [PARIS, ROME],
@@ -322,6 +324,148 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         ('<start_function_call>call:f{a:', '', [('f', '{a:')]),
     ],
     'gemma4': [('<|tool_call>call:weather{city:<|"|>Rome<|"|>,days:3}<tool_call|>', '', [ROME])],
+    'kimi_k3': [
+        (
+            '<|close|>think<|sep|><|open|>response<|sep|>I look.<|close|>response<|sep|>'
+            '<|open|>tools<|sep|><|open|>call '
+            'tool="weather" index="1"<|sep|><|open|>argument key="city" type="string"'
+            '<|sep|>Paris<|close|>argument<|sep|>'
+            '<|close|>call<|sep|><|open|>call tool="f&quot;" index="2"<|sep|><|open|>argument key="a &amp;&quot;" '
+            'type="object"<|sep|>{"b": "&amp;"}<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>'
+            '<|close|>message<|sep|>',
+            'I look.',
+            [PARIS, ('f"', {'a &"': {'b': '&amp;'}})],
+        ),
+        ('<|open|>call tool="f"<|sep|><|open|>argument key="a" ty', '', [('f', '<|open|>argument key="a" ty')]),
+    ],
+    'minimax_m3': [
+        (
+            'Hm.\n]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="weather">]<]minimax[>[<city> '
+            'a\n]<]minimax[>[</city>'
+            ']<]minimax[>[<days>3]<]minimax[>[</days>]<]minimax[>[<now>True]<]minimax[>[</now>'
+            ']<]minimax[>[<where>]<]minimax[>[<spots>\n]<]minimax[>[<item>]<]minimax[>[<lat>1.5]<]minimax[>[</lat>'
+            ']<]minimax[>[</item>]<]minimax[>[<item>]<]minimax[>[</item>]<]minimax[>[</spots>]'
+            '<]minimax[>[<name>7]<]minimax[>['
+            '</name>]<]minimax[>[</where>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>',
+            'Hm.',
+            [
+                (
+                    'weather',
+                    {'city': ' a\n', 'days': 3, 'now': True, 'where': {'spots': [{'lat': 1.5}, {}], 'name': '7'}},
+                )
+            ],
+        ),
+        (
+            ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>1]<]minimax[>[</b>]<]minimax[>[</invoke>x',
+            'x',
+            [('f', ']<]minimax[>[<a>1]<]minimax[>[</b>')],
+        ),
+        (']<]minimax[>[<invoke name="f">]<]minimax[>[<a>1', '', [('f', ']<]minimax[>[<a>1')]),
+        ('Names ]<]minimax[>[ only', None, []),
+    ],
+    'deepseek_v41': [
+        (
+            '<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">\n<｜DSML｜ parameter name="city" string="true">Paris'
+            '</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n<｜DSML｜ invoke name="f"/>\n'
+            '<｜DSML｜ invoke name="g">\n{"a": [1]}\n'
+            '</｜DSML｜ invoke>\n</｜DSML｜ calls>',
+            '',
+            [PARIS, ('f', {}), ('g', {'a': [1]})],
+        ),
+    ],
+    'gigachat35': [
+        (
+            'a<｜GCML｜tool_calls><｜GCML｜invoke name="f"></｜GCML｜invoke></｜GCML｜tool_calls><|message_sep|>',
+            'a',
+            [('f', {})],
+        )
+    ],
+    'gigachat3': [
+        (
+            'I look.<|message_sep|>\n\nfunction call'
+            '<|role_sep|>\n{"name": "f", "arguments": {"a": "<|function_call|>"}}</s>',
+            'I look.',
+            [('f', {'a': '<|function_call|>'})],
+        ),
+        ('<|function_call|>{"name": "f", "arg', '', [('f', '{"name": "f", "arg')]),
+    ],
+    'hy_v3': [
+        (
+            'a<tool_calls:x1>\n<tool_call:x1>weather<tool_sep:x1>\n<arg_key:x1>city</arg_key:x1>\n<arg_value:x1>'
+            '</arg_value></arg_value:x1>\n</tool_call:x1>\n</tool_calls:x1>',
+            'a',
+            [('weather', {'city': '</arg_value>'})],
+        ),
+        ('<tool_calls><tool_call>f</tool_call></tool_calls>', '', [('f', {})]),
+    ],
+    'cohere_command4': [
+        (
+            '<|START_TEXT|>Hm.<|END_TEXT|>'
+            '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": 1}}, 3]'
+            '<|END_ACTION|>',
+            'Hm.',
+            [('f', {'a': 1}), ('', '3')],
+        ),
+        ('<|START_RESPONSE|>Hm.<|END_RESPONSE|><|END_OF_TURN_TOKEN|>', 'Hm.', []),
+    ],
+    'apertus': [
+        (
+            '<|inner_prefix|>Go.<|tools_prefix|>[{"f": {"a": 1}}, {"g": null}, {"h": {}, "i": {}}]<|tools_suffix|>',
+            '<think>Go.</think>',
+            [('f', {'a': 1}), ('g', {}), ('', '{"h": {}, "i": {}}')],
+        ),
+    ],
+    'longcat': [('<longcat_tool_call>\n{"name": "f", "arguments": {}}\n</longcat_tool_call>', '', [('f', {})])],
+    'longcat_pairs': [
+        (
+            '<longcat_tool_call>f\n<longcat_arg_key>a</longcat_arg_key>\n<longcat_arg_value>b</longcat_arg_value>\n'
+            '</longcat_tool_call>',
+            '',
+            [('f', {'a': 'b'})],
+        )
+    ],
+    'dots': [
+        ('<dots_function_call>\n<invoke name="f">\n</invoke>\n</dots_function_call>', '', [('f', {})]),
+    ],
+    'inkling': [
+        (
+            '<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>I look.'
+            '<|end_message|><|message_model|>f'
+            '<|content_invoke_tool_json|>{"name": "f", "args": {"a": "<|end_message|>"}}<|end_message|>',
+            '<think>Hm.</think>I look.',
+            [('f', {'a': '<|end_message|>'})],
+        ),
+        ('<|content_thinking|>Hm.', '<think>Hm.', []),
+    ],
+    'muse': [
+        (
+            ' to=self<|message|>Hm.<|eom|><|start|>assistant to=weather<|message|><atem:function_calls>\n<atem:invoke '
+            'name="weather.weather">\n<atem:parameter name="city">Paris</atem:parameter>\n</atem:invoke>\n'
+            '</atem:function_calls><|eom|>',
+            '<think>Hm.</think>',
+            [PARIS],
+        ),
+        (' to=user<|message|>Hi<|eot|>', 'Hi', []),
+    ],
+    'minicpm5': [
+        (
+            '<function name="weather"><param name="city"><![CDATA[a & </param> ]]>&lt;b&gt; &amp;amp;</param>'
+            '<param name="where">{"a": &quot;b&quot;}</param><param name="days">3</param></function> x',
+            'x',
+            [('weather', {'city': 'a & </param> <b> &amp;', 'where': {'a': 'b'}, 'days': 3})],
+        ),
+        ('<function name="f"/>', '', [('f', {})]),
+        ('<function name="f"><param name="a"><![CDATA[b', '', [('f', '<param name="a"><![CDATA[b')]),
+    ],
+    'step3': [
+        (
+            '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>'
+            '<steptml:invoke name="f"><steptml:parameter '
+            'name="a">b</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>',
+            '',
+            [('f', {'a': 'b'})],
+        )
+    ],
     'llama_function': [('<function=weather>{"city": "Paris"}</function>', '', [PARIS])],
     'openai': [
         (
@@ -480,8 +624,24 @@ def test_a_prompt_tells_if_it_ends_within_thoughts() -> None:
         ("{{ '<|python_start|>' }}", 'pythonic'),
         ('[func_name1(params_name1=params_value1)]', 'pythonic'),
         ('Calls are within <tool_call></tool_call>: <tool_calls>[{...}]</tool_calls>', 'jamba'),
-        ('{% set token = "]<]minimax[>[" %}<tool_call>', NONE),
+        ('{% set token = "]<]minimax[>[" %}<tool_call>', 'minimax_m3'),
         ('<seed:tool_call><function=', 'seed_oss'),
+        ('<tool_call>{{ "<|open|>tools<|sep|>" }}', 'kimi_k3'),
+        ("{% set d = '｜DSML｜' %}<｜DSML｜ calls> <｜DSML｜ invoke", 'deepseek_v41'),
+        ('<｜DSML｜tool_calls>', 'deepseek_v32'),
+        ("{% set s = ':x' %}{{ '<tool_calls' + s }}{{ '<tool_sep' + s }}<tool_call><arg_key>", 'hy_v3'),
+        ('<tool_calls:x><tool_call:x>', 'hy_v3'),
+        ('<｜GCML｜tool_calls>', 'gigachat35'),
+        ("{{ 'function call<|role_sep|>' }}", 'gigachat3'),
+        ('<|START_ACTION|>', 'cohere_command4'),
+        ('<|tools_prefix|>', 'apertus'),
+        ('<longcat_tool_call>{"name"', 'longcat'),
+        ('<longcat_tool_call>f<longcat_arg_key>', 'longcat_pairs'),
+        ('<dots_function_call><invoke name="', 'dots'),
+        ('<|message_model|>f<|content_invoke_tool_json|>', 'inkling'),
+        ('<atem:function_calls>', 'muse'),
+        ('<function name="f"><param name="a">', 'minicpm5'),
+        ('<｜tool_call_begin｜><steptml:invoke', 'step3'),
         ('{{ message.content }}', NONE),
     ],
 )
@@ -491,10 +651,10 @@ def test_a_template_tells_its_parser(template: str, parser: str) -> None:
 
 def test_ids_are_unlike_and_the_same_each_time() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>' * 3
-    ids = [call.id for call in read_written_calls(text, 'hermes')[1]]
+    ids = [call.id for call in read_reference(text, 'hermes').calls]
     assert len(set(ids)) == 3 and all(len(name) == 9 and name.isalnum() for name in ids)
-    assert ids == [call.id for call in read_written_calls(text, 'hermes')[1]]
-    assert not set(ids) & {call.id for call in read_written_calls(f'{text} ', 'hermes')[1]}
+    assert ids == [call.id for call in read_reference(text, 'hermes').calls]
+    assert not set(ids) & {call.id for call in read_reference(f'{text} ', 'hermes').calls}
 
 
 def written(parser: str, calls: Named) -> str:
@@ -541,10 +701,11 @@ def test_what_is_written_is_read_and_what_is_damaged_raises_nothing(parser: str)
         place = draw.randrange(len(text))
         spoilt = text[:place] + draw.choice('{}[]()"\'\\,;=<\x00\ud800') + text[place:]
         for damaged in (cut, spoilt, text[::-1]):
-            content, found = read_written_calls(damaged, parser)
-            json.dumps([content, calls_payload(found)])
+            reading = read_reference(damaged, parser)
+            found = reading.calls
+            json.dumps([reading.text, calls_payload(found)])
             if not found:
-                assert content == damaged
+                assert reading.text == damaged
 
 
 UNITS = (
@@ -580,15 +741,32 @@ def test_endless_text_ends(name: str) -> None:
     for mark in {MARKS.get(name, ''), '<tool_call>'}:
         for unit in UNITS:
             for text in (mark + unit * (150_000 // len(unit)), (mark + unit) * 8_000, '[f(a=' + unit * 60_000):
-                content, calls = read_written_calls(text, name, TOOLS)
-                assert len(calls) <= MAX_CALLS
-                json.dumps([content, calls_payload(calls)])
-        assert read_written_calls('x' * 1_000_000 + mark, name)[1] == ()
+                reading = read_reference(text, name, TOOLS)
+                assert len(reading.calls) <= MAX_CALLS
+                json.dumps([reading.text, calls_payload(reading.calls)])
+        assert read_reference('x' * 1_000_000 + mark, name).calls == ()
 
 
 def test_too_long_an_answer_has_no_calls() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>'
-    assert read_written_calls(text + ' ' * (MAX_CHARS - len(text)), 'hermes')[1] == (
-        ToolCall('f', {}, read_written_calls(text + ' ' * (MAX_CHARS - len(text)), 'hermes')[1][0].id),
+    assert read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls == (
+        ToolCall('f', {}, read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls[0].id),
     )
-    assert read_written_calls(text + ' ' * MAX_CHARS, 'hermes') == (text + ' ' * MAX_CHARS, ())
+    assert read_reference(text + ' ' * MAX_CHARS, 'hermes') == Reading(content=text + ' ' * MAX_CHARS)
+
+
+@pytest.mark.parametrize(
+    ('text', 'parser', 'marked'),
+    [
+        ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">', 'deepseek_v32', 'deepseek_v41'),
+        ('<|open|>tools<|sep|>weather<|close|>tools<|sep|>', 'kimi_k3', 'kimi_k3'),
+        (']<]minimax[>[<tool_call>]<]minimax[>[ weather', 'minimax_m3', 'minimax_m3'),
+        ('<tool_call>weather\n<arg_key>', 'qwen3_coder', 'glm45'),
+        ('<tool_call>{"name": "weather"}</tool_call>', 'hermes', ''),
+        ('<think><tool_call>{"name": "weather"}</think>No.', 'mistral', ''),
+        ('A <tool_call> is a mark.', 'mistral', ''),
+        ('The weather is fine.', 'hermes', ''),
+    ],
+)
+def test_marks_of_a_format_without_a_call_are_reported(text: str, parser: str, marked: str) -> None:
+    assert unread_format(read_reference(text, parser, TOOLS), TOOLS) == marked

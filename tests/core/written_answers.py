@@ -12,11 +12,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from xml.sax.saxutils import escape
 
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
 Think = tuple[str, str]
+Writer = Callable[[Calls, random.Random], str]
 
 FRAGMENTS = (
     'Paris', 'a "b" c', "it's", '\\', '\\n', '\n', '\n\n', '\t', ' ', '临安', '中文，（是）。', '🌤', 'é', '{',
@@ -25,7 +27,8 @@ FRAGMENTS = (
     '<arg_key>', '```', '```json', '<end_function_call>', '<tool_call|>', '<escape>', '<|"|>', '</invoke>',
     '</｜DSML｜parameter>', '<|end|>', '<|call|>', '<|message|>', '<|im_end|>', '</s>', '<think>', '</think>',
     '[/THINK]', '<|python_end|>', '</function_calls>', 'null', 'True', '7', '1.5', '-0', 'name=', 'x: y', ':',
-    ',', '#', '%s', '&lt;', '$ref', '</TOOLCALL>', ']', 'functions.f:0', 'a\r\nb', '"}', "'}", '{{x}}',
+    ',', '#', '%s', '&lt;', '$ref', '</TOOLCALL>', ']', 'functions.f:0', 'a\r\nb', '"}', "'}", '{{x}}', '&', ']]>',
+    '</param>', '<![CDATA[', '"/>', '<|sep|>', '<|close|>call<|sep|>', '<|END_THINKING|>', '<item>', '</invoke>', 'a.a',
 )  # fmt: skip
 WORDS = (
     'I look it up.',
@@ -60,10 +63,14 @@ class Family:
         max_calls: Calls of one answer, at most.
         plain: Around an answer without calls.
         keys_in_objects: True if keys within an object may be any text.
+        is_typed_within: False if values within lists and objects have no types, so that they are texts here.
+        is_opened: True if a prompt may end within thoughts.
+        quotes_calls: True if thoughts may have a call in them, which is none.
+        stays_open: True if calls may end thoughts.
     """
 
     format_name: str
-    write: Callable[[Calls, random.Random], str]
+    write: Writer
     ends: tuple[str, ...]
     think: Think | None = ('<think>', '</think>')
     avoid: tuple[str, ...] = ()
@@ -71,6 +78,10 @@ class Family:
     max_calls: int = 3
     plain: tuple[str, str] = ('', '')
     keys_in_objects: bool = True
+    is_typed_within: bool = True
+    is_opened: bool = True
+    quotes_calls: bool = True
+    stays_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,8 +118,14 @@ def _named(calls: Calls, key: str, draw: random.Random) -> list[str]:
     return [f'{{"name": "{name}", "{key}": {_json(arguments, draw)}}}' for name, arguments in calls]
 
 
-def _hermes(calls: Calls, draw: random.Random) -> str:
-    return '\n' + '\n'.join(f'<tool_call>\n{text}\n</tool_call>' for text in _named(calls, 'arguments', draw))
+def _in_marks(mark: str) -> Writer:
+    """Hermes' JSON between two marks."""
+    return lambda calls, draw: (
+        '\n' + '\n'.join(f'<{mark}>\n{text}\n</{mark}>' for text in _named(calls, 'arguments', draw))
+    )
+
+
+_hermes = _in_marks('tool_call')
 
 
 def _deepseek_v3(calls: Calls, draw: random.Random) -> str:
@@ -127,17 +144,113 @@ def _deepseek_v31(calls: Calls, draw: random.Random) -> str:
     return f'<｜tool▁calls▁begin｜>{written}<｜tool▁calls▁end｜>'
 
 
-def _deepseek_v32(calls: Calls, draw: random.Random) -> str:
-    def element(key: str, value: Any) -> str:
+def _invokes(prefix: str, before: str, after: str, *, has_types: bool = False, between: str = '\n') -> Writer:
+    """Elements ``invoke`` and ``parameter`` with a prefix, in DeepSeek's manner with the type of each value."""
+
+    def element(key: str, value: Any, draw: random.Random) -> str:
         is_text = isinstance(value, str)
+        kind = f' string="{_json(is_text)}"' if has_types else ''
         text = value if is_text else _json(value, draw)
-        return f'<｜DSML｜parameter name="{key}" string="{_json(is_text)}">{text}</｜DSML｜parameter>\n'
+        return f'<{prefix}parameter name="{key}"{kind}>{text}</{prefix}parameter>{between}'
+
+    def write(calls: Calls, draw: random.Random) -> str:
+        written = between.join(
+            f'<{prefix}invoke name="{name}">{between}'
+            + ''.join(element(*item, draw) for item in arguments.items())
+            + f'</{prefix}invoke>'
+            for name, arguments in calls
+        )
+        return f'{before}{written}{between}{after}'
+
+    return write
+
+
+def _step3(calls: Calls, draw: random.Random) -> str:
+    invoke = _invokes('steptml:', '<｜tool_call_begin｜>function<｜tool_sep｜>', '<｜tool_call_end｜>', between='')
+    return f'<｜tool_calls_begin｜>{"".join(invoke([call], draw) for call in calls)}<｜tool_calls_end｜>'
+
+
+def _kimi_k3(calls: Calls, draw: random.Random) -> str:
+    def element(key: str, value: Any) -> str:
+        kind = next(name for name, types in _TYPE_NAMES.items() if isinstance(value, types))
+        return f'<|open|>argument key="{key}" type="{kind}"<|sep|>{_text_or_json(value)}<|close|>argument<|sep|>'
 
     written = ''.join(
-        f'<｜DSML｜invoke name="{name}">\n{"".join(element(*item) for item in arguments.items())}</｜DSML｜invoke>\n'
+        f'<|open|>call tool="{name}" index="{number}"<|sep|>'
+        + ''.join(element(*item) for item in arguments.items())
+        + '<|close|>call<|sep|>'
+        for number, (name, arguments) in enumerate(calls, 1)
+    )
+    return f'<|open|>tools<|sep|>{written}<|close|>tools<|sep|>'
+
+
+_TYPE_NAMES: dict[str, Any] = {
+    'string': str,
+    'boolean': bool,
+    'number': (int, float),
+    'array': list,
+    'object': dict,
+    'null': type(None),
+}
+
+
+def _minimax_m3(calls: Calls, draw: random.Random) -> str:
+    mark = ']<]minimax[>['
+
+    def written(value: Any) -> str:
+        if isinstance(value, (dict, list)):
+            items = value.items() if isinstance(value, dict) else (('item', item) for item in value)
+            return ''.join(f'{mark}<{key}>{written(item)}{mark}</{key}>' for key, item in items)
+        return _text_or_json(value)
+
+    lines = (f'{mark}<invoke name="{name}">{written(arguments)}{mark}</invoke>\n' for name, arguments in calls)
+    return f'\n{mark}<tool_call>\n{"".join(lines)}{mark}</tool_call>'
+
+
+def _minicpm5(calls: Calls, draw: random.Random) -> str:
+    def text(value: Any) -> str:
+        written = _text_or_json(value)
+        if draw.random() < 0.3:
+            return f'<![CDATA[{written.replace("]]>", "]]]]><![CDATA[>")}]]>'
+        return escape(written)
+
+    return ''.join(
+        f'<function name="{name}">'
+        + ''.join(f'<param name="{key}">{text(value)}</param>' for key, value in arguments.items())
+        + '</function>'
         for name, arguments in calls
     )
-    return f'\n\n<｜DSML｜function_calls>\n{written}</｜DSML｜function_calls>'
+
+
+def _apertus(calls: Calls, draw: random.Random) -> str:
+    listed = ', '.join(_json({name: arguments}, draw) for name, arguments in calls)
+    return f'<|tools_prefix|>[{listed}]<|tools_suffix|>'
+
+
+def _cohere(calls: Calls, draw: random.Random) -> str:
+    listed = ',\n'.join(
+        f'    {{"tool_call_id": "{number}", "tool_name": "{name}", "parameters": {_json(arguments, draw)}}}'
+        for number, (name, arguments) in enumerate(calls)
+    )
+    return f'<|START_ACTION|>[\n{listed}\n]<|END_ACTION|>'
+
+
+def _gigachat3(calls: Calls, draw: random.Random) -> str:
+    (text,) = _named(calls, 'arguments', draw)
+    return draw.choice(('<|function_call|>', 'function call<|role_sep|>\n')) + text
+
+
+def _inkling(calls: Calls, draw: random.Random) -> str:
+    return ''.join(
+        f'<|message_model|>{name}<|content_invoke_tool_json|>'
+        f'{{"name": "{name}", "args": {_json(arguments, draw)}}}<|end_message|>'
+        for name, arguments in calls
+    )
+
+
+def _muse(calls: Calls, draw: random.Random) -> str:
+    invoke = _invokes('atem:', '<atem:function_calls>\n', '</atem:function_calls>')
+    return f'<|start|>assistant to=functions.{calls[0][0]}<|message|>{invoke(calls, draw)}<|eom|>'
 
 
 def _kimi(calls: Calls, draw: random.Random) -> str:
@@ -174,31 +287,23 @@ def _text_or_json(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
-def _glm(between: str) -> Callable[[Calls, random.Random], str]:
-    """GLM 4.5 has line ends between its marks, 4.7 none."""
+def _pairs(between: str, prefix: str = '', suffix: str = '', separator: str = '', around: str = '') -> Writer:
+    """GLM 4.5 has line ends between its marks, 4.7 none; Hunyuan has a suffix in each mark."""
+    call, key_mark, value_mark = (f'{prefix}{mark}{suffix}' for mark in ('tool_call', 'arg_key', 'arg_value'))
 
     def write(calls: Calls, draw: random.Random) -> str:
-        return ''.join(
-            f'{between}<tool_call>{name}{between}'
+        written = ''.join(
+            f'{between}<{call}>{name}{separator}{between}'
             + ''.join(
-                f'<arg_key>{key}</arg_key>{between}<arg_value>{_text_or_json(value)}</arg_value>{between}'
+                f'<{key_mark}>{key}</{key_mark}>{between}<{value_mark}>{_text_or_json(value)}</{value_mark}>{between}'
                 for key, value in arguments.items()
             )
-            + '</tool_call>'
+            + f'</{call}>'
             for name, arguments in calls
         )
+        return f'<{around}{suffix}>{written}{between}</{around}{suffix}>' if around else written
 
     return write
-
-
-def _minimax(calls: Calls, draw: random.Random) -> str:
-    written = ''.join(
-        f'<invoke name="{name}">\n'
-        + ''.join(f'<parameter name="{key}">{_text_or_json(value)}</parameter>\n' for key, value in arguments.items())
-        + '</invoke>\n'
-        for name, arguments in calls
-    )
-    return f'\n<minimax:tool_call>\n{written}</minimax:tool_call>'
 
 
 def _llama3(calls: Calls, draw: random.Random) -> str:
@@ -218,7 +323,7 @@ def _mistral(calls: Calls, draw: random.Random) -> str:
     return ''.join(f'[TOOL_CALLS]{name}[ARGS]{_json(arguments, draw)}' for name, arguments in calls)
 
 
-def _listed(begin: str, end: str, key: str = 'arguments') -> Callable[[Calls, random.Random], str]:
+def _listed(begin: str, end: str, key: str = 'arguments') -> Writer:
     return lambda calls, draw: f'{begin}[{", ".join(_named(calls, key, draw))}]{end}'
 
 
@@ -268,7 +373,7 @@ def _tool_code(calls: Calls, draw: random.Random) -> str:
     return '```tool_code\n{}\n```'.format('\n'.join(f'{name}({_keywords(arguments)})' for name, arguments in calls))
 
 
-def _gemma(begin: str, end: str, quote: str) -> Callable[[Calls, random.Random], str]:
+def _gemma(begin: str, end: str, quote: str) -> Writer:
     def written(value: Any) -> str:
         if isinstance(value, str):
             return f'{quote}{value}{quote}'
@@ -287,16 +392,120 @@ FAMILIES: Mapping[str, Family] = {
     'Granite 4': Family('hermes', _hermes, ('<|end_of_text|>',), think=None),
     'DeepSeek V3': Family('deepseek_v3', _deepseek_v3, ('<｜end▁of▁sentence｜>',)),
     'DeepSeek V3.1': Family('deepseek_v31', _deepseek_v31, ('<｜end▁of▁sentence｜>',)),
-    'DeepSeek V3.2': Family('deepseek_v32', _deepseek_v32, ('<｜end▁of▁sentence｜>',), avoid=('</｜DSML｜parameter>',)),
+    **{
+        name: Family(
+            format_name,
+            _invokes(prefix, f'\n\n<{around}>\n', f'</{around}>', has_types=True),
+            ends,
+            avoid=('</｜DSML｜parameter>',),
+        )
+        for name, format_name, prefix, around, ends in (
+            ('DeepSeek V3.2', 'deepseek_v32', '｜DSML｜', '｜DSML｜function_calls', ('<｜end▁of▁sentence｜>',)),
+            ('DeepSeek V4', 'deepseek_v32', '｜DSML｜', '｜DSML｜tool_calls', ('<｜end▁of▁sentence｜>',)),
+            ('DeepSeek V4.1', 'deepseek_v41', '｜DSML｜ ', '｜DSML｜ calls', ('<｜end▁of▁sentence｜>',)),
+            ('GigaChat 3.5', 'gigachat35', '｜GCML｜', '｜GCML｜tool_calls', ('<|message_sep|>', '</s>')),
+        )
+    },
+    'Kimi K3': Family(
+        'kimi_k3',
+        _kimi_k3,
+        ('<|close|>message<|sep|><|end_of_msg|>', '<|close|>message<|sep|>', '<|end_of_msg|>'),
+        think=('<|open|>think<|sep|>', '<|close|>think<|sep|>'),
+        plain=('<|open|>response<|sep|>', '<|close|>response<|sep|>'),
+        quotes_calls=False,
+        stays_open=True,
+    ),
+    'MiniMax M3': Family(
+        'minimax_m3',
+        _minimax_m3,
+        ('[e~[',),
+        think=('<mm:think>', '</mm:think>'),
+        keys_in_objects=False,
+        is_typed_within=False,
+    ),
+    'Hunyuan Hy3': Family(
+        'hy_v3',
+        _pairs('\n', '', ':opensource', '<tool_sep:opensource>', 'tool_calls'),
+        ('',),
+        think=('<think:opensource>', '</think:opensource>'),
+    ),
+    'Hunyuan Hy4': Family(
+        'hy_v3', _pairs('', '', ':6124c78e', '', 'tool_calls'), ('',), think=('<think:6124c78e>', '</think:6124c78e>')
+    ),
+    'Hunyuan Hy3 preview': Family(
+        'hy_v3', _pairs('\n', '', '', '<tool_sep>', 'tool_calls'), ('',), avoid=('</arg_value>',)
+    ),
+    'GigaChat 3': Family(
+        'gigachat3', _gigachat3, ('</s>', '<|message_sep|>'), think=None, max_calls=1, plain=('', '<|message_sep|>')
+    ),
+    'Command A': Family(
+        'cohere_command4',
+        _cohere,
+        ('<|END_OF_TURN_TOKEN|>',),
+        think=('<|START_THINKING|>', '<|END_THINKING|>'),
+        has_prose=False,
+        plain=('<|START_TEXT|>', '<|END_TEXT|>'),
+    ),
+    'Apertus': Family(
+        'apertus',
+        _apertus,
+        ('<|assistant_end|>',),
+        think=('<|inner_prefix|>', '<|inner_suffix|>'),
+        quotes_calls=False,
+        stays_open=True,
+    ),
+    'LongCat': Family(
+        'longcat',
+        _in_marks('longcat_tool_call'),
+        ('</longcat_s>',),
+        think=('<longcat_think>', '</longcat_think>'),
+    ),
+    'LongCat, pairs': Family(
+        'longcat_pairs',
+        _pairs('\n', 'longcat_'),
+        ('</longcat_s>',),
+        think=('<longcat_think>', '</longcat_think>'),
+    ),
+    'dots': Family(
+        'dots',
+        _invokes('', '<dots_function_call>\n', '</dots_function_call>'),
+        ('',),
+        avoid=('</parameter>',),
+    ),
+    'Inkling': Family(
+        'inkling',
+        _inkling,
+        ('<|content_model_end_sampling|>',),
+        think=('<|message_model|><|content_thinking|>', '<|end_message|>'),
+        plain=('<|message_model|><|content_text|>', '<|end_message|>'),
+        is_opened=False,
+        quotes_calls=False,
+    ),
+    'Muse Glimmer': Family(
+        'muse',
+        _muse,
+        ('<|eot|>',),
+        think=(' to=self<|message|>', '<|eom|>'),
+        plain=('<|start|>assistant to=user<|message|>', '<|eom|>'),
+        is_opened=False,
+        quotes_calls=False,
+    ),
+    'MiniCPM5': Family('minicpm5', _minicpm5, ('<|im_end|>',)),
+    'Step3': Family('step3', _step3, ('<｜end▁of▁sentence｜>',)),
     'Kimi K2': Family('kimi_k2', _kimi, ('<|im_end|>', '[EOS]')),
     'Qwen3-Coder': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), think=None, avoid=('</parameter>',)),
     'Qwen 3.5': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), avoid=('</parameter>',)),
     'Seed-OSS': Family(
         'seed_oss', _seed, ('<seed:eos>',), think=('<seed:think>', '</seed:think>'), avoid=('</parameter>',)
     ),
-    'GLM 4.5': Family('glm45', _glm('\n'), ('<|observation|>', '<|user|>'), avoid=('</arg_value>',)),
-    'GLM 4.7': Family('glm45', _glm(''), ('<|observation|>', '<|endoftext|>'), avoid=('</arg_value>',)),
-    'MiniMax M2': Family('minimax_m2', _minimax, ('[e~[',), avoid=('</parameter>',)),
+    'GLM 4.5': Family('glm45', _pairs('\n'), ('<|observation|>', '<|user|>'), avoid=('</arg_value>',)),
+    'GLM 4.7': Family('glm45', _pairs(''), ('<|observation|>', '<|endoftext|>'), avoid=('</arg_value>',)),
+    'MiniMax M2': Family(
+        'minimax_m2',
+        _invokes('', '\n<minimax:tool_call>\n', '</minimax:tool_call>'),
+        ('[e~[',),
+        avoid=('</parameter>',),
+    ),
     'gpt-oss': Family(
         'openai',
         _harmony,
@@ -371,15 +580,15 @@ def _answer(name: str, family: Family, draw: random.Random) -> WrittenAnswer:
     raw, opened = '', False
     if family.think and draw.random() < 0.6:
         thoughts = _thoughts(family, calls, draw)
-        opened = draw.random() < 0.5
+        opened = family.is_opened and draw.random() < 0.5
         raw = draw.choice(('', '\n')) + family.think[0] if not opened and name != 'gpt-oss' else ''
         raw = family.think[0] if name == 'gpt-oss' and not opened else raw
-        raw += f'\n{thoughts}\n{family.think[1]}\n\n' if name != 'gpt-oss' else f'{thoughts}{family.think[1]}'
+        stays_open = bool(calls) and family.stays_open and draw.random() < 0.3
+        end, prose = ('', '') if stays_open else (f'{family.think[1]}\n\n', prose)
+        raw += f'\n{thoughts}\n{end}' if name != 'gpt-oss' else f'{thoughts}{family.think[1]}'
     if name == 'gpt-oss' and calls:
         raw += f'<|start|>assistant<|channel|>commentary<|message|>{prose}<|end|>' if prose else ''
-    elif calls:
-        raw += prose
-    else:
+    elif prose:
         raw += family.plain[0] + prose + family.plain[1]
     raw += family.write(calls, draw) if calls else ''
     if name == 'gpt-oss' and not opened:
@@ -391,7 +600,7 @@ def _answer(name: str, family: Family, draw: random.Random) -> WrittenAnswer:
 def _thoughts(family: Family, calls: Calls, draw: random.Random) -> str:
     """Thoughts, some with a call in them, which is none; in Harmony such a message is one."""
     texts = draw.choices(THOUGHTS, k=draw.randrange(1, 4))
-    if family.format_name != 'openai' and draw.random() < 0.2:
+    if family.format_name != 'openai' and family.quotes_calls and draw.random() < 0.2:
         texts.append(family.write([('f', {'a': 1})], draw) + ' perhaps.')
     return '\n'.join(texts)
 
@@ -425,6 +634,9 @@ def _value(schema: Mapping[str, Any], family: Family, draw: random.Random) -> An
     return _other(kind, family, draw, depth=0)
 
 
+_LEAVES = ('integer', 'number', 'boolean', 'null')
+
+
 def _other(kind: str, family: Family, draw: random.Random, depth: int) -> Any:
     if kind == 'integer':
         return draw.choice((0, -7, 42, 10**15, -(2**63), 10**25, draw.randrange(1000)))
@@ -432,12 +644,13 @@ def _other(kind: str, family: Family, draw: random.Random, depth: int) -> Any:
         return draw.choice((0.0, -2.5, 230.0, 1e-7, 1e16, 3, round(draw.uniform(-90, 90), 6), 1.7976931348623157e308))
     if kind == 'boolean':
         return draw.random() < 0.5
-    kinds = ('string', 'integer', 'number', 'boolean', 'null', *(('array', 'object') if depth < 3 else ()))
+    kinds = ('string', *_LEAVES[: None if family.is_typed_within else 0], *(('array', 'object') if depth < 3 else ()))
     if kind == 'null':
         return None
     if kind == 'string':
         return _text(family, draw)
-    items = [_other(draw.choice(kinds), family, draw, depth + 1) for _ in range(draw.randrange(4))]
+    least = int(depth > 0 and not family.is_typed_within)  # an empty element is a text
+    items = [_other(draw.choice(kinds), family, draw, depth + 1) for _ in range(draw.randrange(least, 4))]
     if kind == 'array':
         return items
     keys = [_text(family, draw) if family.keys_in_objects and draw.random() < 0.3 else draw.choice(KEYS) for _ in items]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedTokenizerFast
-from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from opencompass_tooleval.models.api.raw_text import CANARIES
 from tests.conftest import load_tool

@@ -18,8 +18,20 @@ BY_COMMAND_LINE = ('--config-dir', CONFIGS, *DATASETS, '--summarizer', 'tooleval
 HF = (*BY_COMMAND_LINE, '--hf-path', 'Qwen/Qwen2.5-7B-Instruct')
 
 
-@pytest.mark.parametrize(('named', 'gpus'), [('', []), ('-1', []), ('3', [3]), ('0,5', [0, 5])])
-def test_visible(monkeypatch: pytest.MonkeyPatch, named: str, gpus: list[int]) -> None:
+@pytest.mark.parametrize(
+    ('named', 'gpus'),
+    [
+        ('', []),
+        ('-1', []),
+        ('3', ['3']),
+        ('0, 5,5', ['0', '5']),
+        ('1,-1,2', ['1']),
+        ('GPU-8932f937-d72c,1', ['GPU-8932f937-d72c', '1']),
+        ('MIG-41b36874-0ab6,MIG-GPU-8932f937/1/0', ['MIG-41b36874-0ab6', 'MIG-GPU-8932f937/1/0']),
+        ('0;rm', []),
+    ],
+)
+def test_visible(monkeypatch: pytest.MonkeyPatch, named: str, gpus: list[str]) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', named)
     assert visible_gpus() == gpus
 

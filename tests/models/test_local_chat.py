@@ -16,7 +16,7 @@ from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import choose_format
-from opencompass_tooleval.core.calls.written.reading import read_written_calls
+from opencompass_tooleval.core.calls.written.reading import read_reference
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
 from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length
@@ -101,9 +101,9 @@ def test_what_a_template_writes_its_parser_reads(chat: ToolEvalHFChat, name: str
     before = rendered(chat, asked, add_generation_prompt=True)
     text = rendered(chat, called).removeprefix(before).removesuffix('<|im_end|>\n')
     assert len(text) < len(rendered(chat, called))
-    content, calls = read_written_calls(text, choose_format(TEMPLATES[name]))
-    assert content == ''
-    assert [(call.name, call.arguments) for call in calls] == [('Weather_of', CALLS[0].arguments), ('add', {})]
+    reading = read_reference(text, choose_format(TEMPLATES[name]))
+    assert reading.text == ''
+    assert [(call.name, call.arguments) for call in reading.calls] == [('Weather_of', CALLS[0].arguments), ('add', {})]
 
 
 @pytest.mark.parametrize('name', TEMPLATES)
@@ -199,7 +199,7 @@ def test_the_offered_schema_types_arguments_that_are_written_without_types(chat:
         (
             HERMES.replace('<tool_call>', '<call>'),
             ROUNDS[:2],
-            'set tool_parser to one of mistral, deepseek_v32, deepseek_v3',
+            'set tool_parser to one of mistral, minimax_m3, kimi_k3',
         ),
     ],
     ids=['tools', 'answers', 'refusal', 'format'],
@@ -239,6 +239,18 @@ def test_a_parser_may_be_named_and_must_be_known(chat: ToolEvalHFChat, tiny_mode
     assert [call.name for call in ask(chat, [prompt()], 60)[0].calls] == ['add']
     with pytest.raises(ValueError, match="tool_parser is 'xml'; there are auto, mistral"):
         ToolEvalHFChat(str(tiny_model), tool_parser='xml')
+
+
+def test_calls_of_another_format_are_reported_once(chat: ToolEvalHFChat, caplog: pytest.LogCaptureFixture) -> None:
+    chat._tool_parser = 'deepseek_v32'
+    says(chat, *('<｜DSML｜ calls>\n<｜DSML｜ invoke name="add">\n</｜DSML｜ invoke>\n</｜DSML｜ calls>',) * 2)
+    chat.logger.addHandler(caplog.handler)
+    try:
+        assert [answer.calls for answer in ask(chat, [prompt(), prompt()], 60)] == [(), ()]
+    finally:
+        chat.logger.removeHandler(caplog.handler)
+    (warning,) = (row.getMessage() for row in caplog.records if 'tool_parser' in row.getMessage())
+    assert warning.endswith("set tool_parser='deepseek_v41'")
 
 
 def test_a_fastchat_template_has_no_tools(chat: ToolEvalHFChat, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,8 +43,10 @@ def test_a_local_model_answers_a_data_set_with_tools(tmp_path: Path, tiny_model:
     assert len(rows) == 26 and all(row['prediction'] and row['tools'] for row in rows.values())
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / 'model')
     for row in rows.values():
-        asked = tokenizer.apply_chat_template(row['origin_prompt'], tools=row['tools'], add_generation_prompt=True)
-        assert row['usage']['prompt'] == len(asked) and row['usage']['counted']
+        asked = tokenizer.apply_chat_template(
+            row['origin_prompt'], tools=row['tools'], add_generation_prompt=True, return_dict=True
+        )
+        assert row['usage']['prompt'] == len(asked['input_ids']) and row['usage']['counted']
     result = json.loads((out / 'results' / 'tiny' / 'tooleval-teval-instruct_v2-fc.json').read_text(encoding='utf-8'))
     assert result['reasons'] == {'call:none': 26} and result['json_format_metric'] == 0
 

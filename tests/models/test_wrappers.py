@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.models.model_calls import ask, exceeds_context, token_length
+from opencompass_tooleval.models.model_calls import adapt_model, ask, exceeds_context, token_length
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.conftest import ROOT, ModelServer
 
@@ -64,13 +64,17 @@ def demo_samples(language: str, stem: str) -> list[Sample]:
 @pytest.fixture(scope='module')
 def chat(tiny_model: Path) -> HuggingFacewithChatTemplate:
     """The tiny model behind OpenCompass's chat wrapper."""
-    return HuggingFacewithChatTemplate(str(tiny_model))
+    model = HuggingFacewithChatTemplate(str(tiny_model))
+    adapt_model(model)  # as each run does
+    return model
 
 
 @pytest.fixture(scope='module')
 def base(tiny_model: Path) -> HuggingFaceBaseModel:
     """The tiny model behind OpenCompass's wrapper for base models."""
-    return HuggingFaceBaseModel(str(tiny_model))
+    model = HuggingFaceBaseModel(str(tiny_model))
+    adapt_model(model)
+    return model
 
 
 def rendered(model: Any, conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -1,6 +1,6 @@
 """Runs inference tasks of scripted models through ``ToolEvalLocalRunner`` and prints what became of each, as JSON.
 
-``python -m tests.runners.runner_script WORK_DIR [--gpus N] [--workers N] BEHAVIOUR...``: one task per behaviour.
+``python -m tests.runners.runner_script WORK_DIR [--gpus N] [--workers N] [--debug] BEHAVIOUR...``: a task for each.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument('behaviours', nargs='+')
     parser.add_argument('--gpus', type=int, default=0)
     parser.add_argument('--workers', type=int, default=2)
+    parser.add_argument('--debug', action='store_true')
     arguments = parser.parse_args()
     demo = Path(opencompass_tooleval.__file__).parent / 'configs/datasets/demo/tooleval_ultratool_demo_gen.py'
     dataset = Config.fromfile(demo)['tooleval_ultratool_en_datasets'][-1]
@@ -74,7 +75,8 @@ def main() -> None:
         )
         for index, behaviour in enumerate(arguments.behaviours)
     ]
-    runner = ToolEvalLocalRunner(task=dict(type=ToolEvalInferTask), max_num_workers=arguments.workers)
+    options = dict(max_num_workers=arguments.workers, debug=arguments.debug)
+    runner = ToolEvalLocalRunner(task=dict(type=ToolEvalInferTask), **options)
     print(json.dumps([code for _, code in runner.launch(tasks)]))
 
 

@@ -70,11 +70,15 @@ def test_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
     assert 'Start inferencing' in log(tmp_path, '1-crash')
 
 
-def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path) -> None:
+UUIDS = 'GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,MIG-41b36874-0ab6-5e22-8b4f-4e1c9ae1e3d7'
+
+
+@pytest.mark.parametrize('visible', ['3,5', UUIDS])
+def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path, visible: str) -> None:
     arguments = ('tell', 'tell', '--gpus', '1', '--workers', '2')
-    assert codes(start(tmp_path, *arguments, CUDA_VISIBLE_DEVICES='3,5')) == [0, 0]
+    assert codes(start(tmp_path, *arguments, CUDA_VISIBLE_DEVICES=visible)) == [0, 0]
     first, second = told(tmp_path, '0-tell'), told(tmp_path, '1-tell')
-    assert {first['gpus'], second['gpus']} <= {'3', '5'}
+    assert {first['gpus'], second['gpus']} <= set(visible.split(','))
     assert first['session'] == first['process'] and second['session'] == second['process']
     assert 'import serve' in first['started_by']  # a program: the runner may have initialised CUDA
     assert first['parent'] == second['parent']  # which has imported for both
@@ -132,9 +136,11 @@ def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_torchrun_is_started_as_a_command(tmp_path: Path) -> None:
-    assert codes(start(tmp_path, 'tell', '--gpus', '2', CUDA_VISIBLE_DEVICES='0,1')) == [0]
+@pytest.mark.parametrize('visible', ['0,1', UUIDS])
+@pytest.mark.parametrize('debug', [(), ('--debug',)])
+def test_torchrun_is_started_as_a_command(tmp_path: Path, visible: str, debug: tuple[str, ...]) -> None:
+    assert codes(start(tmp_path, 'tell', '--gpus', '2', *debug, CUDA_VISIBLE_DEVICES=visible)) == [0]
     facts = told(tmp_path, '0-tell')
-    assert facts['gpus'] == '0,1'
+    assert facts['gpus'] == visible
     assert 'torch.distributed.run' in facts['started_by']
     assert {file.name for file in tmp_path.iterdir()} == {'codes', 'errors', 'out'}  # nothing else is left there

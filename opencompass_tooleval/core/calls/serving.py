@@ -38,6 +38,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     Reading,
     read_reference,
     read_required_calls,
+    unread_format,
     without_end_tokens,
 )
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
@@ -96,6 +97,8 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
     reference = _reference(raw.text, asked)
     if asked.tools and asked.format_name == formats.NONE and not reference.calls:
         found = known or Attribution(UNKNOWN, 'the format of calls is unknown')
+    elif asked.tools and (marked := unread_format(reference, asked.tools)):
+        found = known or Attribution(UNKNOWN, f'marks of {marked}, in which {asked.format_name} reads no call')
     else:
         text_fault = _fault_of_text(served, reference, is_call_for_text)
         found = _fault_of_calls(served, raw.text, reference, asked) or text_fault or known or Attribution(NONE)

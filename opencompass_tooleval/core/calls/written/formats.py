@@ -1,7 +1,8 @@
 """The table of formats of written calls.
 
 Sources: the tool-use guide of transformers; Mistral's tokenizers v3 to v13; the chat templates of Hermes 2 Pro, Qwen2.5
-(``hermes``), Llama 3.1, 3.2 (``llama3_json``), Llama 4, ToolACE (``pythonic``), and of the models that other rows name.
+(``hermes``), Llama 3.1, 3.2 (``llama3_json``), Llama 4, ToolACE (``pythonic``), and of the models that other rows name;
+SGLang's detectors for the models of 2026.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from opencompass_tooleval.core.calls.harmony import CHANNEL, read_harmony_calls
-from opencompass_tooleval.core.calls.written.json_formats import json_between, read_llama3_json
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.written.json_formats import call_by_key, json_between, read_llama3_json
 from opencompass_tooleval.core.calls.written.named_formats import (
     MISTRAL,
     bare_object,
@@ -21,9 +24,10 @@ from opencompass_tooleval.core.calls.written.named_formats import (
     read_deepseek,
     read_mistral,
 )
+from opencompass_tooleval.core.calls.written.nested_formats import MARK, read_minimax_m3
 from opencompass_tooleval.core.calls.written.pythonic_formats import pythonic_between, read_pythonic
-from opencompass_tooleval.core.calls.written.scanning import Reader
-from opencompass_tooleval.core.calls.written.xml_formats import Elements
+from opencompass_tooleval.core.calls.written.scanning import Reader, Schemas, call_of, find_first
+from opencompass_tooleval.core.calls.written.xml_formats import Elements, unescape_xml
 
 AUTO, NONE, HERMES = 'auto', 'none', 'hermes'
 HARMONY = 'openai'
@@ -33,8 +37,73 @@ _FUNCTION_ELEMENTS = Elements(
     '<function=', ('>',), re.compile(r'\s{0,100}<parameter=([^>\n]{1,256})>'), '</parameter>', '</function>'
 )
 _GRANITE = '<|tool_call|>'
-_NOT_READ = ']<]minimax[>['
-"""A text in the template of MiniMax M3, whose format is not read although it has marks of another."""
+_GIGACHAT = ('<|function_call|>', 'function call<|role_sep|>')
+_HUNYUAN = re.compile(r'<tool_calls?(:[\w-]{1,32})?>')
+_KIMI_TOOL = re.compile(r'\btool="([^"]{0,1000})"')
+
+
+def _invokes(prefix: str, *around: str) -> Reader:
+    """Creates a reader of ``<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>``.
+
+    Args:
+        prefix: Text before the name of each tag.
+        around: Marks around all calls.
+    """
+    key = rf'\s{{0,100}}<{re.escape(prefix)}parameter name="([^"]{{1,256}})"(?: string="(true|false)")?>'
+    elements = Elements(
+        f'<{prefix}invoke name="',
+        ('">', '"/>'),
+        re.compile(key),
+        f'</{prefix}parameter>',
+        f'</{prefix}invoke>',
+        around,
+        name_of=_without_namespace,
+    )
+    return elements.reader()
+
+
+def _without_namespace(name: str) -> str:
+    """Returns ``NAME`` of ``NAME.NAME``, as Muse's chat template writes it."""
+    space, _, rest = name.partition('.')
+    return rest if rest == space else name.strip()
+
+
+def _pairs(prefix: str = '', suffix: str = '', separator: str = '\n', *around: str) -> Reader:
+    """Creates a reader of ``<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>``.
+
+    Args:
+        prefix: Text before the name of each tag.
+        suffix: Text after it.
+        separator: Mark after the name, which may be missing.
+        around: Marks around all calls.
+    """
+    key, value = (f'{prefix}{name}{suffix}' for name in ('arg_key', 'arg_value'))
+    blanks = r'\s{0,100}'
+    return Elements(
+        f'<{prefix}tool_call{suffix}>',
+        (separator, f'<{key}>'),
+        re.compile(f'{blanks}<{re.escape(key)}>([^<]{{1,256}})</{re.escape(key)}>{blanks}<{re.escape(value)}>'),
+        f'</{value}>',
+        f'</{prefix}tool_call{suffix}>',
+        around,
+    ).reader()
+
+
+def _read_hunyuan(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
+    """Reads Hy3 and Hy4, whose vocabularies add a suffix to each tag, such as ``:opensource``, or none."""
+    suffix = (first[1] or '') if (first := _HUNYUAN.search(text)) else ''
+    around = (f'<tool_calls{suffix}>', f'</tool_calls{suffix}>')
+    return _pairs('', suffix, f'<tool_sep{suffix}>', *around)(text, schemas)
+
+
+def _read_gigachat(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
+    """Reads the JSON after the first of two marks, of which GigaChat 3 writes one."""
+    return json_between(min(_GIGACHAT, key=lambda mark: find_first(text, 0, (mark,))))(text, schemas)
+
+
+def _kimi_tool(head: str) -> str:
+    """Extracts the name from the attributes of Kimi K3's ``call``."""
+    return unescape_xml(match[1]) if (match := _KIMI_TOOL.search(head)) else ''
 
 
 @dataclass(frozen=True)
@@ -44,27 +113,47 @@ class Format:
     Attributes:
         reader: Reads an answer.
         templates: Texts of which a chat template with this format has all of one row.
+        framing: Marks around visible text, which are removed.
+        thoughts: Thoughts whose marks other formats use for other texts: group 1 is the thoughts, group 2 their end.
+        ends_thoughts: Mark before calls, which may follow thoughts without their end mark.
     """
 
     reader: Reader
     templates: Sequence[tuple[str, ...]] = ()
+    framing: re.Pattern[str] | None = None
+    thoughts: re.Pattern[str] | None = None
+    ends_thoughts: str = ''
 
 
 FORMATS: Mapping[str, Format] = {
     'mistral': Format(read_mistral, [(MISTRAL,)]),
-    'deepseek_v32': Format(
+    'minimax_m3': Format(read_minimax_m3, [(MARK,)]),
+    'kimi_k3': Format(
         Elements(
-            '<｜DSML｜invoke name="',
-            ('">',),
-            re.compile(r'\s{0,100}<｜DSML｜parameter name="([^"]{1,256})"(?: string="(true|false)")?>'),
-            '</｜DSML｜parameter>',
-            '</｜DSML｜invoke>',
-            tuple(
-                f'<{end}｜DSML｜{name}>' for name in ('function_calls', 'tool_calls') for end in ('', '/')
-            ),  # V3.2, V4
+            '<|open|>call',
+            ('<|sep|>',),
+            re.compile(r'\s{0,100}<\|open\|>argument key="([^"]{1,256})"(?: type="(\w{1,20})")?<\|sep\|>'),
+            '<|close|>argument<|sep|>',
+            '<|close|>call<|sep|>',
+            ('<|open|>tools<|sep|>', '<|close|>tools<|sep|>'),
+            name_of=_kimi_tool,
+            key_of=unescape_xml,
         ).reader(),
+        [('<|open|>', '<|sep|>')],
+        framing=re.compile(r'<\|(?:open|close)\|>(?:response|message)<\|sep\|>'),
+        ends_thoughts='<|open|>tools<|sep|>',
+    ),
+    'deepseek_v41': Format(
+        _invokes('｜DSML｜ ', '<｜DSML｜ calls>', '</｜DSML｜ calls>'), [('｜DSML｜ calls',), ('｜DSML｜ invoke',)]
+    ),
+    'deepseek_v32': Format(
+        _invokes(
+            '｜DSML｜',
+            *(f'<{end}｜DSML｜{name}>' for name in ('function_calls', 'tool_calls') for end in ('', '/')),  # V3.2, V4
+        ),
         [('｜DSML｜',)],
     ),
+    'gigachat35': Format(_invokes('｜GCML｜', '<｜GCML｜tool_calls>', '</｜GCML｜tool_calls>'), [('｜GCML｜',)]),
     'deepseek_v3': Format(read_deepseek, [('<｜tool▁call▁begin｜>', '```json')]),
     'deepseek_v31': Format(read_deepseek, [('<｜tool▁call▁begin｜>',)]),
     'kimi_k2': Format(
@@ -77,16 +166,59 @@ FORMATS: Mapping[str, Format] = {
         ),
         [('<|tool_call_begin|>',)],
     ),
-    'minimax_m2': Format(
+    'step3': Format(
+        _invokes(
+            'steptml:',
+            '<｜tool_calls_begin｜>',
+            '<｜tool_call_begin｜>function<｜tool_sep｜>',
+            '<｜tool_call_end｜>',
+            '<｜tool_calls_end｜>',
+        ),
+        [('<steptml:',)],
+    ),
+    'muse': Format(
+        _invokes('atem:', '<atem:function_calls>', '</atem:function_calls>'),
+        [('<atem:',)],
+        framing=re.compile(r'(?:<\|start\|>assistant)?\s{0,9}\bto=[^\s<]{1,256}<\|message\|>|<\|eo[mt]\|>'),
+        thoughts=re.compile(r'(?:<\|start\|>assistant)?\s{0,9}\bto=self<\|message\|>(.*?)(<\|eo[mt]\|>|\Z)', re.DOTALL),
+    ),
+    'minimax_m2': Format(_invokes('', '<minimax:tool_call>', '</minimax:tool_call>'), [('<minimax:tool_call>',)]),
+    'dots': Format(_invokes('', '<dots_function_call>', '</dots_function_call>'), [('<dots_function_call>',)]),
+    'minicpm5': Format(
         Elements(
-            '<invoke name="',
-            ('">',),
-            re.compile(r'\s{0,100}<parameter name="([^"]{1,256})">'),
-            '</parameter>',
-            '</invoke>',
-            ('<minimax:tool_call>', '</minimax:tool_call>'),
+            '<function name="',
+            ('">', '"/>'),
+            re.compile(r'\s{0,100}<param name="([^"]{1,256})">'),
+            '</param>',
+            '</function>',
+            name_of=unescape_xml,
+            key_of=unescape_xml,
+            is_xml=True,
         ).reader(),
-        [('<minimax:tool_call>',)],
+        [('<function name=', '<param name=')],
+    ),
+    'longcat_pairs': Format(_pairs('longcat_'), [('<longcat_tool_call>', '<longcat_arg_key>')]),
+    'longcat': Format(json_between('<longcat_tool_call>', '</longcat_tool_call>'), [('<longcat_tool_call>',)]),
+    'cohere_command4': Format(
+        json_between('<|START_ACTION|>', '<|END_ACTION|>', call=partial(call_of, name='tool_name')),
+        [('<|START_ACTION|>',)],
+        framing=re.compile(r'<\|(?:START|END)_(?:TEXT|RESPONSE)\|>'),
+    ),
+    'apertus': Format(
+        json_between('<|tools_prefix|>', '<|tools_suffix|>', call=call_by_key),
+        [('<|tools_prefix|>',)],
+        ends_thoughts='<|tools_prefix|>',
+    ),
+    'gigachat3': Format(_read_gigachat, [(mark,) for mark in _GIGACHAT], framing=re.compile(r'<\|message_sep\|>')),
+    'inkling': Format(
+        json_between(
+            '<|content_invoke_tool_json|>', '<|end_message|>', call=partial(call_of, arguments=('args', 'arguments'))
+        ),
+        [('<|content_invoke_tool_json|>',)],
+        framing=re.compile(
+            r'<\|message_model\|>[^<]{0,256}|<\|(?:content_text|end_message|content_model_end_sampling)\|>'
+        ),
+        thoughts=re.compile(r'(?:<\|message_model\|>)?<\|content_thinking\|>(.*?)(<\|end_message\|>|\Z)', re.DOTALL),
     ),
     'qwen3_coder': Format(
         replace(_FUNCTION_ELEMENTS, around=(CALL, _CALL_END), padding='\n').reader(),
@@ -96,16 +228,8 @@ FORMATS: Mapping[str, Format] = {
         replace(_FUNCTION_ELEMENTS, around=('<seed:tool_call>', '</seed:tool_call>')).reader(),
         [('<seed:tool_call>',)],
     ),
-    'glm45': Format(
-        Elements(
-            CALL,
-            ('\n', '<arg_key>'),
-            re.compile(r'\s{0,100}<arg_key>([^<]{1,256})</arg_key>\s{0,100}<arg_value>'),
-            '</arg_value>',
-            _CALL_END,
-        ).reader(),
-        [(CALL, '<arg_key>')],
-    ),
+    'hy_v3': Format(_read_hunyuan, [('<tool_calls', '<tool_sep'), ('<tool_calls', '<arg_key'), ('<tool_calls:',)]),
+    'glm45': Format(_pairs(), [(CALL, '<arg_key>')]),
     'jamba': Format(json_between('<tool_calls>', '</tool_calls>'), [('<tool_calls>',)]),
     HERMES: Format(json_between(CALL, _CALL_END), [(CALL,)]),
     'phi4_mini_json': Format(json_between('functools[', is_opened=True), [('functools[',)]),
@@ -145,8 +269,6 @@ def choose_format(template: str) -> str:
     Args:
         template: The template's text.
     """
-    if _NOT_READ in template:
-        return NONE
     return next(
         (
             name

@@ -1,11 +1,13 @@
-"""Calls that are JSON objects with a name: Hermes, Llama 3, Mistral's first format, Granite, Phi-4, Nemotron, Jamba."""
+"""Calls that are JSON objects: Hermes, Llama 3, Granite, Phi-4, Nemotron, Jamba, Command, Apertus, and others."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
 from opencompass_tooleval.core.calls.written.pythonic_formats import read_method_calls
 from opencompass_tooleval.core.calls.written.scanning import (
     Reader,
@@ -23,30 +25,44 @@ from opencompass_tooleval.core.calls.written.scanning import (
 _PYTHON_TAG = '<|python_tag|>'
 
 
-def json_between(begin: str, end: str = '', is_opened: bool = False) -> Reader:
+ReadCall = Callable[[Any], ToolCall | None]
+"""Takes a JSON value, and returns the call that it is; None if it is none."""
+
+
+def json_between(begin: str, end: str = '', is_opened: bool = False, call: ReadCall = call_of) -> Reader:
     """Creates a reader of objects, or lists of objects, between two marks; the last may be unclosed.
 
     Args:
         begin: Mark before a block.
         end: Mark after it; '' for none.
         is_opened: True if the last character of ``begin`` belongs to the JSON.
+        call: Reads an object.
     """
-    return partial(read_blocks, begin=begin, block=partial(_block, begin=begin, end=end, overlap=int(is_opened)))
+    block = partial(_block, begin=begin, end=end, overlap=int(is_opened), call=call)
+    return partial(read_blocks, begin=begin, block=block)
+
+
+def call_by_key(value: Any) -> ToolCall | None:
+    """Returns the call in an object whose one key is the name, and whose value is the arguments; None if it is none."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return None
+    ((name, arguments),) = value.items()
+    return make_call(name, arguments) if isinstance(arguments, (dict, type(None))) else None
 
 
 def _block(
-    text: str, position: int, schemas: Schemas, begin: str, end: str, overlap: int
+    text: str, position: int, schemas: Schemas, begin: str, end: str, overlap: int, call: ReadCall
 ) -> tuple[list[ToolCall], int]:
     calls: list[ToolCall] = []
     position = skip_blanks(text, position - overlap)
     while decoded := decode_json(text, position):
         value, after = decoded  # from the end of the value on: an argument may have the mark in its text
         items = value[:MAX_CALLS] if isinstance(value, list) else [value]
-        read = [call_of(item) for item in items]
+        read = [call(item) for item in items]
         if not any(read):
             break
         written = (broken_call(json.dumps(item, ensure_ascii=False)) for item in items)
-        calls += [call or broken for call, broken in zip(read, written, strict=True)]
+        calls += [right or broken for right, broken in zip(read, written, strict=True)]
         after = skip_blanks(text, after)
         following = skip_blanks(text, after + text.startswith((',', ';'), after))
         if not text.startswith('{', following) or len(calls) >= MAX_CALLS:

@@ -14,7 +14,7 @@ from functools import partial
 from opencompass_tooleval.core.calls.harmony import ANALYSIS, CHANNEL, is_harmony, read_harmony
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.calls.written.formats import FORMATS, HARMONY, NONE
+from opencompass_tooleval.core.calls.written.formats import FORMATS, HARMONY, NONE, choose_format
 from opencompass_tooleval.core.calls.written.scanning import call_of, decode_json, skip_blanks
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
@@ -47,6 +47,12 @@ END_TOKENS = (
     '<|role_end|>',  # Ling
     '</assistant>',  # Laguna
     '<SPECIAL_12>',  # Nemotron Nano 2
+    '<|end_of_msg|>',  # Kimi K3
+    '<|message_sep|>',  # GigaChat
+    '<|END_OF_TURN_TOKEN|>',  # Command
+    '<|assistant_end|>',  # Apertus
+    '</longcat_s>',
+    '<|content_model_end_sampling|>',  # Inkling
 )
 """Tokens that end an answer, by the generation configs and chat templates of the families."""
 
@@ -55,10 +61,19 @@ _THOUGHTS = {
     '<thinking>': '</thinking>',
     '[THINK]': '[/THINK]',
     '<seed:think>': '</seed:think>',
-    '<|channel>thought': '<channel|>',
+    '<|channel>thought': '<channel|>',  # Gemma 4
+    '<mm:think>': '</mm:think>',  # MiniMax M3
+    '<longcat_think>': '</longcat_think>',
+    '<|open|>think<|sep|>': '<|close|>think<|sep|>',  # Kimi K3
+    '<|START_THINKING|>': '<|END_THINKING|>',  # Command
+    '<|inner_prefix|>': '<|inner_suffix|>',  # Apertus
 }
-"""Mark before thoughts -> mark after them; the last pair is Gemma 4's."""
-_OPEN, _CLOSE = (re.compile('|'.join(map(re.escape, marks))) for marks in (_THOUGHTS, _THOUGHTS.values()))
+"""Mark before thoughts -> mark after them. Those of Hunyuan have a suffix: ``<think:opensource>``."""
+_OPEN, _CLOSE = (
+    re.compile('|'.join([*map(re.escape, marks), suffixed]))
+    for marks, suffixed in ((_THOUGHTS, r'<think:[\w-]{1,32}>'), (_THOUGHTS.values(), r'</think:[\w-]{1,32}>'))
+)
+_OPEN_AT_END = re.compile(f'(?:{_OPEN.pattern}|{re.escape(ANALYSIS)})\\Z')
 
 _Read = Callable[[str], tuple[str, list[ToolCall]]]
 """Takes a text without thoughts, and returns it without its calls, and the calls."""
@@ -71,7 +86,8 @@ class Reading:
     Attributes:
         thoughts: The thoughts, without marks.
         content: The rest without calls. Blanks at its ends are kept if there are no calls.
-        calls: The calls in their order, each with an id. An unreadable call has its text as arguments.
+        calls: The calls in their order. Each has an id of nine letters and digits, derived from the answer: Mistral's
+            templates accept no other. An unreadable call has its text as arguments.
         is_unfinished: True if the text ends within thoughts.
     """
 
@@ -102,13 +118,16 @@ def read_reference(
         tools: The offered tools. Formats without types of their own take the types of arguments from them.
         opened_thoughts: True if the prompt ends within thoughts: see :func:`opens_thoughts`.
     """
-    schemas = tools.schemas if tools else {}
+    schemas, row = tools.schemas if tools else {}, FORMATS[format_name]
 
     def read(text: str) -> tuple[str, list[ToolCall]]:
-        return FORMATS[format_name].reader(text, schemas)
+        content, calls = row.reader(text, schemas)
+        return row.framing.sub('', content) if row.framing else content, calls
 
     if format_name != HARMONY and not (format_name == NONE and is_harmony(raw_text)):
-        return _read(raw_text, read, opened_thoughts)
+        if row.thoughts and len(raw_text) <= MAX_CHARS:
+            raw_text = row.thoughts.sub(_in_think, raw_text)
+        return _read(raw_text, read, opened_thoughts, row.ends_thoughts)
     if len(raw_text) > MAX_CHARS:
         return Reading(content=raw_text)
     rest, calls = read(without_end_tokens(f'{ANALYSIS}{raw_text}' if opened_thoughts else raw_text))
@@ -141,33 +160,21 @@ def _required(text: str, name: str) -> tuple[str, list[ToolCall]]:
     return (text[end:], calls) if len(calls) == len(items) else (text, [])
 
 
-def read_written_calls(
-    text: str, format_name: str, tools: ToolSet | None = None, opened_thoughts: bool = False
-) -> tuple[str, tuple[ToolCall, ...]]:
-    """Extracts the calls from a model's raw text.
-
-    Args:
-        text: See :func:`read_reference`, as for the other arguments.
-        format_name: The format.
-        tools: The offered tools.
-        opened_thoughts: True if the prompt ends within thoughts.
-
-    Returns:
-        The text without calls and end tokens, with thoughts in ``<think>``; and the calls in their order. Each has an
-        id of nine letters and digits, derived from the answer: Mistral's templates accept no other.
-    """
-    reading = read_reference(text, format_name, tools, opened_thoughts)
-    return reading.text, reading.calls
+def unread_format(reading: Reading, tools: ToolSet) -> str:
+    """Returns the name of the format whose marks are beside a tool's name in a text without calls; '' for none."""
+    name = NONE if reading.calls else choose_format(reading.content)
+    is_named = name != NONE and any(tool in reading.content for tool in tools.schemas)
+    return name if is_named else ''
 
 
 def opens_thoughts(prompt: str) -> bool:
     """Tests if a prompt ends within thoughts, as chat templates of reasoning models do."""
-    return prompt[-100:].rstrip().endswith((*_THOUGHTS, ANALYSIS))
+    return bool(_OPEN_AT_END.search(prompt[-100:].rstrip()))
 
 
 def has_thoughts(template: str) -> bool:
     """Tests if a chat template or a prompt has marks of thoughts."""
-    return any(mark in template for mark in (*_THOUGHTS, CHANNEL))
+    return CHANNEL in template or bool(_OPEN.search(template))
 
 
 def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
@@ -205,8 +212,12 @@ def _numbered(text: str, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     )
 
 
-def _read(raw_text: str, read: _Read, opened_thoughts: bool) -> Reading:
-    """Reads a text whose thoughts are between marks."""
+def _in_think(thoughts: re.Match[str]) -> str:
+    return f'<think>{thoughts[1]}' + ('</think>' if thoughts[2] else '')
+
+
+def _read(raw_text: str, read: _Read, opened_thoughts: bool, ends_thoughts: str = '') -> Reading:
+    """Reads a text whose thoughts are between marks; ``ends_thoughts`` may end them too."""
     if len(raw_text) > MAX_CHARS:
         return Reading(content=raw_text)
     text = without_end_tokens(raw_text)
@@ -214,6 +225,9 @@ def _read(raw_text: str, read: _Read, opened_thoughts: bool) -> Reading:
     begin, front = opened.end() if opened else 0, ''
     closes = list(_CLOSE.finditer(text, begin))
     if opened or opened_thoughts:
+        end = closes[0].start() if closes else len(text)
+        if ends_thoughts and (stop := text.find(ends_thoughts, begin, end)) >= 0:
+            return _reading(raw_text, text[begin:stop], *read(text[stop:]))
         if not closes:
             return Reading(text[begin:], is_unfinished=True)
     else:

@@ -97,9 +97,21 @@ def find_first(text: str, position: int, marks: Sequence[str]) -> int:
     return min((found for mark in marks if (found := text.find(mark, position)) >= 0), default=len(text))
 
 
-def call_of(value: Any, needs_arguments: bool = False) -> ToolCall | None:
-    """Returns the call in a JSON object with ``name`` and ``arguments`` or ``parameters``; None if it is none."""
-    if not isinstance(value, Mapping) or not isinstance(value.get('name'), str):
+def call_of(
+    value: Any,
+    needs_arguments: bool = False,
+    name: str = 'name',
+    arguments: Sequence[str] = ('arguments', 'parameters'),
+) -> ToolCall | None:
+    """Returns the call in a JSON object; None if it is none.
+
+    Args:
+        value: The object.
+        needs_arguments: True if an object without arguments is no call.
+        name: Key of the name.
+        arguments: Keys of the arguments, of which it has one.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get(name), str):
         return None
-    arguments = [value[key] for key in ('arguments', 'parameters') if key in value]
-    return None if needs_arguments and not arguments else make_call(value['name'], arguments[0] if arguments else None)
+    found = [value[key] for key in arguments if key in value]
+    return None if needs_arguments and not found else make_call(value[name], found[0] if found else None)

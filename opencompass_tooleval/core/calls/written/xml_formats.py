@@ -1,4 +1,4 @@
-"""Calls with an element per argument: Qwen3-Coder, GLM 4.5 and later, MiniMax M2, DeepSeek V3.2, Seed-OSS.
+"""Calls with an element per argument: Qwen3-Coder, GLM, Hunyuan, MiniMax, DeepSeek V3.2 and later, Kimi K3, and others.
 
 Arguments have no type of their own: texts are written as they are, other values as JSON. The offered schema decides.
 """
@@ -6,11 +6,12 @@ Arguments have no type of their own: texts are written as they are, other values
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
+from xml.sax.saxutils import unescape
 
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.calls.written.scanning import (
@@ -27,6 +28,8 @@ from opencompass_tooleval.core.text.reading import BUDGET, cost, parse_literal
 
 _CONSTANTS = {'true': True, 'false': False, 'null': None, 'none': None}
 _MAX_REFERENCES = 4
+ITEM = 'item'
+_CDATA, _CDATA_END, _EMPTY = '<![CDATA[', ']]>', '"/>'
 _TYPE_NAMES: Mapping[type, str] = {
     str: 'string',
     bool: 'boolean',
@@ -46,11 +49,14 @@ class Elements:
         begin: Before the name.
         name_end: Marks after the name, the first of which counts; one that begins an argument is not skipped.
         argument: Pattern from the end of an argument to the next one's value: group 1 is the name; group 2, if there is
-            one, is ``true`` for a text and ``false`` for JSON.
+            one, is ``true`` or ``string`` for a text, and another word for JSON.
         value_end: After a value.
         end: After the call.
         around: Around all calls.
         padding: Around each value.
+        name_of: Extracts the name of the tool from the text before ``name_end``.
+        key_of: Decodes the name of an argument.
+        is_xml: True if values have entities and CDATA sections.
     """
 
     begin: str
@@ -60,6 +66,9 @@ class Elements:
     end: str
     around: Sequence[str] = ()
     padding: str = ''
+    name_of: Callable[[str], str] = str.strip
+    key_of: Callable[[str], str] = str
+    is_xml: bool = False
 
     def reader(self) -> Reader:
         """Creates the reader of calls with these marks."""
@@ -67,7 +76,9 @@ class Elements:
 
     def _block(self, text: str, position: int, schemas: Schemas) -> tuple[list[ToolCall], int]:
         stop = find_first(text, position, (*self.name_end, self.end, self.begin))
-        name = text[position:stop].strip()
+        name = self.name_of(text[position:stop])
+        if _EMPTY in self.name_end and text.startswith(_EMPTY, stop):
+            return [make_call(name, {})], stop + len(_EMPTY)
         begin = skip_mark(text, stop, self.name_end[0])
         schema = schemas.get(name, {})
         properties = schema.get('properties')
@@ -76,10 +87,10 @@ class Elements:
         budget = BUDGET
         position = begin
         while match := self.argument.match(text, position):
-            is_text = match[2] == 'true' if match.re.groups > 1 and match[2] else None
-            types: set[str] = {'string'} if is_text else set()
-            if is_text is None:
-                types = _allowed_types(documented.get(match[1]), schema)
+            key, kind = self.key_of(match[1]), match[2] if match.re.groups > 1 else None
+            types: set[str] = {'string'} if kind in ('true', 'string') else set()
+            if not kind:
+                types = allowed_types(documented.get(key), schema)
             value, stop = self._value(text, match.end(), types)
             if not text.startswith(self.value_end, stop):
                 break
@@ -87,8 +98,11 @@ class Elements:
                 budget -= cost(value)  # Seed-OSS writes objects as Python does
                 literal = parse_literal(value.strip()) if budget >= 0 else None
                 value = literal.value if literal and literal.ok else value
-            arguments[match[1]] = value
+            arguments[key] = value
             position = stop + len(self.value_end)
+        if not arguments and _EMPTY in self.name_end:  # DeepSeek V3.2 and later may write all arguments as one object
+            body = decode_json(text, skip_blanks(text, position))
+            arguments, position = body if body and isinstance(body[0], dict) else (arguments, position)
         after = skip_mark(text, position, self.end)
         if after == position:  # neither another argument nor the end: the call is cut, or something else
             stop = find_first(text, position, (self.end, self.begin))
@@ -97,20 +111,49 @@ class Elements:
 
     def _value(self, text: str, position: int, types: Collection[str]) -> tuple[Any, int]:
         """Reads the value at a position as one of ``types``, any without some; returns the index after it too."""
+        if self.is_xml:
+            written, stop = _xml_text(text, position, re.compile(f'{re.escape(_CDATA)}|{re.escape(self.value_end)}'))
+            return typed_value(written, types), stop
         if types != {'string'} and (decoded := decode_json(text, skip_blanks(text, position))):
             stop = skip_blanks(text, decoded[1])  # a text within the JSON may have the mark after a value
             if text.startswith(self.value_end, stop) and ('string' not in types or _fits(decoded[0], types)):
                 return decoded[0], stop
         stop = find_first(text, position, (self.value_end,))
-        written = text[position:stop].removeprefix(self.padding).removesuffix(self.padding)
-        constant = written.strip().lower()  # templates write constants as Python does
-        if (
-            types == {'string'}
-            or constant not in _CONSTANTS
-            or ('string' in types and not _fits(_CONSTANTS[constant], types))
-        ):
-            return written, stop
-        return _CONSTANTS[constant], stop
+        return _constant(text[position:stop].removeprefix(self.padding).removesuffix(self.padding), types), stop
+
+
+def typed_value(written: str, types: Collection[str]) -> Any:
+    """Converts a text to a value of one of ``types``, any without some; returns the text if it is none."""
+    decoded = decode_json(written, skip_blanks(written, 0)) if types != {'string'} else None
+    if decoded and not written[decoded[1] :].strip() and ('string' not in types or _fits(decoded[0], types)):
+        return decoded[0]
+    return _constant(written, types)
+
+
+def _constant(written: str, types: Collection[str]) -> Any:
+    """Converts a text that is a constant of JSON or Python, if a type allows it."""
+    name = written.strip().lower()  # templates write constants as Python does
+    if types == {'string'} or name not in _CONSTANTS or ('string' in types and not _fits(_CONSTANTS[name], types)):
+        return written
+    return _CONSTANTS[name]
+
+
+def _xml_text(text: str, position: int, marks: re.Pattern[str]) -> tuple[str, int]:
+    """Decodes a text of XML up to a mark other than that of CDATA; returns the index of that mark too."""
+    parts: list[str] = []
+    while mark := marks.search(text, position):
+        parts.append(unescape_xml(text[position : mark.start()]))
+        if mark[0] != _CDATA:
+            return ''.join(parts), mark.start()
+        stop = find_first(text, mark.end(), (_CDATA_END,))
+        parts.append(text[mark.end() : stop])
+        position = stop + len(_CDATA_END)
+    return ''.join([*parts, unescape_xml(text[position:])]), len(text)
+
+
+def unescape_xml(text: str) -> str:
+    """Replaces the five entities of XML."""
+    return unescape(text, {'&quot;': '"', '&apos;': "'"})
 
 
 def _fits(value: Any, types: Collection[str]) -> bool:
@@ -118,31 +161,44 @@ def _fits(value: Any, types: Collection[str]) -> bool:
     return not isinstance(value, str) and _TYPE_NAMES[type(value)] in types
 
 
-def _allowed_types(schema: Any, whole: Mapping[str, Any]) -> set[str]:
+def allowed_types(schema: Any, whole: Mapping[str, Any]) -> set[str]:
     """Returns the types that a schema allows, integers as ``number``; text if it has no known one.
 
     Args:
         schema: The argument's; None for an undocumented one.
         whole: The schema with its definitions.
     """
-    types = {'number' if name == 'integer' else name for name in _type_names(schema, whole)}
-    return types & set(_TYPE_NAMES.values()) or {'string'}
+    names: set[str] = set()
+    for part in _parts(schema, whole):
+        kind, values = part.get('type'), part.get('enum')
+        kinds = [name for name in (kind if isinstance(kind, list) else [kind]) if isinstance(name, str)]
+        listed = values if isinstance(values, list) else []
+        names.update(kinds or (_TYPE_NAMES[type(value)] for value in listed if type(value) in _TYPE_NAMES))
+    return {'number' if name == 'integer' else name for name in names} & {*_TYPE_NAMES.values()} or {'string'}
 
 
-def _type_names(schema: Any, whole: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """Yields the names of types in a schema, in its alternatives, and where it refers to."""
+def child_schema(schema: Any, whole: Mapping[str, Any], key: str) -> Any:
+    """Returns the schema of a member of an object, or of ``item``, the items of a list; None if unknown."""
+    for part in _parts(schema, whole):
+        properties = part.get('properties')
+        if isinstance(properties, Mapping) and key in properties:
+            return properties[key]
+        if key == ITEM and 'items' in part:
+            return part['items']
+    return None
+
+
+def _parts(schema: Any, whole: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """Yields a schema, its alternatives, and what it refers to."""
     if not isinstance(schema, Mapping) or depth > _MAX_REFERENCES:
         return
-    kind = schema.get('type')
-    kinds = [name for name in (kind if isinstance(kind, list) else [kind]) if isinstance(name, str)]
-    lists = (schema.get(key) for key in ('anyOf', 'oneOf', 'allOf', 'enum'))
-    *alternatives, values = (value if isinstance(value, list) else [] for value in lists)
-    yield from kinds or (_TYPE_NAMES[type(value)] for value in values if type(value) in _TYPE_NAMES)
-    for part in chain(*alternatives):
-        yield from _type_names(part, whole, depth + 1)
+    yield schema
+    lists = (schema.get(key) for key in ('anyOf', 'oneOf', 'allOf'))
+    for part in chain(*(value for value in lists if isinstance(value, list))):
+        yield from _parts(part, whole, depth + 1)
     reference = schema.get('$ref')
     if isinstance(reference, str) and reference.startswith('#/'):
         target: Any = whole
         for key in reference[2:].split('/'):
             target = target.get(key) if isinstance(target, Mapping) else None
-        yield from _type_names(target, whole, depth + 1)
+        yield from _parts(target, whole, depth + 1)
