@@ -18,6 +18,8 @@ EMPTY = 'answer:empty'
 
 CUT = 'length'
 """Finish reason of an answer that was truncated at the limit of tokens."""
+STOP = 'stop'
+"""Finish reason of an answer that the model ended."""
 
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
