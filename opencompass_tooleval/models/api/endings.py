@@ -151,7 +151,8 @@ def _read(error: Mapping[str, Any]) -> ServerError:
     named = [code for code in (*map(error.get, _CODES[:3]), *reasons, *map(error.get, _CODES[3:])) if code]
     codes = [str(code)[:_MAX_CODE].lower() for code in named if isinstance(code, (str, int))]
     message = next((text for name in _MESSAGES if isinstance(text := error.get(name), str) and text.strip()), '')
-    meanings = [*filter(None, (_BAIDU.get(str(error.get('error_code'))), *map(_meaning, codes)))]
+    known = (_BAIDU.get(str(error.get('error_code'))), *map(_meaning, codes))
+    meanings = [meaning for meaning in known if meaning is not None]
     means = next((meaning for meaning in meanings if meaning in DECISIVE), meanings[0] if meanings else None)
     if means in (None, 400) and len(message) <= _MAX_PHRASE:
         means = next((status for status, phrase in _PHRASES if phrase.search(message)), means)
