@@ -364,7 +364,7 @@ class ToolEvalOpenAI(OpenAI):
         """Returns the members of a request about tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        return {'tools': tools.as_request(), **self._choice(tools)}
+        return {'tools': tools.as_sent, **self._choice(tools)}
 
     def _choice(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request about the calls of offered tools."""
@@ -403,7 +403,8 @@ class ToolEvalOpenAI(OpenAI):
                 continue  # a try at an unreachable server does not count
             tries += 1
             if not last.again or tries > self.retry:
-                return Answer('', last.reason, usage=with_failed(None, failed), serving=last.serving)
+                usage = with_failed(None, failed)
+                return Answer('', last.reason, usage=usage, serving=last.serving, server_words=last.words)
             waits -= await self._pause(last.wait, waits, tries, stop)
         return None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
+from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
@@ -69,8 +69,7 @@ def _judged(reply: Reply) -> Iterator[Finding]:
     if reply.text.strip():
         yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
     elif thoughts and reply.finish_reason != CUT:
-        says = f'empty: all of it is in {thoughts}. Start the server without --reasoning-parser, or let the model think'
-        yield Finding(Level.FAULT, 'answer', says)
+        yield Finding(Level.FAULT, 'answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
     elif thoughts or reply.finish_reason == CUT:
         yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
     else:
@@ -84,10 +83,17 @@ def _field_of_thoughts(reply: Reply) -> str:
 
 
 def has_thoughts(url: str, model: str, key: str) -> bool:
-    """Asks a model one question, and tests if it reasons before it answers; False if no answer comes."""
+    """Asks a model one question, and tests if it reasons before it answers; False if no answer comes.
+
+    Raises:
+        ValueError: The answer comes, but not as an answer.
+    """
     with closing(Endpoint(url, model, key)) as endpoint:
         probed = Probed(endpoint)
-        list(check_plain_answer(probed))
+        findings = list(check_plain_answer(probed))
+    for finding in findings:
+        if finding.says.endswith(ONLY_THOUGHTS):
+            raise ValueError(f'the answer of {model} to a plain question is {finding.says}')
     return probed.plain is not None and bool(_field_of_thoughts(probed.plain) or _has_tag(probed.plain.text))
 
 

@@ -544,7 +544,11 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (RefusesChoices, {}, 'refused; trials are requests of their own'),
     (RateLimited, {}, 'meet a rate limit'),
     (BreaksDown, {'concurrency': FAULT}, '4 of 16 at once fail (status 500'),
-    (NoTemperature, {'settings': FAULT, 'n': OK}, 'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in'),
+    (
+        NoTemperature,
+        {'settings': FAULT, 'n': OK},
+        'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in',
+    ),
     (NewLimit, {'settings': FAULT}, 'the server refuses max_tokens'),
 ]
 
