@@ -1,4 +1,4 @@
-"""How servers end answers, and what their errors say: one table of each. Imports no OpenCompass."""
+"""Reads how servers end answers, and what their errors mean, by one table of each. Imports no OpenCompass."""
 
 from __future__ import annotations
 
