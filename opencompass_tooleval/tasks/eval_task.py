@@ -44,7 +44,7 @@ def to_json(result: Mapping[str, Any]) -> str:
     return '{\n' + ',\n'.join(f'{write(str(key))}: {lines(value)}' for key, value in result.items()) + '\n}\n'
 
 
-def _endings(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
     """Returns what the last screen says of the ends of answers: only what there is.
 
     ``unknown``: reasons in no table and their numbers; ``only_thoughts``: number of answers that the model ended, with
@@ -52,7 +52,12 @@ def _endings(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     ends = (row.get('finish_reason') for row in rows)
     unknown = Counter(str(end) for end in ends if is_unknown(end))
-    thoughts = sum(row.get('finish_reason') == STOP and _has_only_thoughts(row.get('prediction')) for row in rows)
+    scored = details if isinstance(details, list) and len(details) == len(rows) else [{}] * len(rows)
+    thoughts = sum(
+        row.get('finish_reason') == STOP
+        and (detail.get('reason') == TRUNCATED_REASONING or _has_only_thoughts(row.get('prediction')))
+        for row, detail in zip(rows, scored, strict=True)  # a dialogue's prediction is its trajectory
+    )
     words, times = most_said(rows)
     found = {'unknown': dict(unknown), 'only_thoughts': thoughts, 'server_words': words, 'times': times}
     return {name: value for name, value in found.items() if value}
@@ -134,7 +139,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
-            if endings := _endings(pred_dicts):
+            if endings := _endings(pred_dicts, result.get('details')):
                 result[ENDINGS] = endings
         if 'reasons' in result:  # of our evaluators
             self._add_limits(result, pred_dicts)

@@ -41,10 +41,14 @@ from opencompass_tooleval.models import ToolEvalOpenAI
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
 
-datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
+datasets = [row for row in datasets if row['abbr'] in DATASETS]
 models = [dict(type=ToolEvalOpenAI, abbr=name, path='tiny', key='none', openai_api_base=f'URL/{name}/v1', retry=1,
                backoff=0.001, max_out_len=64, run_cfg=dict(num_gpus=0)) for name in NAMES]
 """
+
+
+def _filled(values: dict[str, str]) -> str:
+    return re.sub('|'.join(values), lambda name: values[name[0]], CONFIG)
 
 
 @contextmanager
@@ -79,7 +83,8 @@ def serving(asked: Counter[str]) -> Iterator[str]:
 def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     with serving(asked) as url:
-        (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', url).replace('NAMES', repr(list(REPLIES))))
+        values = {'URL': url, 'NAMES': repr(list(REPLIES)), 'DATASETS': "['tooleval-teval-review_str_v2']"}
+        (tmp_path / 'mine.py').write_text(_filled(values))
         done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
     count = asked['odd']
     assert done.returncode == 1 and count > 1, done.stdout
@@ -102,3 +107,15 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     (journal,) = tmp_path.glob('out/*/predictions/hostile/tmp_*.jsonl')
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
     assert all(row['server_words'].startswith('status 400: bad') for row in rows if row.get('infra'))
+
+
+def test_answers_of_dialogues_that_are_all_thoughts_are_named(tmp_path: Path) -> None:
+    asked: Counter[str] = Counter()
+    with serving(asked) as url:
+        values = {'URL': url, 'NAMES': "['swallowed']", 'DATASETS': "['tooleval-funcqa-one_hop-zero_shot']"}
+        (tmp_path / 'mine.py').write_text(_filled(values))
+        done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
+    said = (
+        f'WARNING swallowed: {asked["swallowed"]} answers are empty: all of their text is thoughts, although the model'
+    )
+    assert done.returncode == 0 and said in done.stdout and 'Start the server without --reasoning-parser' in done.stdout

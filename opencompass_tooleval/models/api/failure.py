@@ -165,6 +165,7 @@ def _failure(
     )
     failure = _classified(status, means == FILTERED, body[:_READ_CHARS].lower(), words, wait, is_page)
     failure.status = None if is_page and status == 403 else status
+    failure.no_connection = failure.no_connection and sent_status != 200
     if failure.reason == 'infra:bad_request' and error.fix:
         failure.words = f'{words}; {error.fix}'
     return failure
