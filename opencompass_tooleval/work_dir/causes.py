@@ -148,7 +148,7 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
         cause.results.append(result)
         if said:
             cause.times += int(said['times'].replace(',', ''))
-            why = f'{cause.times:,} samples have no answer: {said["words"]}'
+            why = f'{cause.times:,} sample{"s have" if cause.times > 1 else " has"} no answer: {said["words"]}'
             cause.whys = [why] * len(cause.whys)
         cause.whys.append(why)
     return list(causes.values())
