@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from opencompass_tooleval.core.text.jsonable import to_jsonable
@@ -78,6 +78,8 @@ def _without_descriptions(value: Any) -> Any:
 
 _COMBINED = ('anyOf', 'oneOf', 'allOf')
 _BY_NAME = ('properties', '$defs', 'definitions')
+_PLAIN = ('string', 'integer', 'number', 'boolean')
+_PARTS = frozenset({*_BY_NAME, *_COMBINED, 'items', 'additionalProperties', '$schema', 'required'})
 _MAX_DEPTH = 60
 _TYPES = ((bool, 'boolean'), (int, 'integer'), (float, 'number'), (str, 'string'), (list, 'array'), (dict, 'object'))
 
@@ -93,6 +95,8 @@ def complete_schema(schema: Any, depth: int = 0) -> Any:
         depth: Its depth; below 60, schemas stay as they are.
     """
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+        return schema
+    if schema.get('type') in _PLAIN and _PARTS.isdisjoint(schema):  # most parameters
         return schema
     whole: dict[str, Any] = {}
     for key, value in schema.items():
@@ -201,6 +205,7 @@ class ToolSet:
         return json.dumps({**content, **{name: value for name, value in further.items() if value is not None}})
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of_text(cls, text: str) -> ToolSet:
         """Reads the text of :meth:`to_text`."""
         content = json.loads(text)

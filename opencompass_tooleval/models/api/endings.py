@@ -138,10 +138,10 @@ def error_in(value: Any) -> ServerError | None:
         value: The JSON; an object with choices has an error only in ``error``.
     """
     value = value[0] if isinstance(value, list) and value else value
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     choices = value.get('choices')
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     for error in (value.get('error'), choice.get('error')):
         if error:
             return _read(error if isinstance(error, Mapping) else {'message': str(error), 'code': value.get('code')})

@@ -122,13 +122,13 @@ def _ended(reply: Reply) -> Reply:
     Raises:
         Failure: The server broke it off or filtered it.
     """
-    end, usage = reply.finish_reason, _usage(reply.usage)
-    if is_broken(end):
-        raise Failure(
-            'infra:server', f'the server broke the answer off, finish_reason {excerpt(str(end))}', usage=usage
-        )
+    end = reply.finish_reason
     if end == FILTERED:
-        raise Failure('infra:filter', 'the server filtered the answer (content_filter)', again=False, usage=usage)
+        words = 'the server filtered the answer (content_filter)'
+        raise Failure('infra:filter', words, again=False, usage=_usage(reply.usage))
+    if is_broken(end):
+        words = f'the server broke the answer off, finish_reason {excerpt(str(end))}'
+        raise Failure('infra:server', words, usage=_usage(reply.usage))
     return reply
 
 
