@@ -88,6 +88,7 @@ from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
+from opencompass_tooleval.models.api.endings import error_in
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
@@ -373,6 +374,8 @@ def _reply(read: Callable[[str], object], text: str) -> None:
 
 def _server(text: str) -> None:
     failure_of_status(429, {'retry-after': text}, text)
+    error_in({'error': {'message': text, 'code': text, 'param': text, 'details': [{'reason': text}]}})
+    error_in({'error_code': text, 'error_msg': f'unsupported parameter {text}'})
     for kind in ('application/json', 'text/event-stream'):
         message = json.dumps({'choices': [{'message': {'content': text}, 'finish_reason': text}]})
         for body in (text, f'data: {text}', message):
@@ -603,7 +606,9 @@ READERS: Mapping[str, Reader] = {
     'attribution of a served answer': Reader(
         _attribution, ('core/calls/serving.py', 'core/calls/prompt_parts.py', 'models/api/raw_text.py')
     ),
-    'reply of a server': Reader(_server, ('models/api/reply.py', 'models/api/failure.py', 'core/text/redaction.py')),
+    'reply of a server': Reader(
+        _server, ('models/api/reply.py', 'models/api/failure.py', 'models/api/endings.py', 'core/text/redaction.py')
+    ),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
         ('core/scoring/refusal.py', 'instructions/validate_description.py'),

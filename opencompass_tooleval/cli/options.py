@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from opencompass_tooleval.core.text.redaction import usable_key
+from opencompass_tooleval.work_dir.printing import say
+
 WorkDirArgument = Annotated[
     Path, typer.Argument(metavar='WORK_DIR', help='A working directory of OpenCompass; of several runs, the latest.')
 ]
@@ -51,7 +54,11 @@ KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the s
 
 def key_in(variable: str) -> str:
     """Reads a key from an environment variable: the first of a comma-separated list, '' if it is not set."""
-    key = os.environ.get(variable, '').partition(',')[0].strip()
-    if not (key.isascii() and key.isprintable()):
-        raise ValueError(f'${variable} holds no key: there are characters in it that a header cannot have')
+    given = os.environ.get(variable, '').partition(',')[0]
+    try:
+        key = usable_key(given)
+    except ValueError as error:
+        raise ValueError(f'${variable} holds no key: {error}') from None
+    if key != given:
+        say(f'NOTE ${variable} begins or ends with a blank or line break, which is left out', err=True)
     return key

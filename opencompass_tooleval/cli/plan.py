@@ -59,6 +59,8 @@ def _print(plan: Plan) -> None:
             console.print(f'{row.model}: an answer has at most {limit}: {which}', soft_wrap=True)
         if row.not_counted:
             console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}')
+    for note in plan.notes:
+        console.print(f'NOTE {note}', soft_wrap=True)
     for fault in plan.faults:
         console.print(f'FAULT {fault}', soft_wrap=True)
 

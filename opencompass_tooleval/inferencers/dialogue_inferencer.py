@@ -145,6 +145,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             finish_reason=outcome.finish_reason,
             usage=outcome.usage,
             serving=outcome.serving,
+            server_words=outcome.server_words,
         )
         return self._row(index, question, answer) | self._others(index, outcome.others)
 

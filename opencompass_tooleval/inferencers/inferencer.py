@@ -35,6 +35,7 @@ from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEv
 from opencompass_tooleval.models.model_calls import adapt_model, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue, requests_at_once
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
+from opencompass_tooleval.work_dir.causes import KEPT, most_said
 from opencompass_tooleval.work_dir.claims import Claims
 from opencompass_tooleval.work_dir.journal import JoinedRows, Journal, JournalRows, Row, write_json
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
@@ -228,7 +229,7 @@ class ToolEvalGenInferencer(GenInferencer):
         rows, failed = self._answer(questions, journal)
         if self.is_main_process:
             return self._write(file, questions, rows, failed, [journal])
-        self._check_infra(failed, questions, file)
+        self._check_infra(failed, rows, questions, file)
         return [rows[index]['prediction'] for index in range(len(questions))]
 
     def _write(
@@ -240,7 +241,7 @@ class ToolEvalGenInferencer(GenInferencer):
         journals: Sequence[Journal],
     ) -> list[str]:
         """Writes the predictions, unless too many are missing; removes the first of the journals."""
-        self._check_infra(failed, questions, file)
+        self._check_infra(failed, rows, questions, file)
         predictions: list[str] = []
         write_json(file, _in_order(rows, predictions))
         keep_rows(journals[0], self._further_rows(journals, rows))
@@ -360,7 +361,9 @@ class ToolEvalGenInferencer(GenInferencer):
         """Returns reason for a request that a budget left out -> the account that it would have been paid from."""
         return {OVER_BUDGET: account_of_model()}
 
-    def _check_infra(self, reasons: Mapping[int, str], questions: Questions, file: Path) -> None:
+    def _check_infra(
+        self, reasons: Mapping[int, str], rows: Mapping[int, Row], questions: Questions, file: Path
+    ) -> None:
         failed, accounts = Counter(reasons.values()), self._accounts()
         for ledger in {account.ledger for account in accounts.values() if account}:
             unsent = sum(failed[reason] for reason, account in accounts.items() if account and account.ledger is ledger)
@@ -374,10 +377,12 @@ class ToolEvalGenInferencer(GenInferencer):
                 f'{summary}: a budget is used up. The other answers are kept. Raise budget in the config, and '
                 'run again with -r'
             )
+        words, times = most_said(rows[index] for index in reasons)
+        said = f'; {times:,} of them: {words}' if words else ''
         if count <= self.max_infra_share * len(questions):
-            get_logger().warning(f'{summary}; they count as wrong, under their name')
+            get_logger().warning(f'{summary}; they count as wrong, under their name{said}')
             return
-        advice = ['The other answers are kept.']
+        advice = [KEPT]
         if failed[TRUNCATED]:
             too_long = [questions[index].prompt for index, reason in reasons.items() if reason == TRUNCATED]
             advice.append(self._advice_on_length(too_long))
@@ -387,7 +392,7 @@ class ToolEvalGenInferencer(GenInferencer):
                 'still fails.'
             )
         raise InfraFailureError(
-            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows. {" ".join(advice)}'
+            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows{said}. {" ".join(advice)}'
         )
 
     def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:

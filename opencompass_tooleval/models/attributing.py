@@ -185,7 +185,7 @@ class Attributor:
         is_doubtful = is_new or is_short or self._is_cut(reply)
         shown = self._found.source.prompt(reply, self._decode) if self._found.source and is_doubtful else ''
         if shown:
-            here = lost_parts(shown, prompt.as_request(), tools.as_request() if tools else [], self._tail)
+            here = lost_parts(shown, prompt.as_request(), tools.as_sent if tools else [], self._tail)
             if not here and len(self._whole) < _MOST_SHAPES:
                 self._whole.add(shape)
             lost += here

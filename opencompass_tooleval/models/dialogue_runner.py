@@ -50,6 +50,7 @@ class Outcome(Generic[T]):
             ``other_rows``. An answer for several waiting dialogues counts
             for the first one.
         served: Attributions of the answers of the model under test.
+        server_words: The error behind ``infra``, in the server's words.
     """
 
     value: T | None = None
@@ -59,6 +60,7 @@ class Outcome(Generic[T]):
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
     served: list[Attribution] = field(default_factory=list)
+    server_words: str = ''
 
     @property
     def usage(self) -> Usage | None:
@@ -97,6 +99,7 @@ class _Running(Generic[T]):
     def fail(self, answer: Answer) -> None:
         assert self.request is not None
         self.dialogue.close()
+        self.outcome.server_words = answer.server_words
         if not self.request.model:
             self.outcome.failed.append(answer.usage)
             self._note_serving(answer)

@@ -19,7 +19,7 @@ from opencompass.models import (
     base_api,
 )
 
-from opencompass_tooleval.core.calls.answer import CUT, Answer
+from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
 from opencompass_tooleval.core.calls.tool_calls import calls_text
 from opencompass_tooleval.core.scoring.result import TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage
@@ -104,7 +104,6 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
 
 
 REFUSED = 'infra:bad_request'
-STOP = 'stop'
 
 _PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
 

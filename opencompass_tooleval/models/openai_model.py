@@ -16,20 +16,22 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from opencompass.models.base_api import BaseAPIModel
-from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAI
+from opencompass.models.openai_api import OpenAI
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import AUTO, parser_faults
+from opencompass_tooleval.core.model_name import is_openais_reasoning
 from opencompass_tooleval.core.scoring.prices import read_prices
 from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, with_failed
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_config, remember_keys
+from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_config, remember_keys, usable_key
 from opencompass_tooleval.models.account import Reservation
+from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.event_loop import sleep_unless
-from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status, parse_failure
+from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, parse_failure
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.raw_text import Request
@@ -40,12 +42,9 @@ from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
 
 _PATH = '/chat/completions'
+_KEY = 'OPENAI_API_KEY'
 _RESERVED = 100
 """Tokens that OpenCompass reserves beside prompt and answer."""
-_LIMITS = ('max_tokens', 'max_completion_tokens')
-"""Members of a request with the limit of tokens."""
-
-
 _SEARCH_TOKENS = 16
 """Limit of tokens of the answers with which the way to raw text is searched."""
 
@@ -97,14 +96,18 @@ class ToolEvalOpenAI(OpenAI):
             :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, or ``auto``, which reads the chat template
             or a prompt of the server.
         http_client_cfg: Settings of :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
-        openai_extra_kwargs: Further members of each request, such as ``dict(top_p=0.9)``; ``extra_headers`` and
-            ``extra_query`` become headers and query.
+        openai_extra_kwargs: Further members of each request, such as ``dict(top_p=0.9)``; None leaves out a member
+            that is sent otherwise, such as ``dict(temperature=None)``. ``extra_headers`` and ``extra_query`` become
+            headers and query.
+        token_limit_key: Member of a request with the limit of tokens. By default ``max_completion_tokens`` for
+            reasoning models at OpenAI's own address, which get no temperature either, and ``max_tokens`` elsewhere.
         kwargs: Further arguments of :class:`OpenAI`. Only with ``max_seq_len`` are prompts and answers checked against
             the context: an answer's limit of tokens is lowered to the room that its prompt leaves.
 
     Raises:
         ValueError: The address is invalid, ``mode`` is to shorten prompts to a ``max_seq_len`` that is missing, or a
-            further member of the requests sets the limit of tokens, which is ``max_out_len``.
+            further member of the requests sets the limit of tokens, which is ``max_out_len``, or a temperature is set
+            that is not sent.
     """
 
     tokenizer: Any = None
@@ -128,8 +131,12 @@ class ToolEvalOpenAI(OpenAI):
         tool_parser: str = AUTO,
         http_client_cfg: Mapping[str, Any] | None = None,
         openai_extra_kwargs: Mapping[str, Any] | None = None,
+        token_limit_key: str | None = None,
         **kwargs: Any,
     ) -> None:
+        given = {**kwargs, 'path': path, 'openai_extra_kwargs': openai_extra_kwargs}
+        for fault in _faults_of_body({**given, 'openai_api_base': openai_api_base}):
+            raise ValueError(fault)
         read_prices(prices)  # so that tasks of OpenCompass's own accept them
         address = check_base_url(random.choice(_addresses(openai_api_base)))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
@@ -158,12 +165,18 @@ class ToolEvalOpenAI(OpenAI):
         if self.proxy_url:
             settings['proxy'] = self.proxy_url
         self._client = HttpClient(settings=settings)
-        self._headers = {**self._default_headers(), **(extra.pop('extra_headers', None) or {})}
-        self._query = urlencode(extra.pop('extra_query', None) or {})
-        more = extra.pop('extra_body', None) or {}
-        self._body = {**extra, **(kwargs.get('extra_body') or {}), **more}
-        if limits := [name for name in _LIMITS if name in self._body]:
-            raise ValueError(f'{limits[0]} of requests is set by max_out_len in the config of the model')
+        self.keys: list[str] = [usable_key(key) for key in self.keys]
+        self._headers = {**self._default_headers(), **(extra.get('extra_headers') or {})}
+        self._query = urlencode(extra.get('extra_query') or {})
+        members = _further_members(given)
+        self._left_out = {name for name, value in members.items() if value is None}
+        self._body = {name: value for name, value in members.items() if value is not None}
+        self._limit_key = token_limit_key or TOKEN_LIMITS[is_openais_reasoning(address, path)]
+        self.no_temperature = self.why_no_temperature({**given, 'openai_api_base': address})
+        if self.no_temperature:
+            self._left_out.add('temperature')
+        for note in self.setting_notes({**given, 'openai_api_base': address}):
+            self.logger.warning(f'{path}: {note}')
         remember_keys(self.keys)
         self.set_address(address)
         self._server = redact(address)
@@ -174,14 +187,41 @@ class ToolEvalOpenAI(OpenAI):
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's values: of the addresses, the HTTP client, and the parser of calls."""
+        """Yields the faults of a config's values: of addresses, HTTP client, requests, and parser of calls."""
         yield from parser_faults(settings)
+        yield from _faults_of_body(settings)
         try:
             for address in _addresses(settings.get('openai_api_base') or ''):
                 check_base_url(address)
             HttpClient(settings=settings.get('http_client_cfg'))
         except ValueError as error:
             yield str(error)
+
+    @staticmethod
+    def setting_notes(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields notes on a config: a temperature that is not sent, and line breaks in a key, which are left out."""
+        temperature, why = settings.get('temperature'), ToolEvalOpenAI.why_no_temperature(settings)
+        if why and temperature is not None:
+            yield f'temperature={temperature:g} is not sent, {why}'
+        key = settings.get('key', 'ENV')
+        keys = [key] if isinstance(key, str) else key
+        where = f' in ${_KEY}' if keys == ['ENV'] else ''
+        if any(key != key.strip() for key in ([os.environ.get(_KEY, '')] if where else keys)):
+            yield f'the key{where} begins or ends with a blank or line break, which is left out'
+
+    @staticmethod
+    def why_no_temperature(settings: Mapping[str, Any]) -> str:
+        """Returns the reason for which no temperature is sent to the model of a config; ``''`` if one is."""
+        members = _further_members(settings)
+        if 'temperature' in members:
+            return 'since openai_extra_kwargs leaves it out' if members['temperature'] is None else ''
+        addresses = _addresses(settings.get('openai_api_base') or '')
+        is_openais = any(is_openais_reasoning(url, str(settings.get('path'))) for url in addresses)
+        return (
+            "since OpenAI's reasoning models refuse it (to send it, set it in openai_extra_kwargs)"
+            if is_openais
+            else ''
+        )
 
     def set_address(self, base_url: str, key: str = '') -> None:
         """Sends requests to another server from now on, with another key if one is given."""
@@ -289,13 +329,16 @@ class ToolEvalOpenAI(OpenAI):
             ValueError: The prompt is too long.
         """
         messages, max_out_len = self._fitted(prompt, max_out_len)
-        limit: dict[str, Any] = {_LIMITS[0]: max_out_len, 'temperature': temperature}
-        if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these have neither of the two settings
-            limit = {_LIMITS[1]: max_out_len}
         tools = getattr(prompt, 'tools', None)
         offered = {} if tools is None else self._offered(tools)
-        members = {'model': self.path, **limit, **offered, **self._body}
-        further = json.dumps(members)
+        members = {
+            'model': self.path,
+            self._limit_key: max_out_len,
+            'temperature': temperature,
+            **offered,
+            **self._body,
+        }
+        further = json.dumps({name: value for name, value in members.items() if name not in self._left_out})
         if 'messages' not in members:  # the user's own have priority, like every other setting of the body
             further = f'{{"messages": {messages}, {further[1:]}'
         return further.encode('ascii')
@@ -321,7 +364,7 @@ class ToolEvalOpenAI(OpenAI):
         """Returns the members of a request about tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        return {'tools': tools.as_request(), **self._choice(tools)}
+        return {'tools': tools.as_sent, **self._choice(tools)}
 
     def _choice(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request about the calls of offered tools."""
@@ -360,7 +403,8 @@ class ToolEvalOpenAI(OpenAI):
                 continue  # a try at an unreachable server does not count
             tries += 1
             if not last.again or tries > self.retry:
-                return Answer('', last.reason, usage=with_failed(None, failed), serving=last.serving)
+                usage = with_failed(None, failed)
+                return Answer('', last.reason, usage=usage, serving=last.serving, server_words=last.words)
             waits -= await self._pause(last.wait, waits, tries, stop)
         return None
 
@@ -400,7 +444,7 @@ class ToolEvalOpenAI(OpenAI):
         reply = await self._client.request('POST', self._url, self._headers, self.timeout, body)
         seconds = time.monotonic() - started
         if reply.status != 200:
-            failure = failure_of_status(reply.status, reply.headers, reply.text)
+            failure = reply.failure()
             failure.serving = parse_failure(failure) if attributor else None
             raise failure
         message = read_message(reply.body, reply.content_type)
@@ -422,12 +466,12 @@ class ToolEvalOpenAI(OpenAI):
         root = self._url.partition('?')[0].removesuffix(_PATH)
         is_chat = not path.startswith('/')
         url = self._url if is_chat else root.removesuffix('/v1') + path
-        limit = {_LIMITS[any(name in self.path for name in OAI_REASONING_MODEL_LIST)]: _SEARCH_TOKENS}
+        limit = {self._limit_key: _SEARCH_TOKENS}
         body = {'model': self.path, **self._body, **(limit if is_chat else {}), **members}
         try:
             reply = await self._client.request('POST', url, self._headers, self.timeout, json.dumps(body).encode())
             if reply.status != 200:
-                return failure_of_status(reply.status, reply.headers, reply.text)
+                return reply.failure()
             return read_message(reply.body, reply.content_type) if is_chat else load_json(reply.body, bounded=True)
         except Failure as failure:
             return failure
@@ -439,6 +483,24 @@ def _addresses(named: str | Sequence[str]) -> Sequence[str]:
     """Returns the base URLs of a config, or that of the environment, or OpenAI's."""
     base = named or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
     return [base] if isinstance(base, str) else base
+
+
+def _further_members(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of requests that a config sets; None for those that it leaves out."""
+    extra = {**(settings.get('openai_extra_kwargs') or {})}
+    more = extra.pop('extra_body', None) or {}
+    members = {**extra, **(settings.get('extra_body') or {}), **more}
+    return {name: value for name, value in members.items() if name not in ('extra_headers', 'extra_query')}
+
+
+def _faults_of_body(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the faults of the members of requests that a config sets."""
+    members, temperature = _further_members(settings), settings.get('temperature')
+    for name in TOKEN_LIMITS:
+        if members.get(name) is not None:
+            yield f'{name} of requests is set by max_out_len in the config of the model, and named by token_limit_key'
+    if temperature and temperature != 1 and (why := ToolEvalOpenAI.why_no_temperature(settings)):
+        yield f'temperature={temperature:g} is not sent, {why}: leave it out'
 
 
 def _with_members(body: bytes, members: Mapping[str, Any]) -> bytes:

@@ -42,7 +42,8 @@ def why_same_answers(model: Any, temperature: float | None = None) -> str:
     accepted = inspect.signature(model.generate).parameters
     if 'do_sample' in accepted or ('min_out_len' in accepted and 'temperature' not in accepted):  # LMDeploy, HF
         return '' if given.get('do_sample') else 'it decodes greedily, since do_sample is not set'
-    if isinstance(model, OpenAI) and any(name in model.path for name in OAI_REASONING_MODEL_LIST):
+    by_name = any(name in model.path for name in OAI_REASONING_MODEL_LIST)  # by OpenCompass's class
+    if isinstance(model, OpenAI) and getattr(model, 'no_temperature', by_name):
         return ''  # no temperature is sent to these
     if isinstance(model, VLLMwithChatTemplate):
         given.setdefault('temperature', 0)

@@ -77,6 +77,9 @@ def contradiction(model: Any, temperature: float) -> str:
         temperature: Temperature of the data set.
     """
     in_config, words = _config_sampling(model)
+    unsent = getattr(model, 'no_temperature', '')
+    if unsent and temperature not in (0, 1):  # 1 is that of a server without the setting
+        return f"the data set's temperature {temperature:g} is not sent, {unsent}: leave it out, or take 1"
     if in_config is None or math.isclose(in_config, temperature, abs_tol=_GREEDY):
         return ''
     return f"the model's config sets {words}, the data set {temperature:g}: take one of them out"

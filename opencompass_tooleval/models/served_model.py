@@ -28,6 +28,10 @@ def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yields the faults of settings: address or key of an engine, which has them already, and an unsafe ``shared``."""
     if given := ', '.join(name for name in _SETTLED if name in settings):
         yield f'{given}: an engine that the task starts has an address and a key of its own'
+    if named := ', '.join(
+        sorted({'proxy', 'proxies', 'trust_env'}.intersection(settings.get('http_client_cfg') or {}))
+    ):
+        yield f'http_client_cfg: {named}: an engine that the task starts is reached without a proxy'
     shared, has_key = settings.get('shared'), bool((settings.get('engine') or {}).get('key_variable'))
     is_open = bool(settings.get('open'))
     if shared and not has_key and not is_open:
@@ -58,7 +62,7 @@ class ToolEvalServed(ToolEvalOpenAI):
             runner replaces True by the file with its address.
         open: True to share an engine that takes no key: every user of this machine, and on Slurm everybody who can
             connect to the node, can use it.
-        http_client_cfg: Settings for :class:`ToolEvalOpenAI`; proxies of the environment are not used by default.
+        http_client_cfg: Settings for :class:`ToolEvalOpenAI`, except proxies: an engine is reached without one.
         kwargs: Further arguments of :class:`ToolEvalOpenAI`, except address and key.
 
     Raises:
@@ -74,7 +78,9 @@ class ToolEvalServed(ToolEvalOpenAI):
         http_client_cfg: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        for fault in _faults({**kwargs, 'engine': engine, 'shared': shared, 'open': open}):
+        for fault in _faults(
+            {**kwargs, 'engine': engine, 'shared': shared, 'open': open, 'http_client_cfg': http_client_cfg}
+        ):
             raise ValueError(fault)
         self._engine = Engine(model=path, **engine)
         self._starting = asyncio.Lock()
@@ -84,7 +90,7 @@ class ToolEvalServed(ToolEvalOpenAI):
             path=path,
             key=self._engine.key,
             openai_api_base=f'http://{HOST}/v1',
-            http_client_cfg={'trust_env': False, **(http_client_cfg or {})},
+            http_client_cfg={**(http_client_cfg or {}), 'trust_env': False},
             **kwargs,
         )
         self._server = self.outage.server = f'the engine of {path}'

@@ -19,7 +19,7 @@ from typing import Any
 from opencompass import registry
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl import DatasetReader
-from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
@@ -133,6 +133,15 @@ def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
             yield from (f'{where}: {text}' for text in _faults_of_part(part_cfg, part, {}))
 
 
+def setting_notes(models: Sequence[Any]) -> list[str]:
+    """Returns a line for each setting of a model that has no effect, without being a fault."""
+    notes: list[str] = []
+    for model in (model for model in models if isinstance(model, Mapping)):
+        notes_of = getattr(_class_of(model, 'model'), 'setting_notes', None)
+        notes += [f'{_name(model, model_abbr_from_cfg)}: {note}' for note in (notes_of(model) if notes_of else ())]
+    return notes
+
+
 def fault_lines(faults: Iterable[SettingFault]) -> list[str]:
     """Formats faults, one line each; a fault of several models or data sets once, with their number."""
     named: dict[str, dict[str, None]] = {}
@@ -165,6 +174,8 @@ def check_settings(models: Sequence[Any], datasets: Sequence[Any], config: Mappi
     )
     if lines := [*component_faults(config or {}), *fault_lines([*setting_faults(models, datasets), *slow])]:
         raise SystemExit('\n'.join(f'tooleval: {line}' for line in lines))
+    for note in setting_notes(models) if config else ():  # a runner checks the same models once more
+        get_logger().warning(note)
 
 
 def _is_asked_by_us(dataset: Any) -> bool:
@@ -193,7 +204,9 @@ def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[
     for index, model in enumerate(models):
         for temperature in asked if isinstance(model, Mapping) else ():
             is_number = isinstance(temperature, (int, float))
-            if is_number and (fault := contradiction(SimpleNamespace(**model), temperature)):
+            why = getattr(_class_of(model, 'model'), 'why_no_temperature', None)
+            view = SimpleNamespace(**{**model, 'no_temperature': why(model) if why else ''})
+            if is_number and (fault := contradiction(view, temperature)):
                 yield SettingFault('model', index, _name(model, model_abbr_from_cfg), fault)
 
 

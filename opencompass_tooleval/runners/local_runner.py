@@ -28,7 +28,7 @@ from opencompass_tooleval.models.settings import check_settings, models_and_data
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.fork_server import ForkedTask, ForkServer
 from opencompass_tooleval.runners.local_servers import LocalServers, environment
-from opencompass_tooleval.runners.task_progress import TaskProgress
+from opencompass_tooleval.runners.task_progress import RunsNextStage, TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
@@ -49,7 +49,7 @@ def _fork_server(has_gpus: bool) -> ForkServer:
 
 
 @RUNNERS.register_module()
-class ToolEvalLocalRunner(LocalRunner):
+class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
     """OpenCompass's :class:`LocalRunner`; tasks are forked from a process that has imported OpenCompass.
 
     A task that starts as a separate program spends seconds on imports. The runner assigns GPUs, logs and parallel slots

@@ -1,4 +1,4 @@
-"""Shows the progress of inference tasks in the terminal: samples, speed, time left, tokens and cost so far."""
+"""Shows the progress of inference tasks: samples, speed, time left, tokens and cost; and goes on after failed ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
+from opencompass.runners.base import BaseRunner
+from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, get_logger, model_abbr_from_cfg
 from tqdm import tqdm
 
 from opencompass_tooleval.core.scoring.prices import Prices, read_prices
@@ -66,6 +67,21 @@ def spent_text(holder: Holder, prices: Prices | None) -> str:
         return ''
     cost = prices.cost(holder.prompt, holder.completion, holder.cached) if prices else None
     return f'{tokens:,} tokens' + (f', cost {cost:.4g}' if cost is not None else '')
+
+
+class RunsNextStage(BaseRunner):
+    """A runner whose failed tasks do not end OpenCompass: evaluation and last screen follow, which report them.
+
+    OpenCompass's pull request 2587 lets its base class raise after failed tasks.
+    """
+
+    def __call__(self, tasks: list[dict[str, Any]]) -> None:
+        """Runs the tasks, and logs an error of the base class."""
+        status = list(self.launch(tasks))
+        try:
+            self.summarize(status)
+        except Exception as error:  # whatever a later version raises
+            get_logger().error(f'{type(error).__name__}: {error}')
 
 
 class TaskProgress:

@@ -25,7 +25,7 @@ from opencompass_tooleval.catalogue.tables import (
     published_columns,
     without_samples,
 )
-from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
@@ -33,6 +33,7 @@ from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.models.api.endings import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.report.caveats import many_failed
 from opencompass_tooleval.results.serving_words import notes_of
@@ -57,6 +58,7 @@ VERBOSE = 'TOOLEVAL_VERBOSE'
 UNANSWERED_SHARE_TO_TELL = 0.1
 CUT_SHARE_TO_TELL = 0.01
 _REASONS_SHOWN = 6
+_MOST_WORDS = 300
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
 """The config of agents with a judge."""
 
@@ -174,6 +176,31 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
             differing.setdefault(shown, []).append(dataset)
     for shown, datasets in differing.items():
         yield f'NOTE models had different limits of tokens for an answer: {shown}, in {_few(datasets)}'
+
+
+def _words_of(result: Mapping[str, Any]) -> str:
+    """Formats the most frequent error of missing answers; '' if no row has one."""
+    endings = result.get(ENDINGS) or {}
+    words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
+    return f'. {endings.get("times")} of them: {words}' if words else ''
+
+
+def _ends_of_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a line per unknown reason for the end of answers, and per model that put most answers into thoughts."""
+    unknown: Counter[str] = Counter()
+    swallowed: dict[str, dict[str, int]] = {}
+    for (model, dataset), result in results.items():
+        endings = result.get(ENDINGS) or {}
+        unknown.update(endings.get('unknown') or {})
+        if 2 * endings.get('only_thoughts', 0) > (result.get('samples') or {}).get('all', 0):
+            swallowed.setdefault(model, {})[dataset] = endings['only_thoughts']
+    for model, counts in swallowed.items():
+        yield (
+            f'WARNING {model}: {sum(counts.values()):,} answers are empty: all of their text is thoughts, although '
+            f'the model ended them ({_few(counts)}). {ONLY_THOUGHTS}'
+        )
+    for reason, count in unknown.items():
+        yield f'NOTE {count:,} answers ended for the reason {reason!r}, which is unknown: they count as whole answers'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -407,7 +434,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if many_failed(samples):
                 yield (
                     f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
-                    'through no fault of the model; they count as wrong'
+                    f'through no fault of the model; they count as wrong{_words_of(result)}'
                 )
             yield from _unanswered(f'{model} / {dataset}', result)
             trials = trials_of_result(result)
@@ -416,6 +443,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         for line in self._over_budget():
             yield f'WARNING {line}'
         yield from notes_of(results)
+        yield from _ends_of_answers(results)
         yield from _cut_answers(results)
         yield from self._unused_limits()
         yield from _environments(results)

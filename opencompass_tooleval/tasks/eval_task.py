@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -14,16 +15,18 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.calls.answer import CUT, USAGE
+from opencompass_tooleval.core.calls.answer import CUT, STOP, TRUNCATED_REASONING, USAGE, Answer, clean
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.usage import read_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
+from opencompass_tooleval.models.api.endings import ENDINGS, is_unknown
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.causes import most_said
 from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
@@ -40,6 +43,29 @@ def to_json(result: Mapping[str, Any]) -> str:
         return '[\n' + ',\n'.join(map(write, value)) + '\n]' if isinstance(value, list) else write(value)
 
     return '{\n' + ',\n'.join(f'{write(str(key))}: {lines(value)}' for key, value in result.items()) + '\n}\n'
+
+
+def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
+    """Returns what the last screen says of the ends of answers: only what there is.
+
+    ``unknown``: reasons in no table and their numbers; ``only_thoughts``: number of answers that the model ended, with
+    thoughts and no text; ``server_words`` and ``times``: the most frequent error of missing answers.
+    """
+    ends = (row.get('finish_reason') for row in rows)
+    unknown = Counter(str(end) for end in ends if is_unknown(end))
+    scored = details if isinstance(details, list) and len(details) == len(rows) else [{}] * len(rows)
+    thoughts = sum(
+        row.get('finish_reason') == STOP
+        and (detail.get('reason') == TRUNCATED_REASONING or _has_only_thoughts(row.get('prediction')))
+        for row, detail in zip(rows, scored, strict=True)  # a dialogue's prediction is its trajectory
+    )
+    words, times = most_said(rows)
+    found = {'unknown': dict(unknown), 'only_thoughts': thoughts, 'server_words': words, 'times': times}
+    return {name: value for name, value in found.items() if value}
+
+
+def _has_only_thoughts(text: Any) -> bool:
+    return isinstance(text, str) and text.startswith('<think>') and clean(Answer(text)).reason == TRUNCATED_REASONING
 
 
 @TASKS.register_module()
@@ -117,6 +143,8 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
+            if endings := _endings(pred_dicts, result.get('details')):
+                result[ENDINGS] = endings
         if 'reasons' in result:  # of our evaluators
             self._add_limits(result, pred_dicts)
             self._add_usage(result, pred_dicts)

@@ -28,7 +28,13 @@ from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.selection import SELECTION, check_selection
-from opencompass_tooleval.models.settings import SettingFault, component_faults, fault_lines, setting_faults
+from opencompass_tooleval.models.settings import (
+    SettingFault,
+    component_faults,
+    fault_lines,
+    setting_faults,
+    setting_notes,
+)
 from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import faults
@@ -109,6 +115,7 @@ class Plan:
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
         servers: A line on each server that jobs share.
         replicas: Number of jobs per model that share its data sets; 1 for none that shares.
+        notes: Settings of models that have no effect.
     """
 
     models: list[ModelPlan]
@@ -119,6 +126,7 @@ class Plan:
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     servers: list[str] = field(default_factory=list)
     replicas: int = 1
+    notes: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -322,6 +330,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
         [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
         replicas,
+        setting_notes(cfg['models']),
     )
 
 

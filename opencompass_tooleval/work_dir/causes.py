@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from opencompass_tooleval.core.calls.answer import SERVER_WORDS
+from opencompass_tooleval.core.text.jsonable import printable
 
 SET_KEY = 'export OPENAI_API_KEY=...'
+_MAX_WORDS = 600
 MOST_NAMED = 3
 """Number of results of one cause that a screen names; the others are counted."""
 
+KEPT = 'The other answers are kept.'
+"""Ends the fault in an error about missing answers; advice follows."""
+_SAID = re.compile(r'; (?P<times>[\d,]{1,20}) of them: (?P<words>.{1,1000}?)\. ' + re.escape(KEPT))
+_ALL_REFUSED = re.compile(r": (\d{1,12}) of \1 samples have no answer \(\{'infra:bad_request': \1\}\)")
+_SETTING = re.compile(r'; set (?P<setting>token_limit_key=\S{1,60}|\w{1,40} by openai_extra_kwargs) in the config of')
+_NO_PROXY = re.compile(r'export no_proxy="\$no_proxy,[\w.:-]{1,255}"')
+_BY_SERVER = re.compile(r'\b(?:InfraFailure|AskingEnded)Error: ')
+"""Errors that hold a server's words, which must not pass for a fix."""
+_VARYING = re.compile(r'[0-9a-f]{8,}|\d+')
+"""Numbers and ids: two messages that differ only in these are one."""
 _NAMED_FIX = re.compile(r'[.;] ?(?:Fix|fetch|install) it with: (?P<fix>.*)')
 _STATUS = re.compile(r'\bAskingEndedError: .{0,500}?\bstatus (?P<status>40[1-4])\b')
 _OF_STATUS = {
@@ -40,12 +54,14 @@ class Cause(Generic[T]):
     Attributes:
         fix: Lines that fix it: commands, or a change to make and then the command.
         results: The missing results.
-        whys: The error of each result, as its log reports it.
+        whys: The error of each result, as its log reports it; for missing answers, the words of the server.
+        times: Number of missing answers with these words; 0 for another cause.
     """
 
     fix: Sequence[str]
     results: list[T] = field(default_factory=list)
     whys: list[str] = field(default_factory=list)
+    times: int = 0
 
 
 def resuming(run: Path) -> str:
@@ -76,6 +92,8 @@ def one_line_if_full(run: Path) -> Iterator[None]:
 def fix_of(error: str, run: Path) -> list[str]:
     """Returns lines that fix an error: the fix that it names, that for its kind, or the command that resumes the run.
 
+    A fix in the words of a server is left out.
+
     Args:
         error: The last error line of a log; '' if no file reports one.
         run: The run, such as ``outputs/default/20260101_120000``.
@@ -86,14 +104,22 @@ def fix_of(error: str, run: Path) -> list[str]:
     return [first] if first.startswith(_RUNS_ALL) else [first, again]
 
 
+def _named_fix(error: str) -> re.Match[str] | None:
+    return None if _BY_SERVER.search(error) else _NAMED_FIX.search(error)
+
+
 def _first_step(error: str, run: Path) -> str:
-    named = _NAMED_FIX.search(error)
-    if named:
+    if named := _named_fix(error):
         return named['fix'].strip()
     if _OF_DISK.search(error):
         return free_space(run)
     if _OVER_BUDGET.search(error):
         return 'raise `budget` in CONFIG'
+    if by_proxy := _NO_PROXY.search(error):
+        return by_proxy[0]
+    if _ALL_REFUSED.search(error):
+        setting = _SETTING.search(error)
+        return f'in CONFIG, set {setting["setting"]}' if setting else 'correct CONFIG by what the server says'
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message
@@ -113,11 +139,29 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
     """
     causes: dict[tuple[str, ...], Cause[T]] = {}
     for result, dataset, error in missing:
-        fix = fix_of(error, run)
-        named = _NAMED_FIX.search(error)
+        fix, said = fix_of(error, run), _SAID.search(error)
+        named = _named_fix(error)
         why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()
         why = _CLASS.sub('', why, count=1)
-        cause = causes.setdefault((*fix, '' if named else why), Cause(fix))
+        of_cause = '' if named else _VARYING.sub('#', said['words']) if said else why
+        cause = causes.setdefault((*fix, of_cause), Cause(fix))
         cause.results.append(result)
+        if said:
+            cause.times += int(said['times'].replace(',', ''))
+            why = f'{cause.times:,} sample{"s have" if cause.times > 1 else " has"} no answer: {said["words"]}'
+            cause.whys = [why] * len(cause.whys)
         cause.whys.append(why)
     return list(causes.values())
+
+
+def most_said(rows: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
+    """Returns the most frequent words of a server in rows without an answer, and their number; ``''`` and 0 for none.
+
+    Messages that differ only in numbers and ids are counted together.
+    """
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        if isinstance(words := row.get(SERVER_WORDS), str) and words:
+            said.setdefault(_VARYING.sub('#', words[:_MAX_WORDS]), []).append(words[:_MAX_WORDS])
+    most = max(said.values(), key=len, default=[''])
+    return printable(' '.join(most[0].split())), len(most) if said else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,48 @@ def test_names_come_back_whatever_they_are(names: list[str]) -> None:
 )
 def test_names_stay_readable(names: list[str], sent: list[str]) -> None:
     assert [tool['function']['name'] for tool in tool_set(*names).as_request()] == sent
+
+
+INTEGER, TEXT = {'type': 'integer'}, {'type': 'string'}
+
+
+@pytest.mark.parametrize(
+    ('schema', 'sent'),
+    [
+        ({}, OBJECT),
+        (OBJECT | {'$schema': 'http://json-schema.org/draft-07/schema#', 'required': None}, OBJECT),
+        (TEXT | {'type': 'array'}, {'type': 'array', 'items': {}}),
+        ({'type': ['array', 'null']}, {'type': ['array', 'null'], 'items': {}}),
+        ({'description': 'd', 'default': None}, {'description': 'd', 'default': None} | TEXT),
+        ({'default': 3}, {'default': 3} | INTEGER),
+        ({'default': True}, {'default': True, 'type': 'boolean'}),
+        ({'default': [1]}, {'default': [1], 'type': 'array', 'items': {}}),
+        ({'enum': [1, 2]}, {'enum': [1, 2]} | INTEGER),
+        ({'enum': [1, 'a']}, {'enum': [1, 'a']}),
+        ({'properties': {'a': {}}}, {'type': 'object', 'properties': {'a': TEXT}}),
+        ({'anyOf': [{'type': 'array'}, TEXT]}, {'anyOf': [{'type': 'array', 'items': {}}, TEXT]}),
+        ({'$ref': '#/$defs/P'}, {'$ref': '#/$defs/P'}),
+        ({'type': ['integer', 'null']}, {'type': ['integer', 'null']}),
+        (INTEGER | {'description': 'd'}, INTEGER | {'description': 'd'}),
+    ],
+)
+def test_schemas_are_completed_in_the_request_alone(schema: dict[str, Any], sent: dict[str, Any]) -> None:
+    is_root = schema == {} or '$schema' in schema
+    root = schema if is_root else OBJECT | {'properties': {'type': schema}, '$defs': {'items': schema}}
+    tools = ToolSet([ToolSchema('f', 'what it does', deepcopy(root))])
+    (tool,) = tools.as_sent
+    parameters = tool['function']['parameters']
+    assert parameters == sent if is_root else parameters['properties'] == {'type': sent}
+    assert is_root or parameters['$defs']['items'].get('type') == (schema.get('type'))
+    (kept,) = tools.as_request()
+    assert kept['function']['parameters'] == tools.schemas['f'] == root
+
+
+def test_a_deep_schema_is_completed_in_linear_time() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(50_000):
+        deep = {'items': deep}
+    assert ToolSet([ToolSchema('f', '', {'properties': {'a': deep}})]).as_sent
 
 
 def test_a_name_that_loses_letters_stands_in_the_description() -> None:

@@ -28,6 +28,7 @@ from opencompass_tooleval.work_dir.ledger import Ledger, LedgerState, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
+from tests.models.api.scripted_server import KEY, Request, Script, serving
 from tests.models.test_wrappers import make_conversation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +104,19 @@ def test_many_in_flight_stay_within_the_budget(
     assert server.stats()['requests'] == most and tokens(server) == most * 200
     spent = state(tmp_path, cfg)
     assert spent.spent == pytest.approx(most * (200 if prices is None else 300 / 1e6)) and not spent.in_flight
+
+
+def test_a_usage_of_zero_does_not_make_a_budget_endless(tmp_path: Path) -> None:
+    class CountsNothing(Script):
+        def usage(self, request: Request, message: dict[str, Any]) -> Any:
+            return {'prompt_tokens': 0, 'completion_tokens': 0}
+
+    script, cfg = CountsNothing(), {'budget': {'tokens': 600}}
+    with serving(script) as url, task(tmp_path, cfg):
+        model = ToolEvalOpenAI(path='tiny', key=KEY, openai_api_base=url, max_workers=1, retry=0)
+        answers = ask(model, 100, 10)
+    assert {answer.reason for answer in answers} == {None, OVER_BUDGET}
+    assert 0 < state(tmp_path, cfg).spent <= 600 and 2 < len(script.asked) < 50
 
 
 @pytest.mark.parametrize(

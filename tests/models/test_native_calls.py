@@ -221,7 +221,7 @@ def test_the_whole_request_arrives(echo_server: ModelServer) -> None:
             entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
             prompt = Conversation.of(messages, entry, tools)
             arrived = json.loads(make_model(echo_server, **options).generate([prompt], 33)[0])
-            offered = {'tools': TOOLS.as_request(), 'tool_choice': 'auto', 'parallel_tool_calls': False}
+            offered = {'tools': TOOLS.as_sent, 'tool_choice': 'auto', 'parallel_tool_calls': False}
             assert arrived == {
                 'model': 'tiny',
                 'messages': prompt.as_request(),

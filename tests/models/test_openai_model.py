@@ -13,16 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST
 from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.text.redaction import EXCERPT_CHARS
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.outage import Outage
-from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models.settings import setting_faults, setting_notes
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
 
@@ -83,7 +82,7 @@ def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fau
         ('425@all', {'infra:server'}, 3),
         ('drip@all=0.1', {'infra:timeout'}, 3),
         ('bomb@all', {'infra:bad_response'}, 3),
-        ('streamcut@all', {'infra:bad_response'}, 3),
+        ('streamcut@all', {'infra:server'}, 3),
         ('error200@all', {'infra:server'}, 3),
         # what another try cannot fix is not tried again
         ('filter@all', {'infra:filter'}, 1),
@@ -132,7 +131,10 @@ def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> No
 def test_what_a_person_must_fix_ends_the_run_at_once(canned_server: ModelServer, kind: str) -> None:
     canned_server.reset(f'{kind}@all')
     model = make_model(canned_server)
-    words = {'402': 'status 402: .*Insufficient Balance', 'quota': 'status 429: .*exceeded your current quota'}
+    words = {
+        '402': 'status 402: .*Insufficient Balance',
+        'quota': 'status 429 .status 402.: .*exceeded your current quota',
+    }
     with pytest.raises(AskingEndedError, match=words.get(kind, f'status {kind}')):
         model.answers(prompts(1), 16)
     with pytest.raises(AskingEndedError):
@@ -407,8 +409,70 @@ def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelS
     assert [name for name in left if '_add_tokens' in name] == []
 
 
-def test_models_that_take_no_limit_are_those_that_doctor_knows() -> None:
-    assert list(REASONING_MODELS) == OAI_REASONING_MODEL_LIST
+OPENAI = 'https://api.openai.com/v1'
+
+
+@pytest.mark.parametrize(
+    ('settings', 'sent'),
+    [
+        ({'path': '/nfs/demo1/Qwen'}, {'max_tokens': 8, 'temperature': 0.0}),
+        ({'path': 'marco-o1'}, {'max_tokens': 8, 'temperature': 0.0}),
+        ({'path': 'o3', 'openai_api_base': 'https://api.openai.com.evil/v1'}, {'max_tokens': 8, 'temperature': 0.0}),
+        ({'path': 'o3', 'openai_api_base': OPENAI}, {'max_completion_tokens': 8}),
+        ({'path': 'gpt-5-mini', 'openai_api_base': OPENAI, 'temperature': 0}, {'max_completion_tokens': 8}),
+        ({'path': 'gpt-4o', 'openai_api_base': OPENAI}, {'max_tokens': 8, 'temperature': 0.0}),
+        ({'path': 'gpt-5-chat-latest', 'openai_api_base': OPENAI}, {'max_tokens': 8, 'temperature': 0.0}),
+        (
+            {'path': 'o3', 'openai_api_base': OPENAI, 'openai_extra_kwargs': {'temperature': 1}},
+            {'max_completion_tokens': 8, 'temperature': 1},
+        ),
+        (
+            {'token_limit_key': 'max_completion_tokens', 'openai_extra_kwargs': {'temperature': None, 'top_p': 1}},
+            {'max_completion_tokens': 8, 'top_p': 1},
+        ),
+        ({'extra_body': {'max_tokens': None}}, {'temperature': 0.0}),
+    ],
+)
+def test_settings_of_requests_follow_the_config_and_never_a_part_of_the_name(
+    canned_server: ModelServer, settings: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    model = make_model(canned_server, **settings)
+    members = json.loads(model._request_body('Hello', 8, 0.0 if model.temperature is None else model.temperature))
+    assert {name: value for name, value in members.items() if name not in ('model', 'messages')} == sent
+
+
+@pytest.mark.parametrize(
+    ('settings', 'fault'),
+    [
+        ({'openai_extra_kwargs': {'max_completion_tokens': 600}}, 'max_completion_tokens of requests is set by'),
+        (
+            {'openai_extra_kwargs': {'temperature': None}, 'temperature': 0.7},
+            'temperature=0.7 is not sent, since openai',
+        ),
+        ({'path': 'o3', 'openai_api_base': OPENAI, 'temperature': 0.7}, "temperature=0.7 is not sent, since OpenAI's"),
+    ],
+)
+def test_settings_that_have_no_effect_are_faults_of_plan_and_run(
+    canned_server: ModelServer, settings: dict[str, Any], fault: str
+) -> None:
+    cfg = {'type': ToolEvalOpenAI, 'abbr': 'm', 'path': 'm', **settings}
+    assert [found.text[: len(fault)] for found in setting_faults([cfg], [])] == [fault]
+    with pytest.raises(ValueError, match=fault):
+        make_model(canned_server, **settings)
+
+
+@pytest.mark.parametrize('key', ['right', 'ENV'])
+def test_a_line_break_at_the_end_of_a_key_is_left_out_with_a_note(
+    canned_server: ModelServer, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'right\r\n')
+    model = make_model(canned_server, key=key if key == 'ENV' else 'right\n')
+    assert model.generate(prompts(1), 16) == [ANSWER]
+    cfg = {'type': ToolEvalOpenAI, 'abbr': 'm', 'path': 'm', 'key': key if key == 'ENV' else 'right\n'}
+    (note,) = setting_notes([cfg])
+    assert note.startswith(f'm: the key{" in $OPENAI_API_KEY" * (key == "ENV")} begins or ends with')
+    with pytest.raises(ValueError, match='a header cannot have'):
+        make_model(canned_server, key='ri\nght')
 
 
 def test_members_of_the_users_body_stand_once_and_have_priority(canned_server: ModelServer) -> None:

@@ -141,6 +141,12 @@ def test_address_and_key_are_not_ours_to_say(served: Any, name: str) -> None:
         served(**{name: 'x'})
 
 
+@pytest.mark.parametrize('settings', [{'proxy': 'http://127.0.0.1:9'}, {'proxies': {}}, {'trust_env': True}])
+def test_an_engine_has_no_proxy(served: Any, settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f'^http_client_cfg: {next(iter(settings))}: an engine that the task starts'):
+        served(http_client_cfg=settings)
+
+
 @pytest.mark.parametrize('engine', ['vllm', 'sglang', 'lmdeploy', 'llamacpp', 'transformers'])
 def test_ready_configs(engine: str) -> None:
     file = ROOT / 'opencompass_tooleval' / 'configs' / 'models' / f'tooleval_served_{engine}.py'

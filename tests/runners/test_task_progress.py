@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opencompass.runners.base import BaseRunner
 
 from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.runners import SlurmArrayRunner, ToolEvalLocalRunner
 from opencompass_tooleval.runners.task_progress import TaskProgress
+from opencompass_tooleval.tasks import ToolEvalInferTask
 from opencompass_tooleval.work_dir.lock import exclusive, holder_of, lock_path
 from tests.conftest import ModelServer
 from tests.forked import start_opencompass
@@ -34,6 +37,24 @@ datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str
 models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', max_workers=1,
                max_out_len=64, max_seq_len=100000, run_cfg=dict(num_gpus=0), prices=dict(input=2, output=6))]
 """
+
+
+@pytest.mark.parametrize('kind', [ToolEvalLocalRunner, SlurmArrayRunner])
+def test_a_base_class_that_raises_after_failed_tasks_does_not_end_the_run(
+    kind: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def summarize(runner: Any, status: Any) -> None:
+        if any(code for _, code in status):
+            raise RuntimeError(f'{len(status)} tasks failed')
+
+    def call(runner: Any, tasks: Any) -> None:
+        summarize(runner, list(runner.launch(tasks)))
+
+    monkeypatch.setattr(BaseRunner, '__call__', call)
+    monkeypatch.setattr(BaseRunner, 'summarize', summarize)
+    monkeypatch.setattr(kind, 'launch', lambda runner, tasks: [(task, 1) for task in tasks])
+    kind(task={'type': ToolEvalInferTask})(['a', 'b'])
+    assert 'RuntimeError: 2 tasks failed' in ''.join(capfd.readouterr())
 
 
 def task(folder: Path, *datasets: str, **model: Any) -> dict[str, Any]:

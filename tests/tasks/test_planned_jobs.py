@@ -101,6 +101,41 @@ def test_a_plan_says_that_its_estimate_is_over_the_budget(tmp_path: Path) -> Non
     assert plan.over_budget == f'{tokens:,} tokens are more than the 9 tokens that are left of the budget of 9 tokens'
 
 
+OPENAI = """
+from opencompass_tooleval.models import ToolEvalOpenAI
+models = [dict(type=ToolEvalOpenAI, abbr='m', path='o3', key='none', openai_api_base='https://api.openai.com/v1',
+               max_out_len=9, batch_size=2, temperature=TEMPERATURE)]
+for row in datasets:
+    row['infer_cfg']['inferencer']['temperature'] = OF_DATASET
+"""
+
+
+@pytest.mark.parametrize(
+    ('temperature', 'of_dataset', 'is_fault', 'words'),
+    [
+        ('0', 'None', False, "m: temperature=0 is not sent, since OpenAI's reasoning models refuse it"),
+        ('0.7', 'None', True, "m: temperature=0.7 is not sent, since OpenAI's reasoning models refuse it"),
+        (
+            'None',
+            '0.7',
+            True,
+            "m: the data set's temperature 0.7 is not sent, since OpenAI's reasoning models refuse it",
+        ),
+        ('None', '1', False, ''),
+    ],
+)
+def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], temperature: str, of_dataset: str, is_fault: bool, words: str
+) -> None:
+    config = tmp_path / 'sweep.py'
+    added = OPENAI.replace('OF_DATASET', of_dataset).replace('TEMPERATURE', temperature)
+    config.write_text(CONFIG.replace('infer[', f'{added}\ninfer['))
+    assert show_plan(config) == is_fault
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(('NOTE', 'FAULT'))]
+    assert len(lines) == bool(words)
+    assert not words or lines[0].startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
+
+
 AGENTS = """
 wanted = ['tooleval-toolbench_g1-agent-fc', 'tooleval-ultratool-planning_en', 'tooleval-teval-review_str_v2']
 by_abbr = {row['abbr']: row for row in everything}

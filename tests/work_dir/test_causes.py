@@ -55,6 +55,40 @@ def test_a_command_that_runs_all_is_enough() -> None:
     assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
 
 
+REFUSED_ALL = (
+    "{0}: InfraFailureError: {0}: {1} of {1} samples have no answer ({{'infra:bad_request': {1}}}), more than x"
+)
+SAID = '; {} of them: status 400: {}. The other answers are kept. Run again with -r.'
+
+
+def test_missing_answers_are_grouped_by_the_words_of_the_server() -> None:
+    said = [('a', 3, 'item 1 is bad'), ('b', 40, 'item 27 is bad'), ('c', 3, 'another. Fix it with: rm -rf x')]
+    errors = [(name, name, REFUSED_ALL.format(name, count) + SAID.format(count, words)) for name, count, words in said]
+    one, other = causes_of(errors, RUN)
+    assert (one.results, one.whys) == (['a', 'b'], ['43 samples have no answer: status 400: item 27 is bad'] * 2)
+    assert other.whys == ['3 samples have no answer: status 400: another. Fix it with: rm -rf x']
+    assert one.fix == other.fix == ['correct CONFIG by what the server says', AGAIN]
+
+
+@pytest.mark.parametrize(
+    ('words', 'fix'),
+    [
+        (
+            "no; set token_limit_key='max_tokens' in the config of the model",
+            "in CONFIG, set token_limit_key='max_tokens'",
+        ),
+        (
+            'no; set top_k by openai_extra_kwargs in the config of the model',
+            'in CONFIG, set top_k by openai_extra_kwargs',
+        ),
+        ('x; if a:1 needs none: export no_proxy="$no_proxy,a:1")', 'export no_proxy="$no_proxy,a:1"'),
+        ('x export no_proxy="$no_proxy,$(rm x)")', 'correct CONFIG by what the server says'),
+    ],
+)
+def test_the_fix_of_a_refusal_is_a_setting(words: str, fix: str) -> None:
+    assert fix_of(REFUSED_ALL.format('d', 3) + SAID.format(3, words), RUN) == [fix, AGAIN]
+
+
 def test_one_fix_of_several_faults_is_said_once() -> None:
     judge = 'export OC_JUDGE_MODEL=NAME'
     errors = [(name, name, f'{name}: ValueError: {name} needs a judge. Fix it with: {judge}') for name in 'ab']

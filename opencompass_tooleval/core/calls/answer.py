@@ -18,6 +18,8 @@ EMPTY = 'answer:empty'
 
 CUT = 'length'
 """Finish reason of an answer that was truncated at the limit of tokens."""
+STOP = 'stop'
+"""Finish reason of an answer that the model ended."""
 
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
@@ -39,6 +41,7 @@ class Answer:
         has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
             count as a thought; False if the content is null.
         serving: Whose fault it is, apart from the model's; None if that is not looked for.
+        server_words: The error of a missing answer, in the server's words; ``''`` for none.
     """
 
     text: str
@@ -49,6 +52,7 @@ class Answer:
     usage: Usage | None = None
     has_content: bool = False
     serving: Attribution | None = None
+    server_words: str = ''
 
 
 def as_answer(text: Answer | str) -> Answer:
@@ -56,7 +60,7 @@ def as_answer(text: Answer | str) -> Answer:
     return text if isinstance(text, Answer) else Answer(text)
 
 
-CALLS, USAGE, HAS_CONTENT, SERVING = 'calls', 'usage', 'has_content', 'serving'
+CALLS, USAGE, HAS_CONTENT, SERVING, SERVER_WORDS = 'calls', 'usage', 'has_content', 'serving', 'server_words'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def extras(answer: Answer) -> dict[str, Any]:
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
     if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True
-    return {**rows, **payloads(answer)}
+    return {**rows, **payloads(answer), **({SERVER_WORDS: answer.server_words} if answer.server_words else {})}
 
 
 def payloads(answer: Answer) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from opencompass_tooleval.core.text.jsonable import to_jsonable
@@ -76,6 +76,59 @@ def _without_descriptions(value: Any) -> Any:
     }
 
 
+_COMBINED = ('anyOf', 'oneOf', 'allOf')
+_BY_NAME = ('properties', '$defs', 'definitions')
+_PLAIN = ('string', 'integer', 'number', 'boolean')
+_PARTS = frozenset({*_BY_NAME, *_COMBINED, 'items', 'additionalProperties', '$schema', 'required'})
+_MAX_DEPTH = 60
+_TYPES = ((bool, 'boolean'), (int, 'integer'), (float, 'number'), (str, 'string'), (list, 'array'), (dict, 'object'))
+
+
+def complete_schema(schema: Any, depth: int = 0) -> Any:
+    """Adds to a JSON Schema what strict servers demand, and removes what they refuse.
+
+    An array gets ``items``, a parameter a ``type``: that of its values, default or parts, else ``string``. ``$schema``,
+    and a ``required`` that is no list, are left out.
+
+    Args:
+        schema: The schema, which does not change.
+        depth: Its depth; below 60, schemas stay as they are.
+    """
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+        return schema
+    if schema.get('type') in _PLAIN and _PARTS.isdisjoint(schema):  # most parameters
+        return schema
+    whole: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _BY_NAME and isinstance(value, Mapping):
+            parts = {name: complete_schema(part, depth + 1) for name, part in value.items()}
+            whole[key] = {name: _typed(part) for name, part in parts.items()} if key == _BY_NAME[0] else parts
+        elif key in _COMBINED and isinstance(value, list):
+            whole[key] = [complete_schema(part, depth + 1) for part in value]
+        elif key in ('items', 'additionalProperties'):
+            whole[key] = complete_schema(value, depth + 1)
+        elif key != '$schema' and (key != 'required' or isinstance(value, list)):
+            whole[key] = value
+    kinds = whole.get('type')
+    if 'items' not in whole and (kinds == 'array' or (isinstance(kinds, list) and 'array' in kinds)):
+        whole['items'] = {}
+    return whole
+
+
+def _typed(schema: Any) -> Any:
+    """Returns the schema of a parameter with a type, if that cannot be said in another way."""
+    if not isinstance(schema, Mapping) or any(key in schema for key in ('type', '$ref', 'not', *_COMBINED)):
+        return schema
+    if 'properties' in schema or 'items' in schema:
+        return {'type': 'object' if 'properties' in schema else 'array', **schema}
+    values = schema['enum'] if isinstance(schema.get('enum'), list) else [schema.get('const', schema.get('default'))]
+    kinds = {next((name for kind, name in _TYPES if isinstance(value, kind)), 'string') for value in values}
+    if len(kinds) != 1:
+        return schema
+    kind = kinds.pop()
+    return {'type': kind, **schema, **({'items': {}} if kind == 'array' else {})}
+
+
 class ToolSet:
     """Tools offered together.
 
@@ -121,6 +174,15 @@ class ToolSet:
         ]
 
     @cached_property
+    def as_sent(self) -> list[dict[str, Any]]:
+        """The tools of :meth:`as_request` as a server gets them, with complete schemas; scores read the others."""
+        tools = self.as_request()
+        for tool in tools:
+            root = {'type': 'object', 'properties': {}, **tool['function']['parameters']}
+            tool['function']['parameters'] = complete_schema(root)
+        return tools
+
+    @cached_property
     def schemas(self) -> Mapping[str, Mapping[str, Any]]:
         """The JSON Schema of each tool's arguments, by the name under which it is sent."""
         return {self._sent[tool.name]: tool.parameters for tool in self.tools}
@@ -143,6 +205,7 @@ class ToolSet:
         return json.dumps({**content, **{name: value for name, value in further.items() if value is not None}})
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of_text(cls, text: str) -> ToolSet:
         """Reads the text of :meth:`to_text`."""
         content = json.loads(text)

@@ -31,6 +31,18 @@ _SHORTEST_KEY = 8
 _keys: set[str] = set()
 
 
+def usable_key(key: str) -> str:
+    """Removes blanks and line breaks around a key, which files and copies add.
+
+    Raises:
+        ValueError: A header cannot have the rest.
+    """
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError('the key has characters that a header cannot have')
+    return key
+
+
 def remember_keys(keys: Iterable[str]) -> None:
     """Records keys that configs name; those of the environment are known."""
     _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY)

@@ -12,7 +12,7 @@ from typing import Any
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.models.api.event_loop import run
-from opencompass_tooleval.models.api.failure import Failure, failure_of_status
+from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
 from opencompass_tooleval.models.api.reply import Reply, read_message
 
@@ -216,5 +216,5 @@ def _checked(exchanged: HttpReply | Failure) -> HttpReply:
     if isinstance(exchanged, Failure):
         raise exchanged
     if exchanged.status != 200:
-        raise failure_of_status(exchanged.status, exchanged.headers, exchanged.text)
+        raise exchanged.failure()
     return exchanged

@@ -11,7 +11,9 @@ from email.utils import parsedate_to_datetime
 
 from opencompass_tooleval.core.calls.attribution import ERROR, Attribution
 from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt
+from opencompass_tooleval.models.api.endings import DECISIVE, FILTERED, ServerError, error_in
 
 MAX_WAIT = 60.0
 """Maximum pause between two tries, in seconds, unless the server requests a longer one."""
@@ -36,8 +38,9 @@ _LENGTH_HINTS = (
 _VAGUE_LENGTH_HINTS = ('too long', 'reduce the length')
 """Texts in the error of a refused request; a failing server may use them for other causes."""
 _FILTER_HINTS = ('content_filter', 'content management policy', 'inappropriate content', 'data_inspection', 'flagged')
-_NO_CREDIT = re.compile(r'"(?:code|type)"\s{0,9}:\s{0,9}"(?:insufficient_quota|arrearage)"')
-"""OpenAI (429) and DashScope (400); only as a code, since an error may hold the prompt with any text."""
+_MARKUP = re.compile(r'<[^<>]{0,500}>')
+_LONGEST_ERROR = 1 << 16
+_EMPTY = ServerError('')
 
 _PARSE_HINTS = ('parse', 'parsing', 'jsondecode', 'tool call')
 """llama.cpp: Failed to parse input at pos 12; vLLM and SGLang name the tool parser."""
@@ -61,6 +64,7 @@ class Failure(Exception):
 
     Attributes:
         serving: The server's fault in a reply without an answer; None if there is none, or it is not looked for.
+        status: The HTTP status that the error has, or that its code means; None for none, and for a page with 403.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class Failure(Exception):
         self.usage = usage
         self.sent = sent
         self.serving: Attribution | None = None
+        self.status: int | None = None
 
     @property
     def cost(self) -> Usage | None:
@@ -124,15 +129,54 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Fai
         headers: Headers by their names in lower case.
         body: Body of the reply.
     """
-    words = f'status {status}: {excerpt(body)}'
-    text = body[:_READ_CHARS].lower()
-    wait = retry_after(headers.get('retry-after'))
+    is_page = body[:100].lstrip().startswith('<')
+    return _failure(status, _error_in(body), body, retry_after(headers.get('retry-after')), is_page)
+
+
+def failure_of_error(error: ServerError, text: str) -> Failure:
+    """Classifies an error with status 200.
+
+    Args:
+        error: The error.
+        text: Its JSON, for one without a message.
+    """
+    return _failure(200, error, text)
+
+
+def _error_in(body: str) -> ServerError:
+    try:
+        return (error_in(load_json(body)) if len(body) <= _LONGEST_ERROR else None) or _EMPTY
+    except (ValueError, RecursionError):
+        return _EMPTY
+
+
+def _failure(
+    sent_status: int, error: ServerError, body: str, wait: float | None = None, is_page: bool = False
+) -> Failure:
+    """Classifies an error by what its code means, its HTTP status, and its text, in this order."""
+    status = sent_status if sent_status != 200 else 500
+    means = error.means if sent_status == 200 or error.means in DECISIVE else None
+    status = means if isinstance(means, int) else status
+    shown = excerpt(error.message or _MARKUP.sub(' ', body[:_READ_CHARS]))
+    words = f'status {sent_status}' if sent_status != 200 else 'an error instead of an answer'
+    words += f' (status {status})' if status not in (sent_status, 500) else ''
+    words += f': {shown}' + (
+        f' ({excerpt(error.code, 80)})' if error.message and error.code not in ('', str(status)) else ''
+    )
+    failure = _classified(status, means == FILTERED, body[:_READ_CHARS].lower(), words, wait, is_page)
+    failure.status = None if is_page and status == 403 else status
+    failure.no_connection = failure.no_connection and sent_status != 200
+    if failure.reason == 'infra:bad_request' and error.fix:
+        failure.words = f'{words}; {error.fix}'
+    return failure
+
+
+def _classified(status: int, is_filtered: bool, text: str, words: str, wait: float | None, is_page: bool) -> Failure:
     is_refusal = status < 500 and status not in (408, 409, 425, 429)
-    if status in (401, 402, 404) or _NO_CREDIT.search(text):
-        return Failure('infra:bad_request', words, again=False, ends=True)
-    if is_refusal and any(hint in text for hint in _FILTER_HINTS):
+    if is_filtered or (is_refusal and status not in (401, 402, 404) and any(hint in text for hint in _FILTER_HINTS)):
         return Failure('infra:filter', words, again=False)
-    if status == 403:
+    # A page of HTML comes from a proxy or a firewall, which reads no key.
+    if status in (401, 402, 404) or (status == 403 and not is_page):
         return Failure('infra:bad_request', words, again=False, ends=True)
     if status == 413 or (is_refusal and any(hint in text for hint in (*_LENGTH_HINTS, *_VAGUE_LENGTH_HINTS))):
         return Failure('infra:truncated', words, again=False)

@@ -11,8 +11,9 @@ import zlib
 from collections.abc import Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
@@ -23,7 +24,7 @@ import certifi
 from opencompass_tooleval.core.errors import certificate_fault
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_url
 from opencompass_tooleval.models.api.event_loop import is_current
-from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 
 MAX_REPLY_BYTES = 32 << 20
 """Maximum size after decompression; a stream of 100,000 tokens takes some 25 MB."""
@@ -45,11 +46,13 @@ class HttpReply:
         status: HTTP status.
         headers: By name in any case; of several equal ones the first.
         body: The decompressed body.
+        way: Names the proxy that may have sent it; ``''`` for none, and through a tunnel.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    way: str = ''
 
     @property
     def content_type(self) -> str:
@@ -60,6 +63,12 @@ class HttpReply:
     def text(self) -> str:
         """The body as text."""
         return self.body.decode('utf-8', 'replace')
+
+    def failure(self) -> Failure:
+        """Classifies a reply with another status than 200."""
+        failure = failure_of_status(self.status, self.headers, self.text)
+        failure.words += '' if 'json' in self.content_type else self.way
+        return failure
 
 
 def check_base_url(url: str) -> str:
@@ -105,7 +114,7 @@ class HttpClient:
         self._verify = given.get('verify', True)
         self._trust_env = bool(given.get('trust_env', True))
         self._named_proxies = _named_proxies(given)
-        self._proxies: dict[tuple[str, str], str | None] = {}  # by scheme and host
+        self._proxies: dict[tuple[str, str, int], str | None] = {}  # by scheme, host and port
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._has_reached: set[str] = set()
@@ -127,6 +136,24 @@ class HttpClient:
                 try cannot help: the address is invalid, or was never found.
         """
         address = _address(url)
+        proxy = self._proxy_of(address)
+        way = '' if proxy is None else _way(proxy, '' if self._named_proxies else address.server)
+        try:
+            reply = await self._exchange(method, address, headers, timeout, body, proxy)
+            return replace(reply, way=way) if address.scheme == 'http' and way else reply
+        except Failure as failure:
+            failure.words += way
+            raise
+
+    async def _exchange(
+        self,
+        method: str,
+        address: _Address,
+        headers: Mapping[str, str],
+        timeout: float,
+        body: bytes | None,
+        proxy: str | None,
+    ) -> HttpReply:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, self._connect_timeout))
         try:
             async with self._open().request(
@@ -136,7 +163,7 @@ class HttpClient:
                 data=body,
                 timeout=limits,
                 allow_redirects=False,
-                proxy=self._proxy_of(address),
+                proxy=proxy,
                 ssl=self._certificates if address.scheme == 'https' else True,
             ) as response:
                 content = await _read(response)
@@ -188,10 +215,10 @@ class HttpClient:
 
     def _proxy_of(self, address: _Address) -> str | None:
         # Not aiohttp's trust_env: it looks for a login in ~/.netrc in a thread at each request.
-        server = address.scheme, address.host
+        server = address.scheme, address.host, address.port
         if server not in self._proxies:
             named = self._named_proxies
-            if not named and self._trust_env and not proxy_bypass(address.host):
+            if not named and self._trust_env and not _is_direct(address):
                 named = getproxies()
             self._proxies[server] = named.get(address.scheme) or named.get('all')
         return self._proxies[server]
@@ -245,24 +272,50 @@ class _Address:
         url: The URL without user and password.
         scheme: Its scheme.
         host: Its host; '' without one.
+        port: Its port, or that of the scheme.
         login: The header for user and password, which has priority over a key; empty without them.
     """
 
     url: str
     scheme: str
     host: str
+    port: int
     login: Mapping[str, str]
+
+    @property
+    def server(self) -> str:
+        """Host and port; the host alone of an address of IPv6."""
+        return self.host if ':' in self.host else f'{self.host}:{self.port}'
 
 
 @lru_cache(maxsize=256)
 def _address(url: str) -> _Address:
     parts = urlsplit(url)
+    server = parts.scheme, parts.hostname or '', parts.port or (443 if parts.scheme == 'https' else 80)
     if not parts.username and not parts.password:
-        return _Address(url, parts.scheme, parts.hostname or '', {})
+        return _Address(url, *server, {})
     login = f'{unquote(parts.username or "")}:{unquote(parts.password or "")}'.encode()
     header = {'Authorization': f'Basic {base64.b64encode(login).decode()}'}
     plain = urlunsplit(parts._replace(netloc=parts.netloc.rpartition('@')[2]))
-    return _Address(plain, parts.scheme, parts.hostname or '', header)
+    return _Address(plain, *server, header)
+
+
+def _is_direct(address: _Address) -> bool:
+    """Tests if ``NO_PROXY`` names an address: by its host, a domain, host and port, or a range such as 10.0.0.0/8."""
+    if proxy_bypass(address.host) or proxy_bypass(address.server):
+        return True
+    with suppress(ValueError):
+        host = ip_address(address.host)
+        for name in getproxies().get('no', '').split(','):
+            with suppress(ValueError):
+                if host in ip_network(name.strip().strip('[]'), strict=False):
+                    return True
+    return False
+
+
+def _way(proxy: str, server: str) -> str:
+    fix = f'; if {server} needs none: export no_proxy="$no_proxy,{server}"' if server else ''
+    return f' (through the proxy {redact(proxy)}{fix})'
 
 
 def _words(error: BaseException) -> str:

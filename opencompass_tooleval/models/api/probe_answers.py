@@ -9,15 +9,13 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
 from opencompass_tooleval.models.api.reply import Reply
 
 THOUGHTS = ('reasoning_content', 'reasoning')
-REASONING_MODELS = ('o1', 'o3', 'o4', 'gpt-5')
-"""Parts of names of models that get neither ``max_tokens`` nor ``temperature``: OpenCompass's list."""
-
 _NO_THINKING = 'extra_body=dict(chat_template_kwargs=dict(enable_thinking=False))'
 _TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
 _TAG_CHARS = 20_000
@@ -34,7 +32,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
             probed.plain = probed.ask(QUESTION)
             break
         except Failure as failure:
-            refusal = _adapted(probed, failure, refused)
+            refusal = _adapted(probed, failure)
             if not refusal:
                 yield Finding(Level.FAULT, 'answer', f'none to a plain question: {failure.words}')
                 return
@@ -45,21 +43,22 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
 
 
 def _without(probed: Probed, refused: list[str]) -> Finding:
-    """Returns the effect of refused settings: ``ToolEvalOpenAI`` decides by the name of the model."""
-    left_out = ' and '.join(refused)
-    if any(name in probed.endpoint.model for name in REASONING_MODELS):
-        return Finding(Level.OK, 'settings', f'{left_out} left out, as ToolEvalOpenAI does for this model')
-    says = f'the server refuses {left_out}, which ToolEvalOpenAI sends to all models but {", ".join(REASONING_MODELS)}'
+    """Returns the effect of refused settings, and the settings of ``ToolEvalOpenAI`` that fix it."""
+    fixes = (
+        f'token_limit_key={probed.limit!r}' if name in TOKEN_LIMITS else f'openai_extra_kwargs=dict({name}=None)'
+        for name in refused
+    )
+    says = f'the server refuses {" and ".join(refused)}: set {" and ".join(fixes)} in the config of the model'
     return Finding(Level.FAULT, 'settings', says)
 
 
-def _adapted(probed: Probed, failure: Failure, refused: list[str]) -> str:
+def _adapted(probed: Probed, failure: Failure) -> str:
     """Removes the setting that a refusal names, and returns its name; '' if it names none."""
     if failure.reason != 'infra:bad_request' or failure.ends:
         return ''
-    if probed.limit in failure.words and 'max_completion_tokens' in failure.words and probed.limit not in refused:
-        probed.limit = 'max_completion_tokens'
-        return 'max_tokens'
+    if probed.limit == TOKEN_LIMITS[0] and all(name in failure.words for name in TOKEN_LIMITS):
+        probed.limit = TOKEN_LIMITS[1]
+        return TOKEN_LIMITS[0]
     if 'temperature' in failure.words and probed.settings.pop('temperature', None) is not None:
         return 'temperature'
     return ''
@@ -70,8 +69,7 @@ def _judged(reply: Reply) -> Iterator[Finding]:
     if reply.text.strip():
         yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
     elif thoughts and reply.finish_reason != CUT:
-        says = f'empty: all of it is in {thoughts}. Start the server without --reasoning-parser, or let the model think'
-        yield Finding(Level.FAULT, 'answer', says)
+        yield Finding(Level.FAULT, 'answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
     elif thoughts or reply.finish_reason == CUT:
         yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
     else:
@@ -85,10 +83,17 @@ def _field_of_thoughts(reply: Reply) -> str:
 
 
 def has_thoughts(url: str, model: str, key: str) -> bool:
-    """Asks a model one question, and tests if it reasons before it answers; False if no answer comes."""
+    """Asks a model one question, and tests if it reasons before it answers; False if no answer comes.
+
+    Raises:
+        ValueError: The answer comes, but not as an answer.
+    """
     with closing(Endpoint(url, model, key)) as endpoint:
         probed = Probed(endpoint)
-        list(check_plain_answer(probed))
+        findings = list(check_plain_answer(probed))
+    for finding in findings:
+        if finding.says.endswith(ONLY_THOUGHTS):
+            raise ValueError(f'the answer of {model} to a plain question is {finding.says}')
     return probed.plain is not None and bool(_field_of_thoughts(probed.plain) or _has_tag(probed.plain.text))
 
 

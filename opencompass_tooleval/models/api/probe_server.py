@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,8 +11,6 @@ from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed
 
 _WRONG_KEY = 'tooleval-doctor-wrong-key'
-_REFUSED = re.compile(r'status 40[13]\b')
-_STATUS = re.compile(r'status (\d+)\b')
 _FEW_TOKENS = 8
 _MOST_NAMED = 8
 _MOST_CHARS = 80
@@ -32,7 +29,8 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
     try:
         probed.listed = _models(endpoint.get('models'))
     except Failure as failure:
-        if failure.no_connection or failure.reason == 'infra:timeout':
+        by_proxy = failure.status is None and 'through the proxy' in failure.words
+        if failure.no_connection or failure.reason == 'infra:timeout' or by_proxy:
             yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown}: {failure.words}')
             return
         if _lacks_version(probed):
@@ -56,7 +54,7 @@ def _accepts(probed: Probed, key: str | None) -> bool | None:
     try:
         probed.endpoint.get('models', key=key)
     except Failure as failure:
-        return False if _REFUSED.match(failure.words) else None
+        return False if failure.status in (401, 403) else None
     return True
 
 
@@ -64,9 +62,8 @@ def _answers(probed: Probed, key: str | None) -> bool | None:
     """Tests if a question with a key is accepted; None if unknown, such as for an unknown model."""
     (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, max_tokens=_FEW_TOKENS)
     if isinstance(reply, Failure):
-        status = _STATUS.match(reply.words)
         # A server that rejects the content has accepted the key; a busy one may not have read it.
-        return {'400': True, '422': True, '401': False, '403': False}.get(status[1]) if status else None
+        return {400: True, 422: True, 401: False, 403: False}.get(reply.status or 0)
     return True
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencompass_tooleval.core.model_name import is_openais_reasoning
+from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.reply import Reply
 
@@ -49,6 +51,11 @@ class Probed:
     plain: Reply | None = None
     calls_if_forced: bool = False
     context: int | None = None
+
+    def __post_init__(self) -> None:
+        """Takes the settings of :class:`ToolEvalOpenAI` for reasoning models at OpenAI's own address."""
+        if is_openais_reasoning(self.endpoint.url, self.endpoint.model):
+            self.limit, self.settings = TOKEN_LIMITS[1], {}
 
     def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> Reply:
         """Sends a question with the accepted settings.

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt
-from opencompass_tooleval.models.api.failure import Failure, failure_of_status
+from opencompass_tooleval.models.api.endings import FILTERED, ServerError, end_of, error_in, is_broken
+from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 
 _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
@@ -22,7 +23,8 @@ _THOUGHTS = ('reasoning_content', 'reasoning')
 _DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
 """Not by str.splitlines, which also splits at U+2028, a valid character of a JSON string."""
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
-_MAX_FINISH = 32
+_PROMPT_FILTERED = re.compile(r'"filtered": true|"block_?reason": "', re.IGNORECASE)
+"""Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, of a reply without a choice."""
 _LAST_CALLS = 17
 """A piece of a stream belongs to one of the last 16 calls: servers write one after the other."""
 
@@ -37,7 +39,7 @@ class Reply:
 
     Attributes:
         message: The message of the first choice; assembled if it was streamed.
-        finish_reason: Its ``finish_reason``, at most 32 characters; None if that is no text, or empty.
+        finish_reason: Its end, by :func:`~opencompass_tooleval.models.api.endings.end_of`.
         usage: Unchanged ``usage``.
         body: The complete object; empty for a stream.
     """
@@ -103,14 +105,31 @@ def read_message(body: bytes, content_type: str) -> Reply:
         content_type: The type in its header.
 
     Raises:
-        Failure: There is no message in it.
+        Failure: There is no message in it, or the server broke it off or filtered it.
     """
     text = _decoded(body)
     is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
     try:
-        return _of_stream(text) if is_stream else _of_object(load_json(text))
+        reply = _of_stream(text) if is_stream else _of_object(load_json(text))
     except (ValueError, RecursionError) as error:
         raise _unreadable(error, body, content_type) from None
+    return _ended(reply)
+
+
+def _ended(reply: Reply) -> Reply:
+    """Returns the reply if the model ended its answer, or a limit did.
+
+    Raises:
+        Failure: The server broke it off or filtered it.
+    """
+    end = reply.finish_reason
+    if end == FILTERED:
+        words = 'the server filtered the answer (content_filter)'
+        raise Failure('infra:filter', words, again=False, usage=_usage(reply.usage))
+    if is_broken(end):
+        words = f'the server broke the answer off, finish_reason {excerpt(str(end))}'
+        raise Failure('infra:server', words, usage=_usage(reply.usage))
+    return reply
 
 
 def _decoded(body: bytes) -> str:
@@ -122,26 +141,14 @@ def _unreadable(error: Exception, body: bytes, content_type: str) -> Failure:
     return Failure('infra:bad_response', f'{shown}: {excerpt(_decoded(body))}')
 
 
-def _error_in_reply(text: str, status: int = 500) -> Failure:
-    failure = failure_of_status(status, {}, text)
-    failure.words = f'an error instead of an answer: {excerpt(text)}'
-    return failure
-
-
-def _check_error(value: Mapping[str, Any]) -> None:
-    """Raises the failure of an error with status 200."""
-    error = value.get('error')
-    if error:
-        code = error.get('code') if isinstance(error, Mapping) else None
-        status = code if isinstance(code, int) and 400 <= code < 600 else 500
-        raise _error_in_reply(json.dumps(error, ensure_ascii=False), status)
-
-
 def _first_choice(value: Any) -> Mapping[str, Any] | None:
     """Returns the first choice; None if there are none, as in the last chunk of a stream."""
+    if error := error_in(value):
+        failure = failure_of_error(error, json.dumps(value, ensure_ascii=False))
+        failure.usage = _usage(_mapping(value).get('usage'))
+        raise failure
     if not isinstance(value, Mapping):
         raise ValueError('no object')
-    _check_error(value)
     choices = value.get('choices')
     if not isinstance(choices, list) or not choices:
         return None
@@ -152,16 +159,14 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
     return choice
 
 
-def _finish_reason(choice: Mapping[str, Any]) -> str | None:
-    return _text_or_nothing(choice.get('finish_reason'))[:_MAX_FINISH] or None
-
-
 def _of_object(value: Any) -> Reply:
-    choice = _first_choice(value)
-    message = choice.get('message') if choice else None
-    if not choice or not isinstance(message, Mapping):
-        raise ValueError('no choice with a message')
-    return Reply(message, _finish_reason(choice), value.get('usage'), value)
+    choice = _first_choice(value) or {}
+    message, end = choice.get('message'), end_of(choice.get('finish_reason'))
+    if isinstance(message, Mapping) or end == FILTERED:
+        return Reply(message if isinstance(message, Mapping) else {}, end, value.get('usage'), value)
+    if not choice and _PROMPT_FILTERED.search(json.dumps(value)):
+        return Reply({}, FILTERED, value.get('usage'), value)
+    raise ValueError('no choice with a message')
 
 
 def _chunks(text: str) -> Iterator[Any]:
@@ -176,28 +181,29 @@ def _load_chunk(content: str) -> Any:
         return load_json(content)
     except ValueError:
         if content.startswith('{"error"'):  # from transformers serve, which does not escape anything in it
-            raise _error_in_reply(content) from None
+            raise failure_of_error(ServerError(''), content) from None
         raise
 
 
 def _of_stream(text: str) -> Reply:
     parts: dict[str, list[str]] = {}
     calls: list[_PiecedCall] = []
-    finish_reason, usage, is_whole, has_choice = None, None, False, False
+    finish_reason, usage, has_choice = None, None, False
     for chunk in _chunks(text):
         choice = None if chunk is None else _first_choice(chunk)
-        is_whole = is_whole or chunk is None
         usage = chunk.get('usage') or usage if chunk else usage
         if not choice:
             continue
         has_choice = True
-        finish_reason = _finish_reason(choice) or finish_reason
+        finish_reason = end_of(choice.get('finish_reason')) or finish_reason
         delta = choice.get('delta')
         for name, value in _texts(delta if isinstance(delta, Mapping) else {}):
             parts.setdefault(name, []).append(value)
         _add_calls(calls, delta.get('tool_calls') if isinstance(delta, Mapping) else None)
-    if not has_choice or not (is_whole or finish_reason):
-        raise ValueError('the stream ends without finish_reason or [DONE]' if has_choice else 'no choice in the stream')
+    if not has_choice:
+        raise ValueError('no choice in the stream')
+    if not finish_reason:
+        raise Failure('infra:server', 'the server broke the answer off: the stream ends without finish_reason')
     # The first piece of a stream has an empty content even if the complete message has none.
     message: dict[str, Any] = {name: text for name, values in parts.items() if (text := ''.join(values))}
     message['tool_calls'] = [call.whole() for call in calls]
@@ -316,10 +322,11 @@ def _usage(usage: Any) -> Usage | None:
         return whole_number(details.get(name)) if isinstance(details, Mapping) else None
 
     cached = detail('prompt_tokens_details', 'cached_tokens')
-    prompt = whole_number(usage.get('prompt_tokens'))
+    prompt = whole_number(usage.get('prompt_tokens')) or None  # no prompt is empty: 0 is no count
+    completion = whole_number(usage.get('completion_tokens'))
     return Usage(
         prompt=prompt,
-        completion=whole_number(usage.get('completion_tokens')),
+        completion=completion if prompt else completion or None,
         reasoning=detail('completion_tokens_details', 'reasoning_tokens'),
         cached=whole_number(usage.get('prompt_cache_hit_tokens')) if cached is None else cached,  # DeepSeek's name
         first_prompt=prompt,
@@ -335,13 +342,11 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     if calls and offers_tools:
         text = f'<think>{thoughts}</think>{content}' if thoughts else content
         return Answer(text, None, finish_reason, None, calls, usage, has_content='content' in texts)
-    if not content and finish_reason == 'content_filter':
-        raise Failure('infra:filter', 'no content, finish_reason content_filter', again=False, usage=usage)
-    if not content and (thoughts or finish_reason == 'length'):
+    if not content and (thoughts or finish_reason == CUT):
         # Unfinished thoughts: the model's fault, and read as such.
         return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
     # After results of tools the model may have nothing to add: that is no fault of the server.
-    if not content and not (offers_tools and finish_reason == 'stop'):
+    if not content and not (offers_tools and finish_reason == STOP):
         raise Failure('infra:empty', f'no content, finish_reason {finish_reason}', usage=usage)
     return Answer(
         f'<think>{thoughts}</think>{content}' if thoughts else content, finish_reason=finish_reason, usage=usage

@@ -13,7 +13,6 @@ from typing import Any
 
 from mmengine.config import Config
 from opencompass.registry import RUNNERS, TASKS
-from opencompass.runners.base import BaseRunner
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
@@ -32,6 +31,7 @@ from opencompass_tooleval.runners.slurm.leftovers import (
 )
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
+from opencompass_tooleval.runners.task_progress import RunsNextStage
 from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.trust import trust_own_run
@@ -39,7 +39,7 @@ from opencompass_tooleval.work_dir.work_dir import last_error
 
 
 @RUNNERS.register_module()
-class SlurmArrayRunner(BaseRunner):
+class SlurmArrayRunner(RunsNextStage):
     """Submits a stage as one job array per number of GPUs, and lets Slurm schedule.
 
     Needs ``sbatch``, ``squeue``, ``scancel`` and ``scontrol``; no accounting, no ``quotatype``. A task that is queued

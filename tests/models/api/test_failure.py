@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from email.utils import formatdate
 
@@ -45,6 +46,23 @@ def test_too_long_in_many_words(status: int, words: str) -> None:
         (422, '{"detail":[{"input":"the insufficient_quota of my prompt"}]}', 'infra:bad_request', False, False),
         (403, 'Your chosen model requires moderation and your input was flagged', 'infra:filter', False, False),
         (403, 'Forbidden', 'infra:bad_request', False, True),
+        (403, ' <html><title>ERROR</title><body>Access Denied.', 'infra:bad_request', False, False),
+        (
+            400,
+            '[{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "API key not valid. Please pass one"}}]',
+            'infra:bad_request',
+            False,
+            True,
+        ),
+        (
+            400,
+            '{"error": {"code": 400, "message": "x", "details": [{"reason": "API_KEY_INVALID"}]}}',
+            'infra:bad_request',
+            False,
+            True,
+        ),
+        (500, '{"error": {"code": "1113", "message": "x"}}', 'infra:bad_request', False, True),
+        (400, '{"error": {"code": "content_filter", "param": "prompt", "message": "x"}}', 'infra:filter', False, False),
         (402, 'Insufficient Balance', 'infra:bad_request', False, True),
         (429, '{"error":{"code": "insufficient_quota"}}', 'infra:bad_request', False, True),
         (400, '{"code":"Arrearage","message":"Access denied"}', 'infra:bad_request', False, True),
@@ -54,6 +72,27 @@ def test_too_long_in_many_words(status: int, words: str) -> None:
 def test_other_errors(status: int, words: str, reason: str, again: bool, ends: bool) -> None:
     failure = failure_of_status(status, {}, words)
     assert (failure.reason, failure.again, failure.ends) == (reason, again, ends)
+
+
+@pytest.mark.parametrize(
+    ('error', 'fix'),
+    [
+        ({'code': 'unsupported_parameter', 'param': 'max_tokens'}, "set token_limit_key='max_completion_tokens'"),
+        ({'message': "Unsupported parameter: 'max_completion_tokens'"}, "set token_limit_key='max_tokens'"),
+        ({'code': 'unsupported_value', 'param': 'temperature'}, 'set temperature by openai_extra_kwargs'),
+        (
+            {'code': 'invalid_parameter_error', 'message': 'parameter.enable_thinking must be set to false'},
+            'set enable_thinking by openai_extra_kwargs',
+        ),
+        ({'message': "litellm.UnsupportedParamsError: it does not support parameters: ['top_p']"}, 'set top_p by'),
+        ({'code': 'unsupported_value', 'param': 'messages[0].role', 'message': "'x' is not supported"}, ''),
+        ({'code': 'invalid_function_parameters', 'message': "schema for function 'f': In context=('properties')"}, ''),
+        ({'message': "parameter 'x' is bad"}, ''),
+    ],
+)
+def test_a_refused_setting_is_shown_with_its_fix(error: dict[str, str], fix: str) -> None:
+    words = failure_of_status(400, {}, json.dumps({'error': {'message': 'refused', **error}})).words
+    assert words.partition('; ')[2].startswith(fix) and bool(fix) == ('; ' in words)
 
 
 @pytest.mark.parametrize(('status', 'no_connection'), [(502, True), (521, True), (500, False), (503, False)])

@@ -227,6 +227,45 @@ def test_proxies(get: Callable[..., HttpReply], form: str, monkeypatch: pytest.M
             assert len(proxy.heads) == 1
 
 
+@pytest.mark.parametrize(
+    ('no_proxy', 'is_direct'),
+    [
+        *(
+            (name, True)
+            for name in ('127.0.0.1', '127.0.0.1:PORT', '127.0.0.0/8', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
+        ),
+        *((name, False) for name in ('127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', '')),
+    ],
+)
+def test_servers_without_a_proxy(
+    get: Callable[..., HttpReply], no_proxy: str, is_direct: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as server, serving() as proxy:
+        monkeypatch.setenv('http_proxy', f'http://127.0.0.1:{proxy.port}')
+        monkeypatch.setenv('no_proxy', no_proxy.replace('PORT', str(server.port)))
+        assert get(server.url).status == 200
+        assert (len(server.heads), len(proxy.heads)) == ((1, 0) if is_direct else (0, 1))
+
+
+PAGE = b'<html><title>ERROR</title><body>Access Denied.</body></html>'
+
+
+def test_failures_name_the_proxy(get: Callable[..., HttpReply], monkeypatch: pytest.MonkeyPatch) -> None:
+    denied = b'HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(PAGE) + PAGE
+    monkeypatch.delenv('no_proxy', raising=False)
+    monkeypatch.delenv('NO_PROXY', raising=False)
+    fix = 'if 127.0.0.1:9 needs none: export no_proxy="$no_proxy,127.0.0.1:9"'
+    with serving(denied) as proxy:
+        monkeypatch.setenv('http_proxy', f'http://me:secret-of-me@127.0.0.1:{proxy.port}')
+        refused = get('http://127.0.0.1:9/v1').failure()
+    assert (refused.reason, refused.ends, refused.status) == ('infra:bad_request', False, None)
+    assert 'status 403: ERROR Access Denied.' in refused.words and fix in refused.words
+    assert f'[key]@127.0.0.1:{proxy.port}' in refused.words
+    monkeypatch.setenv('http_proxy', 'http://127.0.0.1:1')  # nobody listens there
+    dead = failure_of(get, 'http://127.0.0.1:9/v1')
+    assert dead.no_connection and 'through the proxy http://127.0.0.1:1;' in dead.words and fix in dead.words
+
+
 @pytest.fixture(scope='module')
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Key and certificate of 127.0.0.1, which nobody vouches for."""

@@ -12,6 +12,7 @@ import pytest
 from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probe import probe
+from opencompass_tooleval.models.api.probed import Probed
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, call, serving
 
 OK, UNKNOWN, FAULT = Level.OK, Level.UNKNOWN, Level.FAULT
@@ -543,7 +544,11 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (RefusesChoices, {}, 'refused; trials are requests of their own'),
     (RateLimited, {}, 'meet a rate limit'),
     (BreaksDown, {'concurrency': FAULT}, '4 of 16 at once fail (status 500'),
-    (NoTemperature, {'settings': FAULT, 'n': OK}, 'the server refuses temperature, which ToolEvalOpenAI sends'),
+    (
+        NoTemperature,
+        {'settings': FAULT, 'n': OK},
+        'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in',
+    ),
     (NewLimit, {'settings': FAULT}, 'the server refuses max_tokens'),
 ]
 
@@ -571,7 +576,7 @@ def test_answers_of_which_nothing_is_left(script: type[Script], what: str, says:
     assert says in faults[what]
 
 
-def test_a_reasoning_model_is_known_by_its_name() -> None:
+def test_a_name_says_nothing_about_settings_elsewhere_than_at_openais_address() -> None:
     class Named(NewLimit):
         def models(self) -> Any:
             return {'data': [{'id': 'gpt-5-tiny', 'max_model_len': CONTEXT}]}
@@ -580,7 +585,16 @@ def test_a_reasoning_model_is_known_by_its_name() -> None:
             super().check({**request, 'model': 'tiny'} if request['model'] == 'gpt-5-tiny' else request)
             request['max_tokens'] = request['max_completion_tokens']
 
-    assert others(look(Named(), model='gpt-5-tiny')) == {}
+    findings = look(Named(), model='gpt-5-tiny')
+    assert others(findings) == {'settings': FAULT}
+    (says,) = (finding.says for finding in findings if finding.level is FAULT)
+    assert "refuses max_tokens: set token_limit_key='max_completion_tokens' in the config" in says
+    for url, limit in (
+        ('https://api.openai.com/v1', 'max_completion_tokens'),
+        ('http://api.openai.com.x/v1', 'max_tokens'),
+    ):
+        probed = Probed(Endpoint(url, 'openai/o3-mini'))
+        assert (probed.limit, 'temperature' in probed.settings) == (limit, limit == 'max_tokens')
 
 
 @pytest.mark.parametrize('key', ['', 'wrong-key'])

@@ -37,6 +37,20 @@ def call(name: str | None, arguments: str, **more: Any) -> dict[str, Any]:
     return {**more, 'type': 'function', 'function': {'name': name, 'arguments': arguments}}
 
 
+def _stream_of(message: dict[str, Any], finish: str) -> bytes:
+    return stream(message, finish=finish)
+
+
+ENDS = {
+    **dict.fromkeys(('MAX_TOKENS', 'max_tokens', 'model_length', 'model_context_window_exceeded'), 'length'),
+    **dict.fromkeys(('STOP', 'end_turn', 'eos'), 'stop'),
+    **{word: word for word in ('parse_error', 'repetition', 'a reason of tomorrow')},
+}
+"""``finish_reason`` of an answer that counts -> the stored one."""
+BROKEN = ('error', 'abort', 'network_error', 'insufficient_system_resource')
+FILTERED = ('content_filter', 'CONTENT_FILTER', 'sensitive', 'SAFETY', 'PROHIBITED_CONTENT')
+BALANCE = 'balance is used up'
+
 TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{broken", "name": "open"}]'
 
 
@@ -108,7 +122,12 @@ TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{bro
             b': wait\r\n\r\n' + stream({'content': 'hi'}).replace(b'\n', b'\r\n'), JSON, 'hi', 'stop', id='called JSON'
         ),
         pytest.param(stream({'content': 'hi'}, end=''), EVENTS, 'hi', 'stop', id='no [DONE]'),
-        pytest.param(stream({'content': 'hi'}, finish=None), EVENTS, 'hi', None, id='no finish_reason'),
+        pytest.param(reply(None, content='hi'), JSON, 'hi', None, id='no finish_reason'),
+        *(
+            pytest.param(form({'content': 'hi'}, finish), kind, 'hi', end, id=f'{kind[:6]} {finish}')
+            for form, kind in ((lambda message, finish: reply(finish, **message), JSON), (_stream_of, EVENTS))
+            for finish, end in ENDS.items()
+        ),
         pytest.param(
             stream({'reasoning': 't'}, {'content': 'h'}, {'content': None}, {'content': 'i'}),
             EVENTS,
@@ -154,7 +173,22 @@ def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | 
         (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
         (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
         (b'"hi"', JSON, 'infra:bad_response', 'no object'),
-        (stream({'content': 'hi'}, finish=None, end=''), EVENTS, 'infra:bad_response', 'ends without finish_reason'),
+        (stream({'content': 'hi'}, finish=None, end=''), EVENTS, 'infra:server', 'ends without finish_reason'),
+        (stream({'content': 'hi'}, finish=None), EVENTS, 'infra:server', 'ends without finish_reason'),
+        *((reply(word, content='half of'), JSON, 'infra:server', f'finish_reason {word}') for word in BROKEN),
+        *((stream({'content': 'half'}, finish=word), EVENTS, 'infra:server', word) for word in BROKEN),
+        *((reply(word, content='half of'), JSON, 'infra:filter', 'filtered') for word in FILTERED),
+        *((stream({'content': 'half'}, finish=word), EVENTS, 'infra:filter', 'filtered') for word in FILTERED),
+        (b'{"choices": [{"message": null, "finish_reason": "content_filter"}]}', JSON, 'infra:filter', 'filtered'),
+        (b'{"choices": [], "prompt_filter_results": [{"filtered":true}]}', JSON, 'infra:filter', 'filtered'),
+        (
+            _stream_of({'content': 'half'}, 'stop').replace(
+                b'"delta": {},', b'"error": {"code": 502, "message": "gone"},'
+            ),
+            EVENTS,
+            'infra:server',
+            'gone',
+        ),
         (b': nothing\n\n', EVENTS, 'infra:bad_response', 'no choice in the stream'),
         (b'data: {"cho\n\n', EVENTS, 'infra:bad_response', 'Unterminated string'),
         (b'data: {"error": "he said "no""}', EVENTS, 'infra:server', 'he said'),
@@ -168,6 +202,60 @@ def test_no_answer(body: bytes, content_type: str, reason: str, words: str) -> N
     assert failed.value.reason.startswith(reason)
     assert words in failed.value.words
     assert len(failed.value.words) < 500
+
+
+@pytest.mark.parametrize(
+    ('body', 'reason', 'ends'),
+    [
+        *(
+            ({'error': error}, 'infra:bad_request', True)
+            for error in (
+                {'message': BALANCE, 'code': 402},
+                {'message': BALANCE, 'code': '402'},
+                {'message': 'x', 'type': 'insufficient_quota', 'code': 429},
+                {'message': 'x', 'code': 'invalid_api_key'},
+                BALANCE,
+            )
+        ),
+        ({'choices': None, 'error': {'message': BALANCE, 'code': 402}}, 'infra:bad_request', True),
+        ({'choices': [{'message': {'content': ''}, 'error': {'code': 402}}]}, 'infra:bad_request', True),
+        ({'code': 'Arrearage', 'message': 'Access denied'}, 'infra:bad_request', True),
+        ({'error_code': 17, 'error_msg': 'Open api daily request limit reached'}, 'infra:bad_request', True),
+        ({'choices': None, 'base_resp': {'status_code': 1008, 'status_msg': 'no'}}, 'infra:bad_request', True),
+        ({'error': {'code': 'unsupported_parameter', 'message': 'x'}}, 'infra:bad_request', False),
+        ({'error': {'code': '1301', 'message': 'x'}}, 'infra:filter', False),
+        ({'code': 'DataInspectionFailed', 'message': 'x'}, 'infra:filter', False),
+        ({'error_code': 18, 'error_msg': 'Open api qps request limit reached'}, 'infra:rate_limit', False),
+        ({'error': {'message': 'x', 'code': 17}}, 'infra:server', False),
+        ({'error': f'{BALANCE} is in the prompt {"x" * 200}'}, 'infra:server', False),
+        ({'error': {'message': 'gone', 'code': 502}}, 'infra:server', False),
+    ],
+)
+def test_an_error_with_status_200(body: dict[str, Any], reason: str, ends: bool) -> None:
+    for content, kind in ((json.dumps(body), JSON), (f'data: {json.dumps(body)}\n\ndata: [DONE]\n\n', EVENTS)):
+        with pytest.raises(Failure) as failed:
+            read_reply(content.encode(), kind)
+        assert (failed.value.reason, failed.value.ends) == (reason, ends)
+        assert failed.value.again == reason.endswith(('server', 'rate_limit')) and not failed.value.no_connection
+
+
+@pytest.mark.parametrize('choices', [[{'index': 0, 'message': {'content': 'hi'}, 'finish_reason': 'stop'}]])
+def test_members_of_errors_beside_an_answer_are_none(choices: list[Any]) -> None:
+    body = {'choices': choices, 'code': 0, 'message': 'ok', 'error': None, 'base_resp': {'status_code': 0}}
+    assert read_reply(json.dumps(body).encode(), JSON).text == 'hi'
+
+
+@pytest.mark.parametrize(
+    ('usage', 'expected'),
+    [
+        ({'prompt_tokens': 0, 'completion_tokens': 0}, (None, None)),
+        ({'prompt_tokens': 0, 'completion_tokens': 3}, (None, 3)),
+        ({'prompt_tokens': 5, 'completion_tokens': 0}, (5, 0)),
+    ],
+)
+def test_a_usage_of_zero_is_not_reported(usage: dict[str, int], expected: tuple[int | None, int | None]) -> None:
+    answer = read_reply(reply(content='hi')[:-1] + f', "usage": {json.dumps(usage)}}}'.encode(), JSON)
+    assert answer.usage and (answer.usage.prompt, answer.usage.completion) == expected
 
 
 @pytest.mark.parametrize(
