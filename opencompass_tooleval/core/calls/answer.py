@@ -39,6 +39,8 @@ class Answer:
         has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
             count as a thought; False if the content is null.
         serving: Whose fault it is, apart from the model's; None if that is not looked for.
+        sent: Members of the server's message for the next request of a dialogue, from
+            :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None without any.
     """
 
     text: str
@@ -49,6 +51,7 @@ class Answer:
     usage: Usage | None = None
     has_content: bool = False
     serving: Attribution | None = None
+    sent: Mapping[str, Any] | None = None
 
 
 def as_answer(text: Answer | str) -> Answer:
@@ -56,7 +59,7 @@ def as_answer(text: Answer | str) -> Answer:
     return text if isinstance(text, Answer) else Answer(text)
 
 
-CALLS, USAGE, HAS_CONTENT, SERVING = 'calls', 'usage', 'has_content', 'serving'
+CALLS, USAGE, HAS_CONTENT, SERVING, SENT = 'calls', 'usage', 'has_content', 'serving', 'sent'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
@@ -73,18 +76,25 @@ def payloads(answer: Answer) -> dict[str, Any]:
     return {name: part.to_payload() for name, part in parts if part}
 
 
+def step_payloads(answer: Answer) -> dict[str, Any]:
+    """Returns usage, attribution and the server's members of an answer as JSON values, if there are any."""
+    return {**payloads(answer), SENT: answer.sent} if answer.sent else payloads(answer)
+
+
 def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
     """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
         ValueError: The calls or the attribution cannot be read.
     """
+    sent = row.get(SENT)
     return replace(
         answer,
         calls=read_calls(row.get(CALLS)),
         usage=read_usage(row.get(USAGE)),
         has_content=row.get(HAS_CONTENT) is True,
         serving=read_attribution(row.get(SERVING)),
+        sent=sent if isinstance(sent, dict) else None,
     )
 
 
