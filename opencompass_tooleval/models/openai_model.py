@@ -444,8 +444,8 @@ class ToolEvalOpenAI(OpenAI):
         if new := refused - self._refused:
             self._refused |= new
             self.logger.warning(
-                f'{self._server} refuses {", ".join(sorted(new))} of its earlier messages; this task no longer returns them: '
-                f'{first.words}'
+                f'{self._server} refuses {", ".join(sorted(new))} of its earlier messages; this task no longer returns '
+                f'them: {first.words}'
             )
         return answered
 

@@ -22,6 +22,24 @@ CUT = 'length'
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
+LEADING_MARKS = {
+    '[THINK]': '[/THINK]',  # Mistral
+    '<mm:think>': '</mm:think>',  # MiniMax M3
+    '<seed:think>': '</seed:think>',
+    '<|channel>thought': '<channel|>',  # Gemma 4
+    '<|inner_prefix|>': '<|inner_suffix|>',  # Apertus
+    '<|START_THINKING|>': '<|END_THINKING|>',  # Cohere
+    '<|open|>think<|sep|>': '<|close|>think<|sep|>',  # Kimi K3
+}
+"""Mark before thoughts -> mark after them, for marks that are removed only where an answer begins with thoughts."""
+_LEADING = re.compile(rf'\s*(?:(?P<open>{"|".join(map(re.escape, LEADING_MARKS))})|<think:(?P<word>[\w-]{{1,32}})>)')
+_RESPONSES = {
+    '<|START_RESPONSE|>': '<|END_RESPONSE|>',
+    '<|START_TEXT|>': '<|END_TEXT|>',
+    '<|open|>response<|sep|>': '<|close|>response<|sep|>',
+}
+"""Marks of the answer of the families whose thoughts have marks of the same kind."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -101,6 +119,9 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
 def strip_reasoning(text: str) -> Answer:
     """Removes a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
 
+    Thoughts in :data:`LEADING_MARKS` or ``<think:word>`` are removed at the beginning. Elsewhere these marks are text:
+    an answer may quote them.
+
     Args:
         text: Raw model output.
 
@@ -110,7 +131,7 @@ def strip_reasoning(text: str) -> Answer:
         the result of :func:`~opencompass_tooleval.core.calls.harmony.read_harmony`. Unfinished thoughts are removed; if
         nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
     """
-    unfinished = False
+    text, unfinished = _without_leading(text)
     if is_harmony(text):
         harmony = read_harmony(text)
         text, unfinished = harmony.answer, harmony.unfinished
@@ -126,6 +147,40 @@ def strip_reasoning(text: str) -> Answer:
     unfinished = unfinished or bool(marks)
     answer = before + text[start : marks[0].start() if marks else len(text)]
     return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
+
+
+def _without_leading(text: str) -> tuple[str, bool]:
+    """Removes thoughts in front, and tells if they are unfinished."""
+    position = 0
+    while mark := _LEADING.match(text, position):
+        close = LEADING_MARKS[mark['open']] if mark['open'] else f'</think:{mark["word"]}>'
+        end = text.find(close, mark.end())
+        if end < 0:
+            return '', True
+        position = end + len(close)
+    if not position:
+        position = _end_of_opened(text)
+    if not position:
+        return text, False
+    rest = text[position:]
+    for begin, close in _RESPONSES.items():
+        if rest.lstrip().startswith(begin):
+            return rest.lstrip()[len(begin) :].partition(close)[0], False
+    return rest, False
+
+
+def _end_of_opened(text: str) -> int:
+    """Returns the end of thoughts that the prompt began; 0 without.
+
+    The mark after them ends a line, or another mark follows; a mark in a sentence, such as that ``[/THINK]`` ends
+    thoughts, is text.
+    """
+    for mark, close in LEADING_MARKS.items():
+        place = text.find(close)
+        after = text[place + len(close) :]
+        if place >= 0 and mark not in text[:place] and (not after or after[0] == '\n' or after.startswith('<|')):
+            return place + len(close)
+    return 0
 
 
 def clean(answer: Answer) -> Answer:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from opencompass_tooleval.core.calls.answer import LEADING_MARKS
 from opencompass_tooleval.core.calls.harmony import ANALYSIS, CHANNEL, is_harmony, read_harmony
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSet
@@ -53,11 +54,9 @@ END_TOKENS = (
 _THOUGHTS = {
     '<think>': '</think>',
     '<thinking>': '</thinking>',
-    '[THINK]': '[/THINK]',
-    '<seed:think>': '</seed:think>',
-    '<|channel>thought': '<channel|>',
+    **LEADING_MARKS,
 }
-"""Mark before thoughts -> mark after them; the last pair is Gemma 4's."""
+"""Mark before thoughts -> mark after them."""
 _OPEN, _CLOSE = (re.compile('|'.join(map(re.escape, marks))) for marks in (_THOUGHTS, _THOUGHTS.values()))
 
 _Read = Callable[[str], tuple[str, list[ToolCall]]]
