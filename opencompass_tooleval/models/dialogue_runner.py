@@ -206,6 +206,7 @@ class DialogueRunner:
         self.published = published
         self.calls = 0
         self.tokens = 0
+        self._thoughts = getattr(model, THOUGHTS, '')
         self.other_usages: dict[str, list[Usage | None]] = {}
         self._rows = 0
         self._journaling = threading.Lock()
@@ -407,7 +408,7 @@ class DialogueRunner:
             for number, row in rows.items()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
             if row.get(MODEL) or not is_cut_below(row, self.max_out_len, self.published)
-            if (answer := _journal_answer(row, '' if row.get(MODEL) else getattr(self.model, THOUGHTS, ''))) is not None
+            if (answer := _journal_answer(row, '' if row.get(MODEL) else self._thoughts)) is not None
         }
         used = set[int]()
 
@@ -510,7 +511,9 @@ class DialogueRunner:
             if not request.model:
                 row[MAX_OUT_LEN] = self.max_out_len
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
-            row |= extras(answer) | ({SENT: answer.sent} if answer.sent else {})
+            row |= extras(answer)
+            if answer.sent or (answer.calls and self._thoughts == AS_SENT):
+                row[SENT] = answer.sent or {}  # rows of earlier versions have none
             if request.model:
                 row |= {MODEL: request.model, OTHERS: self._other(request.model, answer)}
             rows[self._rows + len(rows)] = row

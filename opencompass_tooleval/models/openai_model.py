@@ -58,8 +58,8 @@ _LIMITS = ('max_tokens', 'max_completion_tokens')
 
 
 _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go back to the server"
-_FIX_HISTORY = "the server never sent some earlier calls: set history='text' in the data set, which sends them as text"
-"""Added to a refusal for missing thoughts. The data set is a variant of T-Eval, whose gold calls no server sent."""
+_FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
+"""Added to a refusal for missing thoughts."""
 
 _SEARCH_TOKENS = 16
 """Limit of tokens of the answers with which the way to raw text is searched."""

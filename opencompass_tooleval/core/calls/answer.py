@@ -112,7 +112,7 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
         usage=read_usage(row.get(USAGE)),
         has_content=row.get(HAS_CONTENT) is True,
         serving=read_attribution(row.get(SERVING)),
-        sent=sent if isinstance(sent, dict) else None,
+        sent=sent or None if isinstance(sent, dict) else None,
     )
 
 

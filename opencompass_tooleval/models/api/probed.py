@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.reply import Reply
 
@@ -37,6 +38,8 @@ class Probed:
         limit: Name of the limit of tokens: ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
         calls_if_forced: True if a demanded call was returned.
+        called: A question and an answer with calls, if possible with thoughts; None if none came.
+        refused: Members of its messages that the server does not take back.
         context: Tokens of the context, if known.
     """
 
@@ -48,6 +51,8 @@ class Probed:
     limit: str = 'max_tokens'
     plain: Reply | None = None
     calls_if_forced: bool = False
+    called: tuple[Message, Answer] | None = None
+    refused: set[str] = field(default_factory=set)
     context: int | None = None
 
     def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> Reply:
