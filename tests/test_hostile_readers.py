@@ -56,6 +56,7 @@ from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut
 from opencompass_tooleval.core.calls.attribution import RawText
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.prompt_parts import lost_parts
+from opencompass_tooleval.core.calls.sent import MEMBERS, refused_members, thoughts_member
 from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
@@ -457,6 +458,9 @@ def _example(text: str) -> None:
 
 READERS: Mapping[str, Reader] = {
     'thoughts': Reader(strip_reasoning, ('core/calls/answer.py', 'core/calls/harmony.py')),
+    'refused thoughts': Reader(
+        lambda text: (refused_members(text, MEMBERS), thoughts_member(text)), ('core/calls/sent.py',)
+    ),
     'fence': Reader(unfence),
     'end marks': Reader(lambda text: cut_at(text, ('<eoa>', '\nuser'))),
     'literal': Reader(parse_literal),

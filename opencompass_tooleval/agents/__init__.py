@@ -1,4 +1,4 @@
 """Agents: a loop sends requests to a model, an environment answers its calls, and the trajectory is scored."""
 
-VERSION = '4'
+VERSION = '5'
 """Raised when tasks, prompts, loops, scoring or aggregation change."""

@@ -15,6 +15,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.scoring.answer_limit import is_cut
 from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.runs import with_runs
@@ -147,7 +148,9 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             serving=outcome.serving,
             server_words=outcome.server_words,
         )
-        return self._row(index, question, answer) | self._others(index, outcome.others)
+        row = self._row(index, question, answer) | self._others(index, outcome.others)
+        thoughts = getattr(self.model, f'returned_{THOUGHTS}', None) if outcome.offers_tools else None
+        return {**row, THOUGHTS: thoughts} if thoughts else row
 
     def _accounts(self) -> dict[str, Account | None]:
         others = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import TOOL, Message, normalise, prompt_digest, read_messages
+from opencompass_tooleval.core.calls.sent import with_sent
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 
@@ -77,14 +78,19 @@ class Conversation(PromptList):
         """Returns ``messages`` of a chat completion, with native calls and their answers."""
         return [self._requested(message) for message in self._messages]
 
-    def request_text(self) -> str:
-        """Returns the JSON of :meth:`as_request`; messages without native calls are encoded once for all rounds."""
+    def request_text(self, without: Collection[str] = ()) -> str:
+        """Returns the JSON of :meth:`as_request`; messages without native calls are encoded once for all rounds.
+
+        Args:
+            without: Members of the server's messages that it refuses.
+        """
         texts = (
-            json.dumps(self._requested(message)) if message.is_native else message.text for message in self._messages
+            json.dumps(self._requested(message, without)) if message.is_native else message.text
+            for message in self._messages
         )
         return f'[{", ".join(texts)}]'
 
-    def _requested(self, message: Message) -> dict[str, Any]:
+    def _requested(self, message: Message, without: Collection[str] = ()) -> dict[str, Any]:
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:
             # OpenAI's format: null beside calls without text.
@@ -92,7 +98,8 @@ class Conversation(PromptList):
             requested['tool_calls'] = [
                 {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls
             ]
-        return {**requested, 'tool_call_id': message.call_id} if message.call_id else requested
+        requested |= {'tool_call_id': message.call_id} if message.call_id else {}
+        return with_sent(requested, message.sent, without)
 
     def _requested_call(self, call: ToolCall) -> dict[str, str]:
         arguments = call.arguments if isinstance(call.arguments, str) else _arguments_text(call.arguments)

@@ -10,10 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
-from opencompass_tooleval.core.calls.answer import CUT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, extras, with_extras
 from opencompass_tooleval.core.calls.attribution import NONE, UNKNOWN, Attribution
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
+from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
+from opencompass_tooleval.core.calls.sent import NONE as NO_THOUGHTS
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
@@ -51,6 +53,7 @@ class Outcome(Generic[T]):
             for the first one.
         served: Attributions of the answers of the model under test.
         server_words: The error behind ``infra``, in the server's words.
+        offers_tools: True if a request to the model under test offered tools.
     """
 
     value: T | None = None
@@ -61,6 +64,7 @@ class Outcome(Generic[T]):
     others: list[dict[str, Any]] = field(default_factory=list)
     served: list[Attribution] = field(default_factory=list)
     server_words: str = ''
+    offers_tools: bool = False
 
     @property
     def usage(self) -> Usage | None:
@@ -134,6 +138,8 @@ class _Running(Generic[T]):
             self.request = step()
         except StopIteration as end:
             self.request, self.outcome.value = None, end.value
+        else:
+            self.outcome.offers_tools |= bool(self.request.tools and not self.request.model)
 
 
 def conversation_of(request: ModelRequest, record_id: str, source: str, position: int) -> Conversation:
@@ -200,6 +206,7 @@ class DialogueRunner:
         self.threads = threads
         self.calls = 0
         self.tokens = 0
+        self._thoughts = getattr(model, THOUGHTS, '')
         self.other_usages: dict[str, list[Usage | None]] = {}
         self._rows = 0
         self._journaling = threading.Lock()
@@ -401,7 +408,7 @@ class DialogueRunner:
             for number, row in rows.items()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
             if row.get(MODEL) or not is_cut_below(row, self.max_out_len)
-            if (answer := _journal_answer(row)) is not None
+            if (answer := _journal_answer(row, '' if row.get(MODEL) else self._thoughts)) is not None
         }
         used = set[int]()
 
@@ -505,6 +512,8 @@ class DialogueRunner:
                 row[MAX_OUT_LEN] = self.max_out_len
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
+            if answer.sent or (answer.calls and self._thoughts == AS_SENT):
+                row[SENT] = answer.sent or {}  # rows of earlier versions have none
             if request.model:
                 row |= {MODEL: request.model, OTHERS: self._other(request.model, answer)}
             rows[self._rows + len(rows)] = row
@@ -518,16 +527,26 @@ def _bounded(answer: Answer) -> Answer:
     return answer if len(answer.text) <= _MAX_ANSWER else replace(answer, text=answer.text[:_MAX_ANSWER])
 
 
-def _journal_answer(row: Mapping[str, Any]) -> Answer | None:
-    """Returns the answer in a row of the journal; None if its calls cannot be read, so that it is requested again."""
+def _journal_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:
+    """Returns the answer in a row of the journal; None if it is requested again.
+
+    Its calls cannot be read, or they lack what the server sent with them, as in journals of earlier versions.
+
+    Args:
+        row: The row.
+        thoughts: The model's setting; '' if it has none.
+    """
     finish_reason = row.get('finish_reason')
     reason = TRUNCATED if row.get(REASON) == TRUNCATED else None
     try:
-        return with_extras(
+        answer = with_extras(
             Answer(row['answer'], reason, finish_reason if isinstance(finish_reason, str) else None), row
         )
     except ValueError:
         return None
+    if thoughts == AS_SENT and answer.calls and SENT not in row:
+        return None
+    return replace(answer, sent=None) if thoughts == NO_THOUGHTS else answer
 
 
 def _is_failure(answer: Answer, request: ModelRequest) -> bool:

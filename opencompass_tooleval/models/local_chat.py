@@ -12,14 +12,18 @@ from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS, setting_faults, thoughts_member
+from opencompass_tooleval.core.calls.sent import NONE as NO_THOUGHTS
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import AUTO, FORMATS, NONE, choose_format, parser_faults
 from opencompass_tooleval.core.calls.written.reading import (
+    Reading,
     opens_thoughts,
     read_reference,
     unread_format,
     without_end_tokens,
 )
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import generation_prompt, left_out, render
 
@@ -40,19 +44,21 @@ class _OffersTools:
     fastchat_template: str | None
     logger: logging.Logger
 
-    def __init__(self, *args: Any, tool_parser: str = AUTO, **kwargs: Any) -> None:
-        for fault in self.check_settings({'tool_parser': tool_parser}):
+    def __init__(self, *args: Any, tool_parser: str = AUTO, thoughts: str = AS_SENT, **kwargs: Any) -> None:
+        for fault in self.check_settings({'tool_parser': tool_parser, THOUGHTS: thoughts}):
             raise ValueError(fault)
         super().__init__(*args, **kwargs)
         self._tool_parser = tool_parser
+        self.thoughts = self.returned_thoughts = thoughts
         self._opens_thoughts = False
         self._checked: set[bool] = set()
         self._unread: set[str] = set()
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the fault of a config's parser of calls."""
+        """Yields the faults of a config's parser of calls, and of its thoughts."""
         yield from parser_faults(settings)
+        yield from setting_faults(settings)
 
     def check_offered(self, prompts: Sequence[Conversation]) -> None:
         """Checks once that the chat template has a place for tools, and once that it has one for their answers.
@@ -109,7 +115,16 @@ class _OffersTools:
                 f'reads no call; if the model writes so, set tool_parser={marked!r}'
             )
         text = without_end_tokens(reading.text, self.tokenizer.all_special_tokens)
-        return replace(answer, text=text, calls=reading.calls)
+        sent = None if self.thoughts == NO_THOUGHTS else self._sent(reading)
+        return replace(answer, text=text, calls=reading.calls, sent=sent)
+
+    def _sent(self, reading: Reading) -> Mapping[str, str] | None:
+        """Returns the thoughts before calls, in the member that the chat template reads; None without."""
+        member = thoughts_member(str(self.tokenizer.get_chat_template(tools=[{}])))
+        thoughts = reading.thoughts if reading.calls and len(reading.thoughts) <= MAX_CHARS else ''
+        # gpt-oss: 'Cannot pass both content and thinking in an assistant message with tool calls!'
+        is_refused = member == 'thinking' and bool(reading.content.strip())
+        return {member: thoughts} if member and thoughts and not is_refused else None
 
 
 @MODELS.register_module()
@@ -119,6 +134,8 @@ class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
     ``opencompass -a`` does not replace it, and a run with ``-a`` is refused.
 
     Args:
+        thoughts: ``as_sent`` to put the thoughts of earlier calls into the member of a message that the chat template
+            reads, ``none`` to leave them out.
         tool_parser: Format of the model's calls: a name of
             :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, such as ``hermes``, or ``auto``, which
             reads the chat template.
@@ -134,6 +151,7 @@ class ToolEvalVLLMChat(_OffersTools, VLLMwithChatTemplate):
     """OpenCompass's :class:`VLLMwithChatTemplate` with native function calling.
 
     Args:
+        thoughts: As for :class:`ToolEvalHFChat`.
         tool_parser: Format of the model's calls, as for :class:`ToolEvalHFChat`.
         kwargs: Further arguments of :class:`VLLMwithChatTemplate`.
     """

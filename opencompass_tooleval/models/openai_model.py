@@ -8,9 +8,9 @@ import math
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -20,6 +20,17 @@ from opencompass.models.openai_api import OpenAI
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.sent import (
+    AS_SENT,
+    THOUGHTS,
+    is_about_thoughts,
+    names_of,
+    refused_members,
+    setting_faults,
+)
+from opencompass_tooleval.core.calls.sent import (
+    NONE as NO_THOUGHTS,
+)
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import AUTO, parser_faults
 from opencompass_tooleval.core.model_name import is_openais_reasoning
@@ -45,6 +56,10 @@ _PATH = '/chat/completions'
 _KEY = 'OPENAI_API_KEY'
 _RESERVED = 100
 """Tokens that OpenCompass reserves beside prompt and answer."""
+_FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go back to the server"
+_FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
+"""Added to a refusal for missing thoughts."""
+
 _SEARCH_TOKENS = 16
 """Limit of tokens of the answers with which the way to raw text is searched."""
 
@@ -56,11 +71,13 @@ class SentRequest(NamedTuple):
         body: Its JSON.
         prompt: The prompt.
         offers_tools: True if it offers tools.
+        encode: Encodes the request without members of the server's messages.
     """
 
     body: bytes
     prompt: Any
     offers_tools: bool
+    encode: Callable[[Collection[str]], bytes]
 
 
 @MODELS.register_module()
@@ -89,6 +106,8 @@ class ToolEvalOpenAI(OpenAI):
         parallel_tool_calls: True to tell the server if a data set expects one call per answer or several; some servers
             refuse the setting.
         prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
+        thoughts: ``as_sent`` to return what the server sent with its calls (thoughts, signatures, the text of
+            arguments) unchanged in the next request of a dialogue; ``none`` for calls without thoughts, encoded again.
         attribution: True to request the model's raw text with each answer, and to attribute lost and changed calls to
             the server (:mod:`~opencompass_tooleval.core.calls.attribution`). Ids of tokens, as vLLM and SGLang return
             them, are decoded with ``tokenizer_path``. Begins with up to 16 short requests.
@@ -127,6 +146,7 @@ class ToolEvalOpenAI(OpenAI):
         tool_choice: str = 'auto',
         parallel_tool_calls: bool = True,
         prices: Mapping[str, float] | None = None,
+        thoughts: str = AS_SENT,
         attribution: bool = False,
         tool_parser: str = AUTO,
         http_client_cfg: Mapping[str, Any] | None = None,
@@ -156,6 +176,10 @@ class ToolEvalOpenAI(OpenAI):
         self.patience = patience
         self._tool_choice = tool_choice
         self._says_parallel = parallel_tool_calls
+        for fault in setting_faults({THOUGHTS: thoughts}):
+            raise ValueError(fault)
+        self.thoughts = thoughts
+        self._refused: set[str] = set()  # members of its messages that the server does not take back
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
@@ -190,6 +214,7 @@ class ToolEvalOpenAI(OpenAI):
         """Yields the faults of a config's values: of addresses, HTTP client, requests, and parser of calls."""
         yield from parser_faults(settings)
         yield from _faults_of_body(settings)
+        yield from setting_faults(settings)
         try:
             for address in _addresses(settings.get('openai_api_base') or ''):
                 check_base_url(address)
@@ -310,25 +335,32 @@ class ToolEvalOpenAI(OpenAI):
         """
         stop = stop or asyncio.Event()
         temperature = temperature if self.temperature is None else self.temperature
+        encode = partial(self._request_body, prompt, max_out_len, temperature)
         try:
-            body = self._request_body(prompt, max_out_len, temperature)
+            body = encode(())
         except ValueError as error:  # OpenCompass's error for a prompt over max_seq_len
             self.logger.error(error)
             return Answer('', 'infra:truncated')
         tools = getattr(prompt, 'tools', None)
         offers_tools = bool(tools and tools.tools) or 'tools' in self._body
-        answer = await self._try_until_answered(SentRequest(body, prompt, offers_tools), stop, reservation)
+        answer = await self._try_until_answered(SentRequest(body, prompt, offers_tools, encode), stop, reservation)
         if answer is None and self._end:
             raise AskingEndedError(self._end)
-        return answer
+        return replace(answer, sent=None) if answer and self.thoughts == NO_THOUGHTS else answer
 
-    def _request_body(self, prompt: Any, max_out_len: int, temperature: float) -> bytes:
-        """Encodes the request.
+    @property
+    def returned_thoughts(self) -> str:
+        """The setting ``thoughts``, with the members that the server does not take back."""
+        left_out = f' without {", ".join(sorted(self._refused))}' if self._refused else ''
+        return self.thoughts + left_out
+
+    def _request_body(self, prompt: Any, max_out_len: int, temperature: float, without: Collection[str] = ()) -> bytes:
+        """Encodes the request; without some members of the server's messages, beside those that it refused before.
 
         Raises:
             ValueError: The prompt is too long.
         """
-        messages, max_out_len = self._fitted(prompt, max_out_len)
+        messages, max_out_len = self._fitted(prompt, max_out_len, self._refused.union(without))
         tools = getattr(prompt, 'tools', None)
         offered = {} if tools is None else self._offered(tools)
         members = {
@@ -343,7 +375,7 @@ class ToolEvalOpenAI(OpenAI):
             further = f'{{"messages": {messages}, {further[1:]}'
         return further.encode('ascii')
 
-    def _fitted(self, prompt: Any, max_out_len: int) -> tuple[str, int]:
+    def _fitted(self, prompt: Any, max_out_len: int, without: Collection[str]) -> tuple[str, int]:
         """Returns the messages as JSON, and the maximum length of the answer, as OpenCompass does, without counting
         short prompts.
 
@@ -358,7 +390,7 @@ class ToolEvalOpenAI(OpenAI):
             max_out_len = max_out_len if fitting is None else int(fitting)
             if getattr(prompt, 'tools', None) is None:
                 return json.dumps(messages), max_out_len
-        return prompt.request_text(), max_out_len
+        return prompt.request_text(without), max_out_len
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request about tools."""
@@ -386,7 +418,7 @@ class ToolEvalOpenAI(OpenAI):
                     break
                 if not may_send:
                     return Answer('', OVER_BUDGET, usage=with_failed(None, failed))
-                answer, seconds = await self._try(sent)
+                answer, seconds = await self._try_with_thoughts(sent)
                 self.outage.reached()
                 return _timed(answer, seconds, failed)
             except Failure as failure:
@@ -431,6 +463,36 @@ class ToolEvalOpenAI(OpenAI):
         await sleep_unless(stop, min(asked, most))
         return min(asked, most)
 
+    async def _try_with_thoughts(self, sent: SentRequest) -> tuple[Answer, float]:
+        """Sends the request; if the server refuses members that it sent, also without them.
+
+        A refusal may name a member because it is missing elsewhere: the task stops sending it only if the server
+        accepts the request without it.
+        """
+        try:
+            return await self._try(sent)
+        except Failure as failure:
+            messages = sent.prompt.messages() if isinstance(sent.prompt, Conversation) else []
+            names = names_of(message.sent for message in messages)
+            if failure.reason != 'infra:bad_request' or failure.ends:
+                raise
+            refused, first = refused_members(failure.body, names), failure
+        if not refused:
+            if is_about_thoughts(first.body) and any(message.calls and not message.sent for message in messages):
+                first.words += f'; {_FIX_NONE if self.thoughts == NO_THOUGHTS else _FIX_HISTORY}'
+            raise first
+        try:
+            answered = await self._try(sent._replace(body=sent.encode(refused)))
+        except Failure as failure:
+            raise first if failure.reason == first.reason else failure from None
+        if new := refused - self._refused:
+            self._refused |= new
+            self.logger.warning(
+                f'{self._server} refuses {", ".join(sorted(new))} of its earlier messages; this task no longer returns '
+                f'them: {first.words}'
+            )
+        return answered
+
     async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
         body, attributor = sent.body, self._attributor
@@ -445,6 +507,7 @@ class ToolEvalOpenAI(OpenAI):
         seconds = time.monotonic() - started
         if reply.status != 200:
             failure = reply.failure()
+            failure.body = reply.text
             failure.serving = parse_failure(failure) if attributor else None
             raise failure
         message = read_message(reply.body, reply.content_type)

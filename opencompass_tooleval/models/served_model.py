@@ -12,6 +12,7 @@ from typing import Any
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.sent import setting_faults
 from opencompass_tooleval.core.calls.written.formats import parser_faults
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
@@ -106,6 +107,7 @@ class ToolEvalServed(ToolEvalOpenAI):
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
         """Yields the faults of a config's values: of the engine, the HTTP client and the parser of calls."""
         yield from parser_faults(settings)
+        yield from setting_faults(settings)
         yield from _faults(settings)
         engine = settings.get('engine') or {}
         faults = list(keyword_faults(engine, keywords_of([Engine.__init__]), 'engine'))

@@ -79,6 +79,7 @@ def _step(step: Step, space: _Space) -> Step:
         calls=tuple(_call(call, space) for call in step.calls[:MOST_STEPS]),
         purpose=space.text(step.purpose, NAME),
         reason=space.text(step.reason, NAME),
+        sent=None,
         serving={name: space.text(text, THOUGHT) for name, text in fault_of(attribution_of(step.serving)).items()}
         or None,
     )

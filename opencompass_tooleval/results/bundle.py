@@ -45,7 +45,8 @@ _MARK = 'tooleval-bundle 1'
 _MOST_OF_HEAD = 100
 _SETTINGS = (
     'type', 'path', 'max_seq_len', 'temperature', 'top_p', 'top_k', 'seed', 'generation_kwargs',
-    'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'mode', 'batch_size', 'model_kwargs',
+    'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'thoughts', 'mode', 'batch_size',
+    'model_kwargs',
 )  # fmt: skip
 """Settings of a model that a bundle names; all others, such as keys, addresses and headers, are left out. The limit of
 tokens is in the provenance of each result."""

@@ -11,6 +11,8 @@ from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE
+from opencompass_tooleval.core.calls.sent import THOUGHTS
+from opencompass_tooleval.core.calls.trajectory import without_sent
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.runs import with_runs
@@ -33,6 +35,7 @@ TEXT_COLUMNS = (
     'source',
     'prompt_digest',
     'reason',
+    THOUGHTS,
     RECORDED_SHAPE,
 )
 """Columns that are text or null; the others hold any JSON, which parquet stores as text."""
@@ -42,7 +45,7 @@ COLUMNS = {
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
-        MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING,
+        MAX_OUT_LEN, THOUGHTS, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip
@@ -157,6 +160,7 @@ def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> 
     for columns, answer in _numbered(work.prediction_rows(model, dataset), 'record_id'):
         row: Row = {'model': model, 'dataset': dataset, **columns}
         row.update((column, answer.get(column)) for column in COLUMNS['predictions'][4:])
+        row['prediction'] = without_sent(row['prediction'])
         yield {**row, PROMPT: answer.get('origin_prompt')} if prompts else row
 
 
@@ -209,7 +213,8 @@ def export_rows(
     """Writes a run, or parts of it, to files of a folder, each atomically. The same run gives the same bytes.
 
     Known keys are replaced in results and details, and folders of this machine removed from the provenance. Predictions
-    are written as they are, so that they get the same scores when they are imported.
+    are written as they are, so that they get the same scores when they are imported; steps of trajectories omit what
+    the server sent for the next request, such as thoughts.
 
     Args:
         work: The run.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE
+from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.calls.tool_calls import read_calls
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
@@ -33,12 +34,12 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 MAX_LINE = 1 << 26
 """Maximum bytes of one line; no answer is as long."""
 _BATCH = 256
-_EXTRAS = (MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING)
+_EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
 _KINDS: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', RECORDED_SHAPE), (str, 'text')),
+    **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', THOUGHTS, RECORDED_SHAPE), (str, 'text')),
     **dict.fromkeys((USAGE, SERVING), (dict, 'an object')),
     OTHERS: (list, 'a list'),
 }

@@ -16,6 +16,7 @@ from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP, TRUNCATED_REASONING, USAGE, Answer, clean
+from opencompass_tooleval.core.calls.sent import THOUGHTS, thoughts_of_rows
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
@@ -151,9 +152,9 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         return result
 
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds the limit of tokens of the answers, and the benchmark's, to the provenance."""
+        """Adds the limit of tokens of the answers, the benchmark's, and what became of thoughts to the provenance."""
         published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
-        limits = {MAX_OUT_LEN: limit_of_rows(rows), PUBLISHED: published}
+        limits = {MAX_OUT_LEN: limit_of_rows(rows), PUBLISHED: published, THOUGHTS: thoughts_of_rows(rows)}
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -61,6 +61,32 @@ CALL = '<|start|>assistant<|channel|>commentary to=functions.find <|constrain|>j
         pytest.param(f'{FINAL}B<|end|>{ANALYSIS}but', 'B', None, id='unfinished channel after the answer'),
         pytest.param('analysisWe need a letter.assistantfinalB', 'B', None, id='channels without special tokens'),
         pytest.param('analysis.run', 'analysis.run', None, id='a name that begins like a channel'),
+        pytest.param('[THINK]a[/THINK]B', 'B', None, id='Mistral'),
+        pytest.param(' [THINK]a[/THINK]\n[THINK]b[/THINK]B', 'B', None, id='Mistral, two blocks'),
+        pytest.param('[THINK]a', '', TRUNCATED_REASONING, id='Mistral, unclosed'),
+        pytest.param('a\n[/THINK]\nB', '\nB', None, id='Mistral, opened by the prompt'),
+        pytest.param('<think:6124c78e>a</think:6124c78e>B', 'B', None, id='Hunyuan'),
+        pytest.param('<mm:think>a <think></mm:think>B', 'B', None, id='MiniMax'),
+        pytest.param('a</mm:think>\n\nB', '\n\nB', None, id='MiniMax, opened by the prompt'),
+        pytest.param('<|inner_prefix|>a<|inner_suffix|>B', 'B', None, id='Apertus'),
+        pytest.param('<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>B<|END_RESPONSE|>', 'B', None, id='Cohere'),
+        pytest.param(
+            '<|open|>think<|sep|>a<|close|>think<|sep|><|open|>response<|sep|>B<|close|>response<|sep|>',
+            'B',
+            None,
+            id='Kimi K3',
+        ),
+        *(
+            pytest.param(text, text, None, id=f'quoted: {text[:20]}')
+            for text in (
+                'Mistral writes [THINK]a[/THINK]B.',
+                'The mark [/THINK] ends thoughts.',
+                'B\n[THINK]\na\n[/THINK]\nC',
+                'Hunyuan: <think:x>a</think:x>',
+                'Use `<|START_THINKING|>` and `<|END_THINKING|>`.',
+                'A <|inner_suffix|> B',
+            )
+        ),
     ],
 )
 def test_strip_reasoning(text: str, answer: str, reason: str | None) -> None:

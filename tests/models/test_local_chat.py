@@ -12,7 +12,7 @@ import pytest
 from opencompass.models import HuggingFacewithChatTemplate
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.messages import Message, messages_text, tool_messages
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import choose_format
@@ -175,6 +175,18 @@ def test_thoughts_that_the_prompt_opens_have_no_calls(chat: ToolEvalHFChat) -> N
     cut, called = ask(chat, [prompt()] * 2, 100)
     assert (cut.text, cut.calls) == (f'<think>Perhaps {call}', ())
     assert (called.text, len(called.calls)) == (f'<think>Perhaps {call}</think>', 1)
+
+
+@pytest.mark.parametrize('member', ['reasoning_content', 'reasoning', 'thinking', ''])
+def test_thoughts_go_back_in_the_member_that_the_template_reads(chat: ToolEvalHFChat, member: str) -> None:
+    shown = '{{ "<think>" + (message.MEMBER or "") + "</think>" }}'.replace('MEMBER', member)
+    chat.tokenizer.chat_template = HERMES.replace(
+        '{% if message.tool_calls %}', '{% if message.tool_calls %}' + shown * bool(member)
+    )
+    says(chat, '<think>I add</think><tool_call>{"name": "add", "arguments": {}}</tool_call>')
+    (answer,) = ask(chat, [prompt()], 100)
+    again = prompt(*ROUNDS[:2], *tool_messages(answer, ['42']))
+    assert ('<think>I add</think>' in rendered(chat, template_messages(again))) == bool(member)
 
 
 def test_the_offered_schema_types_arguments_that_are_written_without_types(chat: ToolEvalHFChat) -> None:

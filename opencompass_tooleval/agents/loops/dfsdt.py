@@ -24,7 +24,7 @@ from opencompass_tooleval.agents.loops.steps import MAX_TEXT, answered_call, as_
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, standard_name
-from opencompass_tooleval.core.calls.answer import Answer, clean, payloads, visible_text
+from opencompass_tooleval.core.calls.answer import Answer, clean, step_payloads, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.function_calling import SEVERAL_CALLS
 from opencompass_tooleval.core.calls.messages import Message, tool_messages
@@ -269,7 +269,7 @@ class _Search:
         if reply.is_over_context:
             self.was_over_context = True
             return None, None
-        stored = payloads(answer)
+        stored = step_payloads(answer)
         text = as_written(clean(answer).text)
         if self.is_over:
             self.steps.append(Step(text, (), node.index, reason=TOO_MANY_CALLS, **stored))
@@ -280,7 +280,7 @@ class _Search:
         if answer.calls:
             finish = yield from self._carry_out(answer, text, child)
         else:
-            child.messages += (Message('assistant', text),)
+            child.messages += tool_messages(Answer(text, sent=answer.sent), ())
         # An empty answer counts as a thought too; otherwise the same node would be tried forever.
         child.depth += 2 * len(child.calls) + (bool(text) or answer.has_content or not answer.calls)
         is_give_up = finish is not None and finish.stopped == GAVE_UP
@@ -314,7 +314,8 @@ class _Search:
                 break
         child.written = as_written(counted[0].name), as_written(counted[0].arguments_text)
         carried_out = counted[: len(child.calls)]
-        shown = Answer(text, calls=tuple(map(self._as_repeated, count(), carried_out, child.calls)))
+        calls = tuple(map(self._as_repeated, count(), carried_out, child.calls))
+        shown = Answer(text, calls=calls, sent=answer.sent)
         observations = [call.observation for call in child.calls]
         child.messages += tool_messages(shown, observations, child.calls_before)
         return finish if finish and finish.is_end else None

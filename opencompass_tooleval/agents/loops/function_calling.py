@@ -12,6 +12,7 @@ answer in a row ends the task with ``finish:missing``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from opencompass_tooleval.agents.loops import context, prompts
@@ -144,7 +145,7 @@ class FunctionCalling:
             chain.add(answer, reason=visible.reason or NO_CALL)
             if was_reminded:
                 return chain.end(stopped=NOT_FINISHED)
-            conversation += self._reminder(visible.text, task.language)
+            conversation += self._reminder(Answer(visible.text, sent=answer.sent), task.language)
             was_reminded = True
         return chain.end(stopped=TOO_MANY_STEPS)
 
@@ -177,12 +178,13 @@ class FunctionCalling:
         """Returns the answer with the calls that were made, and their observations, for the conversation."""
         pairs = zip(answer.calls, carried_out, strict=False)
         calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
-        shown = Answer(bounded_text(visible_text(answer).text, MAX_TEXT), calls=calls)
+        shown = Answer(bounded_text(visible_text(answer).text, MAX_TEXT), calls=calls, sent=answer.sent)
         return tool_messages(shown, [call.observation for call in carried_out], earlier)
 
-    def _reminder(self, text: str, language: str) -> tuple[Message, ...]:
+    def _reminder(self, answer: Answer, language: str) -> tuple[Message, ...]:
         reminders = prompts.GO_ON_FINISH if self._stop_on == BY_TOOL else prompts.GO_ON
-        return Message('assistant', bounded_text(text, MAX_TEXT)), Message('user', reminders[language])
+        shown = replace(answer, text=bounded_text(answer.text, MAX_TEXT))
+        return *tool_messages(shown, ()), Message('user', reminders[language])
 
     def _golds(self, task: Task) -> list[str]:
         calls = [write_answer('', [ToolCall(call.name, call.arguments)]) for call in task.oracle_calls]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.core.calls.answer import Answer, payloads, visible_text
+from opencompass_tooleval.core.calls.answer import Answer, step_payloads, visible_text
 from opencompass_tooleval.core.calls.messages import object_arguments
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
@@ -113,7 +113,7 @@ class Chain:
             purpose: Purpose of the request, if a loop has several kinds.
         """
         thought = thought_of(answer) if text is None else bounded_text(text, MAX_TEXT)
-        self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, purpose, reason, **payloads(answer)))
+        self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, purpose, reason, **step_payloads(answer)))
 
     def add_call(self, call: AnsweredCall, index: int = -1) -> None:
         """Adds a call to a step, by default the last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from opencompass_tooleval.benchmarks.teval.answers import (
     postprocess_v2,
 )
 from opencompass_tooleval.benchmarks.teval.function_calling import (
+    AS_CALLS,
+    AS_TEXT,
+    HISTORY,
     TEvalCallsScorer,
     native_samples,
 )
@@ -35,7 +39,7 @@ from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import messages_text
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
-from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import TOOLS
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 
@@ -135,15 +139,31 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
 
     @staticmethod
     def load(
-        path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
+        path: str,
+        name: str,
+        encoder: str | None = None,
+        protocol: str | None = None,
+        check_encoder: bool = True,
+        history: str = AS_CALLS,
     ) -> Dataset:
-        """Loads the subset, with the arguments of :meth:`ToolEvalTEvalDataset.load`.
+        """Loads the subset.
+
+        Args:
+            path: As in :meth:`ToolEvalTEvalDataset.load`, like the next four.
+            name: File name without ``.json``.
+            encoder: The evaluator's encoder.
+            protocol: The evaluator's protocol.
+            check_encoder: True to locate the encoder.
+            history: ``calls`` for the steps so far as native calls; ``text`` as texts, for servers that refuse calls
+                that they never sent.
 
         Raises:
             DataError: The data is missing or damaged, or a record's prompt describes no APIs.
             EncoderMissingError: The evaluator needs an encoder that is not on this machine.
-            ValueError: The answers of the subset are no calls.
+            ValueError: The answers of the subset are no calls, or there is no such form of the steps.
         """
+        if history not in (AS_CALLS, AS_TEXT):
+            raise ValueError(f'{HISTORY} is {history!r}; it is {AS_CALLS!r} or {AS_TEXT!r}')
         subset, _, language = split_stem(name)
         native_subset(subset)
         file, samples = _samples(path, name, encoder, protocol, check_encoder)
@@ -156,8 +176,9 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
                     'record': native.payload,
                     'gold_answer': native.gold_answer,
                     'source': name + FUNCTION_CALLING.suffix,
+                    **({} if history == AS_CALLS else {SHOWN: json.dumps({HISTORY: history})}),
                 }
-                for sample, native in zip(samples, native_samples(samples, language, file), strict=True)
+                for sample, native in zip(samples, native_samples(samples, language, file, history), strict=True)
             ]
         )
 

@@ -49,6 +49,8 @@ _JSON_TYPES = {
 _NO_PARAMETERS = {'type': 'object', 'properties': {}}
 _TOOLS = 'tools'
 """Key of the payload."""
+HISTORY, AS_CALLS, AS_TEXT = 'history', 'calls', 'text'
+"""Key of the form of the steps so far, and its values: native calls with their observations, or the data's texts."""
 _FORMAT_METRICS = ('json_format_metric', 'parse_rate')
 """Metrics that are 1 for exactly one call of an offered tool, whose arguments are an object."""
 
@@ -71,7 +73,7 @@ class NativeSample:
     """A record with its request.
 
     Attributes:
-        messages: The request and the steps so far, as native calls and their observations.
+        messages: The request and the steps so far.
         tools: The offered tools.
         gold_answer: A perfect model's answer, from :func:`~opencompass_tooleval.core.calls.tool_calls.write_answer`.
         sample: The sample of the data file.
@@ -109,12 +111,13 @@ def _parameter_schema(parameter: Mapping[str, Any]) -> dict[str, str]:
     return {'type': json_type, **described} if json_type else described
 
 
-def native_sample(sample: Sample, language: str) -> NativeSample:
+def native_sample(sample: Sample, language: str, history: str = AS_CALLS) -> NativeSample:
     """Converts a sample of a data file for native calls.
 
     Args:
         sample: A sample from :func:`~opencompass_tooleval.benchmarks.teval.records.load_samples`.
         language: ``EN`` or ``ZH``.
+        history: Form of the steps so far: :data:`AS_CALLS` or :data:`AS_TEXT`.
 
     Raises:
         Fault: No system message describes APIs, or two have one name.
@@ -129,8 +132,9 @@ def native_sample(sample: Sample, language: str) -> NativeSample:
         tools.setdefault(FINISH, ToolSchema(FINISH, FINISH_DESCRIPTION[language], _NO_PARAMETERS))
     offered = ToolSet(list(tools.values()), parallel=False)
     asked = Message('system', (NEXT_CALL_SYSTEM if is_step else INSTRUCT_SYSTEM)[language])
+    steps = [message for message in sample.messages if message.role != 'system']
     return NativeSample(
-        (asked, *_as_calls([message for message in sample.messages if message.role != 'system'])),
+        (asked, *(_as_calls(steps) if history == AS_CALLS else steps)),
         offered,
         _gold_answer(sample.record),
         sample,
@@ -165,7 +169,9 @@ def _gold_answer(record: Record) -> str:
     return write_answer(step.thought, [ToolCall(step.name, step.args)])
 
 
-def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Iterator[NativeSample]:
+def native_samples(
+    samples: Iterable[Sample], language: str, file: Any, history: str = AS_CALLS
+) -> Iterator[NativeSample]:
     """Yields all samples of a data file for native calls; see :func:`native_sample`.
 
     Raises:
@@ -173,7 +179,7 @@ def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Itera
     """
     for sample in samples:
         with naming_record(file, sample.record.id, FIX):
-            native = native_sample(sample, language)
+            native = native_sample(sample, language, history)
         yield native
 
 

@@ -24,6 +24,24 @@ STOP = 'stop'
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
+LEADING_MARKS = {
+    '[THINK]': '[/THINK]',  # Mistral
+    '<mm:think>': '</mm:think>',  # MiniMax M3
+    '<seed:think>': '</seed:think>',
+    '<|channel>thought': '<channel|>',  # Gemma 4
+    '<|inner_prefix|>': '<|inner_suffix|>',  # Apertus
+    '<|START_THINKING|>': '<|END_THINKING|>',  # Cohere
+    '<|open|>think<|sep|>': '<|close|>think<|sep|>',  # Kimi K3
+}
+"""Mark before thoughts -> mark after them, for marks that are removed only where an answer begins with thoughts."""
+_LEADING = re.compile(rf'\s*(?:(?P<open>{"|".join(map(re.escape, LEADING_MARKS))})|<think:(?P<word>[\w-]{{1,32}})>)')
+_RESPONSES = {
+    '<|START_RESPONSE|>': '<|END_RESPONSE|>',
+    '<|START_TEXT|>': '<|END_TEXT|>',
+    '<|open|>response<|sep|>': '<|close|>response<|sep|>',
+}
+"""Marks of the answer of the families whose thoughts have marks of the same kind."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -42,6 +60,8 @@ class Answer:
             count as a thought; False if the content is null.
         serving: Whose fault it is, apart from the model's; None if that is not looked for.
         server_words: The error of a missing answer, in the server's words; ``''`` for none.
+        sent: Members of the server's message for the next request of a dialogue, from
+            :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None without any.
     """
 
     text: str
@@ -53,6 +73,7 @@ class Answer:
     has_content: bool = False
     serving: Attribution | None = None
     server_words: str = ''
+    sent: Mapping[str, Any] | None = None
 
 
 def as_answer(text: Answer | str) -> Answer:
@@ -60,7 +81,8 @@ def as_answer(text: Answer | str) -> Answer:
     return text if isinstance(text, Answer) else Answer(text)
 
 
-CALLS, USAGE, HAS_CONTENT, SERVING, SERVER_WORDS = 'calls', 'usage', 'has_content', 'serving', 'server_words'
+CALLS, USAGE, HAS_CONTENT, SERVING = 'calls', 'usage', 'has_content', 'serving'
+SERVER_WORDS, SENT = 'server_words', 'sent'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
@@ -77,23 +99,33 @@ def payloads(answer: Answer) -> dict[str, Any]:
     return {name: part.to_payload() for name, part in parts if part}
 
 
+def step_payloads(answer: Answer) -> dict[str, Any]:
+    """Returns usage, attribution and the server's members of an answer as JSON values, if there are any."""
+    return {**payloads(answer), SENT: answer.sent} if answer.sent else payloads(answer)
+
+
 def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
     """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
         ValueError: The calls or the attribution cannot be read.
     """
+    sent = row.get(SENT)
     return replace(
         answer,
         calls=read_calls(row.get(CALLS)),
         usage=read_usage(row.get(USAGE)),
         has_content=row.get(HAS_CONTENT) is True,
         serving=read_attribution(row.get(SERVING)),
+        sent=sent or None if isinstance(sent, dict) else None,
     )
 
 
 def strip_reasoning(text: str) -> Answer:
     """Removes a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
+
+    Thoughts in :data:`LEADING_MARKS` or ``<think:word>`` are removed at the beginning. Elsewhere these marks are text:
+    an answer may quote them.
 
     Args:
         text: Raw model output.
@@ -104,7 +136,7 @@ def strip_reasoning(text: str) -> Answer:
         the result of :func:`~opencompass_tooleval.core.calls.harmony.read_harmony`. Unfinished thoughts are removed; if
         nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
     """
-    unfinished = False
+    text, unfinished = _without_leading(text)
     if is_harmony(text):
         harmony = read_harmony(text)
         text, unfinished = harmony.answer, harmony.unfinished
@@ -120,6 +152,40 @@ def strip_reasoning(text: str) -> Answer:
     unfinished = unfinished or bool(marks)
     answer = before + text[start : marks[0].start() if marks else len(text)]
     return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
+
+
+def _without_leading(text: str) -> tuple[str, bool]:
+    """Removes thoughts in front, and tells if they are unfinished."""
+    position = 0
+    while mark := _LEADING.match(text, position):
+        close = LEADING_MARKS[mark['open']] if mark['open'] else f'</think:{mark["word"]}>'
+        end = text.find(close, mark.end())
+        if end < 0:
+            return '', True
+        position = end + len(close)
+    if not position:
+        position = _end_of_opened(text)
+    if not position:
+        return text, False
+    rest = text[position:]
+    for begin, close in _RESPONSES.items():
+        if rest.lstrip().startswith(begin):
+            return rest.lstrip()[len(begin) :].partition(close)[0], False
+    return rest, False
+
+
+def _end_of_opened(text: str) -> int:
+    """Returns the end of thoughts that the prompt began; 0 without.
+
+    The mark after them ends a line, or another mark follows; a mark in a sentence, such as that ``[/THINK]`` ends
+    thoughts, is text.
+    """
+    for mark, close in LEADING_MARKS.items():
+        place = text.find(close)
+        after = text[place + len(close) :]
+        if place >= 0 and mark not in text[:place] and (not after or after[0] == '\n' or after.startswith('<|')):
+            return place + len(close)
+    return 0
 
 
 def clean(answer: Answer) -> Answer:

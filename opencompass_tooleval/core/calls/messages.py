@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer, strip_reasoning
+from opencompass_tooleval.core.calls.sent import Sent, carried_out
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_payload, read_calls
 
 ROLES = ('system', 'user', 'assistant')
@@ -31,17 +32,20 @@ class Message:
         calls: Native calls of an assistant.
         call_id: Id of the call that a tool's message answers.
         content: The text.
+        sent: Members of the server's message that go back unchanged, from
+            :func:`~opencompass_tooleval.core.calls.sent.carried_out`; None without any.
     """
 
     role: str
     content: str
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ''
+    sent: Sent | None = None
 
     @property
     def is_native(self) -> bool:
         """True if it belongs to native calling of tools, so that text cannot replace it."""
-        return bool(self.calls or self.call_id)
+        return bool(self.calls or self.call_id or (self.sent and self.content))
 
     def __deepcopy__(self, memo: Any) -> Message:
         """Returns itself: it never changes, and wrappers of OpenCompass copy every conversation at every round."""
@@ -52,6 +56,8 @@ class Message:
         payload: dict[str, Any] = {'role': self.role, 'content': self.content}
         if self.calls:
             payload['calls'] = calls_payload(self.calls)
+        if self.sent:
+            payload['sent'] = self.sent
         return {**payload, 'call_id': self.call_id} if self.call_id else payload
 
     @cached_property
@@ -63,7 +69,7 @@ class Message:
 def read_message(payload: Mapping[str, Any]) -> Message:
     """Reads the values of :meth:`Message.to_payload`."""
     calls = read_calls(payload.get('calls'))
-    return Message(payload['role'], payload['content'], calls, payload.get('call_id', ''))
+    return Message(payload['role'], payload['content'], calls, payload.get('call_id', ''), payload.get('sent'))
 
 
 def messages_payload(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -172,10 +178,11 @@ def object_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> tuple[Message, ...]:
-    """Returns the answer as a message, without thoughts, and one message of role ``tool`` per call.
+    """Returns the answer as a message, and one message of role ``tool`` per call.
 
-    A call without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments`
-    converts the arguments.
+    The text has no thoughts; what the server sent with the answer and with these calls goes back with it. A call
+    without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments` converts the
+    arguments.
 
     Args:
         answer: The answer with its calls.
@@ -186,7 +193,8 @@ def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> t
         ValueError: The numbers of calls and replies differ.
     """
     calls = _with_ids(answer.calls, earlier)
-    message = Message('assistant', strip_reasoning(answer.text).text, calls)
+    sent = carried_out(answer.sent, [call.arguments for call in answer.calls])
+    message = Message('assistant', strip_reasoning(answer.text).text, calls, sent=sent)
     results = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
     return (message, *results)
 

@@ -16,6 +16,9 @@ MAX_CALLS = 128
 MAX_NAME_CHARS = 256
 """Maximum number of characters kept of a name; servers allow 64."""
 
+MAX_ID_CHARS = 200_000
+"""A longer id is dropped: a part of one is none. Some gateways put signatures into ids."""
+
 MAX_ARGUMENT_CHARS = 200_000
 """Longer arguments are not parsed: they stay text, cut at this length."""
 
@@ -101,7 +104,7 @@ def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
     return ToolCall(
         name[:MAX_NAME_CHARS] if isinstance(name, str) else '',
         {} if arguments is None else to_jsonable(arguments),
-        call_id[:MAX_NAME_CHARS] if isinstance(call_id, str) else '',
+        call_id if isinstance(call_id, str) and len(call_id) <= MAX_ID_CHARS else '',
         written,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from opencompass_tooleval.core.calls.attribution import read_attribution
@@ -92,6 +92,7 @@ class Step:
         usage: Usage of the answer, from ``to_payload``; None if unknown.
         asked: The last message of the request, for loops that store it; else None.
         serving: Attribution of the answer, from ``to_payload``; None if that was not looked for.
+        sent: Members of the server's message for the next request; None without any.
     """
 
     text: str
@@ -102,6 +103,7 @@ class Step:
     usage: Mapping[str, Any] | None = None
     asked: str | None = None
     serving: Mapping[str, Any] | None = None
+    sent: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ class Trajectory:
         return json.dumps(self.to_dict())
 
 
-_OPTIONAL = {'written': None, 'asked': None, 'serving': None, 'changes': None, 'tasks': (), 'check': ''}
+_OPTIONAL = {'written': None, 'asked': None, 'serving': None, 'sent': None, 'changes': None, 'tasks': (), 'check': ''}
 """Member that is left out -> its value then."""
 
 
@@ -195,6 +197,17 @@ def parse_trajectory(text: str) -> Trajectory:
         raise ValueError(f'this is no trajectory ({type(error).__name__}: {error})') from error
 
 
+def without_sent(prediction: Any) -> Any:
+    """Removes what servers sent for the next requests from the text of a trajectory; returns others unchanged."""
+    if not isinstance(prediction, str) or '"sent"' not in prediction:
+        return prediction
+    try:
+        trajectory = parse_trajectory(prediction)
+    except ValueError:
+        return prediction
+    return replace(trajectory, steps=tuple(replace(step, sent=None) for step in trajectory.steps)).to_json()
+
+
 def _step(raw: Mapping[str, Any]) -> Step:
     calls = tuple(AnsweredCall(**call) for call in raw['calls'])
     return Step(**{**raw, 'calls': calls})
@@ -206,6 +219,8 @@ def _check(trajectory: Trajectory) -> None:
     numbers: list[Any] = [trajectory.omitted_observations, *trajectory.path]
     for index, step in enumerate(trajectory.steps):
         read_attribution(step.serving)
+        if not isinstance(step.sent, (dict, type(None))):
+            raise ValueError(f"'sent' of step {index} is no object")
         texts += [step.text, step.purpose, step.reason]
         optional.append(step.asked)
         numbers.append(step.parent)

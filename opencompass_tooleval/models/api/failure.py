@@ -63,6 +63,7 @@ class Failure(Exception):
         sent: True if a server may have received the request.
 
     Attributes:
+        body: The server's complete reply; '' without one.
         serving: The server's fault in a reply without an answer; None if there is none, or it is not looked for.
         status: The HTTP status that the error has, or that its code means; None for none, and for a page with 403.
     """
@@ -87,6 +88,7 @@ class Failure(Exception):
         self.no_connection = no_connection
         self.usage = usage
         self.sent = sent
+        self.body = ''
         self.serving: Attribution | None = None
         self.status: int | None = None
 

@@ -16,7 +16,13 @@ from opencompass_tooleval.models.api.probe_answers import (
     check_thoughts,
     check_usage,
 )
-from opencompass_tooleval.models.api.probe_calls import check_auto, check_forced, check_several, check_tool_role
+from opencompass_tooleval.models.api.probe_calls import (
+    check_auto,
+    check_forced,
+    check_several,
+    check_thoughts_back,
+    check_tool_role,
+)
 from opencompass_tooleval.models.api.probe_limits import (
     check_choices,
     check_concurrency,
@@ -61,6 +67,7 @@ CALLS = (
     ProbeCheck('forced call', check_forced, CALLING),
     ProbeCheck('tool calls', check_auto, CALLING),
     ProbeCheck('several calls', check_several, CALLING),
+    ProbeCheck('thoughts back', check_thoughts_back, ROUNDS),
     ProbeCheck('role tool', check_tool_role, ROUNDS),
     ProbeCheck('raw text', check_raw_text, CALLING),
 )

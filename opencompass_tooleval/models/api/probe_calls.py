@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
+from opencompass_tooleval.core.calls.messages import tool_messages
+from opencompass_tooleval.core.calls.sent import names_of, with_sent
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import Message, Probed, user
-from opencompass_tooleval.models.api.reply import Reply
+from opencompass_tooleval.models.api.reply import Reply, answer_of
 
 _NAME = 'get_weather'
 _PLACE = {'city': {'type': 'string', 'description': 'Name of the city.'}}
@@ -32,10 +36,16 @@ _MARKS = ('<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '<function=', '<|tool
 """Marks of calls in texts of templates."""
 _ID, _DEGREES = 'call000a1', '37'
 """Nine letters and digits: Mistral's templates accept no other id."""
+_RESULT = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
 
 
 def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> Reply:
-    return probed.ask(*messages, tools=[_TOOL], **settings)
+    reply = probed.ask(*messages, tools=[_TOOL], **settings)
+    if len(messages) == 1 and reply.functions and not any(map(_fault_of, reply.functions)):
+        answer = answer_of(reply, offers_tools=True)
+        if probed.called is None or names_of([answer.sent]):
+            probed.called = messages[0], answer
+    return reply
 
 
 def _fault_of(function: Mapping[str, Any]) -> str:
@@ -142,16 +152,58 @@ def check_several(probed: Probed) -> Iterator[Finding]:
         yield Finding(Level.UNKNOWN, what, says)
 
 
+def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) -> list[Message]:
+    """Returns the messages after an answer with calls: as a dialogue sends it back, and a result for each call."""
+    message, *results = tool_messages(answer, [_RESULT] * len(answer.calls))
+    calls = [
+        {'id': call.id, 'type': 'function', 'function': {'name': call.name, 'arguments': json.dumps(call.arguments)}}
+        for call in message.calls
+    ]
+    back = {'role': 'assistant', 'content': message.content or None, 'tool_calls': calls}
+    replies = ({'role': 'tool', 'tool_call_id': result.call_id, 'content': result.content} for result in results)
+    return [question, with_sent(back, message.sent, without), *replies]
+
+
+def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
+    """Checks if the server requires, accepts or drops the thoughts of its own calls in the next round."""
+    what = 'thoughts back'
+    names = names_of([probed.called[1].sent]) if probed.called else set()
+    if not probed.called or not names:
+        yield Finding(Level.OK, what, 'no thoughts come with its calls, so that none go back')
+        return
+    tried: list[Reply | Failure] = []
+    for without in ((), names):
+        try:
+            tried.append(_with_tool(probed, *_rounds(*probed.called, without)))
+        except Failure as failure:
+            if failure.reason not in ('infra:bad_request', 'infra:server'):
+                raise
+            tried.append(failure)
+    probed.refused = names if isinstance(tried[0], Failure) else set()
+    yield _finding_of_thoughts(what, ', '.join(sorted(names)), *tried)
+
+
+def _finding_of_thoughts(what: str, names: str, returned: Reply | Failure, left_out: Reply | Failure) -> Finding:
+    if isinstance(returned, Failure):
+        if isinstance(left_out, Failure):
+            return Finding(Level.FAULT, what, f'refused with and without {names}: {returned.words}')
+        says = f'{names} refused, and left out after the first refusal: {returned.words}'
+        return Finding(Level.UNKNOWN, what, says)
+    if isinstance(left_out, Failure):
+        return Finding(Level.OK, what, f"{names} required, and sent back (thoughts='as_sent', the default)")
+    more, fewer = returned.tokens('prompt'), left_out.tokens('prompt')
+    if not more or not fewer:
+        return Finding(Level.OK, what, f'{names} accepted; without usage nobody knows if the model sees them')
+    if more > fewer:
+        return Finding(Level.OK, what, f'{names} accepted: the model sees them ({more - fewer} tokens of the prompt)')
+    return Finding(Level.UNKNOWN, what, f'{names} accepted and dropped: the prompt has the same tokens without')
+
+
 def check_tool_role(probed: Probed) -> Iterator[Finding]:
     """Checks that a call and its result can be sent back, for the next round."""
     what = 'role tool'
-    call = {'id': _ID, 'type': 'function', 'function': {'name': _NAME, 'arguments': '{"city": "Paris"}'}}
-    result = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
-    rounds: list[Message] = [
-        user('What is the weather in Paris today? Reply with the degrees.'),
-        {'role': 'assistant', 'content': None, 'tool_calls': [call]},
-        {'role': 'tool', 'tool_call_id': _ID, 'content': result},
-    ]
+    made_up = _QUESTION, Answer('', calls=(ToolCall(_NAME, {'city': 'Paris'}, _ID),))
+    rounds = _rounds(*(probed.called or made_up), probed.refused)
     try:
         reply = _with_tool(probed, *rounds)
     except Failure as failure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import is_openais_reasoning
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
@@ -39,6 +40,8 @@ class Probed:
         limit: Name of the limit of tokens: ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
         calls_if_forced: True if a demanded call was returned.
+        called: A question and an answer with calls, if possible with thoughts; None if none came.
+        refused: Members of its messages that the server does not take back.
         context: Tokens of the context, if known.
     """
 
@@ -50,6 +53,8 @@ class Probed:
     limit: str = 'max_tokens'
     plain: Reply | None = None
     calls_if_forced: bool = False
+    called: tuple[Message, Answer] | None = None
+    refused: set[str] = field(default_factory=set)
     context: int | None = None
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
+from opencompass_tooleval.core.calls.sent import sent_of
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
 from opencompass_tooleval.core.text.json_object import load_json
@@ -25,6 +26,7 @@ _DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _PROMPT_FILTERED = re.compile(r'"filtered": true|"block_?reason": "', re.IGNORECASE)
 """Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, of a reply without a choice."""
+_ENCRYPTED = '(encrypted)'
 _LAST_CALLS = 17
 """A piece of a stream belongs to one of the last 16 calls: servers write one after the other."""
 
@@ -212,14 +214,21 @@ def _of_stream(text: str) -> Reply:
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the texts of a message or a piece of one: ``content``, ``refusal`` and thoughts, under one name."""
-    content, thoughts = message.get('content'), ''
+    content, thoughts = message.get('content'), _of_details(message.get('reasoning_details'))
     if isinstance(content, list):
-        content, thoughts = _of_parts(content)
+        content, of_parts = _of_parts(content)
+        thoughts = of_parts or thoughts
     named = (value for name in _THOUGHTS if isinstance(value := message.get(name), str) and value)
     yield 'reasoning', next(named, thoughts)
     for name, value in (('content', content), ('refusal', message.get('refusal'))):
         if isinstance(value, str):
             yield name, value
+
+
+def _of_details(details: Any) -> str:
+    """Joins the thoughts of OpenRouter's and MiniMax's details; a text of their own stands for encrypted ones."""
+    items = [item for item in details if isinstance(item, Mapping)] if isinstance(details, list) else []
+    return _joined([item.get('text') or item.get('summary') for item in items]) or (_ENCRYPTED if items else '')
 
 
 def _of_parts(parts: list[Any]) -> tuple[str, str]:
@@ -302,14 +311,16 @@ def _text_or_nothing(value: Any) -> str:
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """Returns the calls of a message, in their order."""
+    called = ((item['function'], item.get('id')) for item in _called(message))
+    return tuple(make_call(function.get('name'), function.get('arguments'), call_id) for function, call_id in called)
+
+
+def _called(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the calls of a message as the server sent them, in their order."""
     items = message.get('tool_calls')
     called = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
     called.append({'function': message.get('function_call')})  # OpenAI's first format, with one call
-    return tuple(
-        make_call(function.get('name'), function.get('arguments'), item.get('id'))
-        for item in called[:MAX_CALLS]
-        if isinstance(function := item.get('function'), Mapping)
-    )
+    return [item for item in called[:MAX_CALLS] if isinstance(item.get('function'), Mapping)]
 
 
 def _usage(usage: Any) -> Usage | None:
@@ -341,13 +352,14 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     finish_reason = reply.finish_reason
     if calls and offers_tools:
         text = f'<think>{thoughts}</think>{content}' if thoughts else content
-        return Answer(text, None, finish_reason, None, calls, usage, has_content='content' in texts)
+        sent = sent_of(reply.message, _called(reply.message))
+        return Answer(text, None, finish_reason, None, calls, usage, has_content='content' in texts, sent=sent)
     if not content and (thoughts or finish_reason == CUT):
         # Unfinished thoughts: the model's fault, and read as such.
         return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
     # After results of tools the model may have nothing to add: that is no fault of the server.
     if not content and not (offers_tools and finish_reason == STOP):
         raise Failure('infra:empty', f'no content, finish_reason {finish_reason}', usage=usage)
-    return Answer(
-        f'<think>{thoughts}</think>{content}' if thoughts else content, finish_reason=finish_reason, usage=usage
-    )
+    text = f'<think>{thoughts}</think>{content}' if thoughts else content
+    sent = sent_of(reply.message, ()) if offers_tools else None
+    return Answer(text, finish_reason=finish_reason, usage=usage, sent=sent)

@@ -28,6 +28,7 @@ ORDER = [
     'forced call',
     'tool calls',
     'several calls',
+    'thoughts back',
     'role tool',
     'raw text',
     'prompt',
@@ -66,7 +67,15 @@ def test_a_good_server_is_ok_and_costs_little() -> None:
 def test_function_calling_may_be_left_out() -> None:
     script = Script()
     found = {finding.what for finding in look(script, with_calls=False)}
-    assert found == set(ORDER) - {'forced call', 'tool calls', 'several calls', 'role tool', 'raw text', 'prompt'}
+    assert found == set(ORDER) - {
+        'forced call',
+        'tool calls',
+        'several calls',
+        'role tool',
+        'thoughts back',
+        'raw text',
+        'prompt',
+    }
     assert not any('tools' in request for request in script.asked)
 
 
@@ -263,6 +272,31 @@ class ThinksToday(Thinks):
     """vLLM from 0.16 on."""
 
     field = 'reasoning'
+
+
+class RequiresThoughts(Thinks):
+    """DeepSeek's API."""
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        if any(message.get('tool_calls') and not message.get(self.field) for message in request['messages']):
+            raise Refused(400, 'The reasoning_content in the thinking mode must be passed back to the API.')
+
+
+class RefusesThoughts(Thinks):
+    """Groq's API, as reported."""
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        if any(self.field in message for message in request['messages']):
+            raise Refused(400, "property 'reasoning_content' is unsupported")
+
+
+class DropsThoughts(Thinks):
+    """A chat template that leaves them out."""
+
+    def seen(self, request: Request) -> list[dict[str, Any]]:
+        return [{name: message[name] for name in message if name != self.field} for message in request['messages']]
 
 
 class ThinksInText(Script):
@@ -523,6 +557,10 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (DropsSystem, {'system role': FAULT, 'prompt': FAULT}, 'the chat template leaves it out'),
     (DeafToSystem, {'system role': UNKNOWN}, 'does not show whether the model saw it'),
     (Thinks, {}, 'in reasoning_content, apart from the answer'),
+    (Thinks, {}, 'reasoning_content accepted: the model sees them (4 tokens of the prompt)'),
+    (RequiresThoughts, {}, 'reasoning_content required, and sent back'),
+    (RefusesThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content refused, and left out'),
+    (DropsThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content accepted and dropped'),
     (ThinksToday, {}, 'in reasoning, apart from the answer'),
     (ThinksInText, {}, 'in tags that are read as thoughts'),
     (NoLimit, {'max_tokens': FAULT}, '8 tokens were allowed, 100 tokens came'),

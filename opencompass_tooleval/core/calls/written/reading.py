@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from opencompass_tooleval.core.calls.answer import LEADING_MARKS
 from opencompass_tooleval.core.calls.harmony import ANALYSIS, CHANNEL, is_harmony, read_harmony
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSet
@@ -59,14 +60,8 @@ END_TOKENS = (
 _THOUGHTS = {
     '<think>': '</think>',
     '<thinking>': '</thinking>',
-    '[THINK]': '[/THINK]',
-    '<seed:think>': '</seed:think>',
-    '<|channel>thought': '<channel|>',  # Gemma 4
-    '<mm:think>': '</mm:think>',  # MiniMax M3
     '<longcat_think>': '</longcat_think>',
-    '<|open|>think<|sep|>': '<|close|>think<|sep|>',  # Kimi K3
-    '<|START_THINKING|>': '<|END_THINKING|>',  # Command
-    '<|inner_prefix|>': '<|inner_suffix|>',  # Apertus
+    **LEADING_MARKS,
 }
 """Mark before thoughts -> mark after them. Those of Hunyuan have a suffix: ``<think:opensource>``."""
 _OPEN, _CLOSE = (
