@@ -464,7 +464,7 @@ def _addresses(named: str | Sequence[str]) -> Sequence[str]:
 def stream_faults(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yields the fault of settings that exclude each other."""
     if settings.get('stream') and settings.get('attribution'):
-        yield 'attribution: servers return no raw text with streams: set stream=False, or attribution=False'
+        yield 'attribution: raw text is read from whole answers only: set stream=False, or attribution=False'
 
 
 def _with_members(body: bytes, members: Mapping[str, Any]) -> bytes:
