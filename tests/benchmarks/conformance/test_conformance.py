@@ -206,7 +206,7 @@ models = [
 
 @pytest.mark.long
 def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) -> None:
-    """``right`` is asked three times, once for streams: the same; the others lose what the page says, which is found."""
+    """``right`` is asked three times, once for streams: the same; of the others the gate finds what they lose."""
     script = Path(__file__).with_name('server_script.py')
     scripts = {
         'reference': 'right',
