@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -34,7 +33,7 @@ from tests.models.test_serving_shapes import warnings
 HEAD = b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'
 ALIVE = b': alive\n\n'
 DONE = b'data: [DONE]\n\n'
-ENDLESS = 60.0
+ENDLESS = 3600.0
 
 
 def chunk(finish: str | None = None, **delta: Any) -> bytes:
@@ -105,7 +104,7 @@ def streaming(steps: list[bytes | float], ends: bool = True) -> Iterator[Stream]
 def answer_of(url: str, **settings: Any) -> Answer:
     """The answer to one request."""
     model = ToolEvalOpenAI(
-        'tiny', key=KEY, openai_api_base=url, backoff=0.001, **{'retry': 0, 'stream': True, **settings}
+        'tiny', key=KEY, openai_api_base=url, backoff=0.001, **{'retry': 0, 'stream': True, 'timeout': 60, **settings}
     )
     (answer,) = model.answers(prompts(1), 16)
     return answer
@@ -137,13 +136,11 @@ def test_a_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(http_client, 'MAX_STREAM_BYTES', 2 << 20)
-    started = time.monotonic()
     with streaming(steps, ends) as server:
         answer = answer_of(server.url, **settings)
         assert (answer.text, answer.reason) == (text, reason)
         (asked,) = server.asked
         assert (asked['stream'], asked['stream_options']) == (True, {'include_usage': True})
-    assert time.monotonic() - started < ENDLESS
 
 
 def test_connections_of_streams_are_used_again() -> None:
