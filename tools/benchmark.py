@@ -1,7 +1,7 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
     python tools/benchmark.py [--only teval|ultratool|funcqa|start|runner|pipe|agents|slurm|sweep|report|leaderboard|
-                               attribution]
+                               attribution|stream]
                               [--data DIR]
                               [--plans 553] [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
@@ -36,6 +36,9 @@ Sweep, ratios, memory, growth and start-up: one model over all eight T-Eval subs
 Leaderboard, seconds and memory: building and opening that of 200 models (a minute; see benchmark_leaderboard.py).
 
 Attribution, one ratio: processor time per call with attribution=True (half a minute; see benchmark_attribution.py).
+
+Stream, processor time per chunk and one ratio: throughput with stream=True over whole answers (two minutes; see
+benchmark_stream.py).
 
 Report, seconds and memory: building and opening that of ten models (a quarter of an hour; see benchmark_report.py).
 """
@@ -395,6 +398,7 @@ MEASURES = {
     'report': _part('report', 'scale'),
     'leaderboard': _part('leaderboard'),
     'attribution': _part('attribution'),
+    'stream': _part('stream'),
 }
 
 

@@ -42,6 +42,8 @@ that fits is the one that happens:
     calls    content null and a tool call
     refusal  content null and the answer as a refusal
 
+A request with "stream": true gets the right answer as a stream.
+
 GET /stats tells what was asked, and the tokens that whole replies report; POST /reset {"faults": [...], "latency": s}
 forgets it and changes the faults.
 """
@@ -167,7 +169,7 @@ class State:
             self.tokens.update({'cached': details.get('cached_tokens', 0), 'replies': 1})
 
     def stats(self) -> dict[str, Any]:
-        """What ``GET /stats`` says: ``asked`` has a digest and the limit of tokens of each request, as they arrived."""
+        """What ``GET /stats`` says: ``asked`` has digest, limit of tokens and ``stream`` of each request, in order."""
         return {
             'requests': len(self.asked),
             'in_flight': self.in_flight,
@@ -287,14 +289,25 @@ def _with_message(model: str, finish_reason: str, **message: Any) -> Response:
     return JSONResponse(body)
 
 
-def _events(model: str, text: str, finish_reason: str) -> Iterator[str]:
-    """The chunks of an answer, as servers send them that were asked to stream."""
-    deltas: list[tuple[dict[str, str], str | None]] = [({'role': 'assistant'}, None)]
-    deltas += [({'content': character}, None) for character in text]
-    for delta, finish in [*deltas, ({}, finish_reason)]:
-        choice = {'index': 0, 'delta': delta, 'finish_reason': finish}
-        chunk = {'id': 'chatcmpl-0', 'object': 'chat.completion.chunk', 'created': 0, 'model': model}
+def _events(body: dict[str, Any], has_usage: bool = False) -> Iterator[str]:
+    """The chunks of a completion, as servers send them that were asked to stream: a character each."""
+    message, finish = dict(body['choices'][0]['message']), body['choices'][0]['finish_reason']
+    deltas: list[dict[str, Any]] = [{'role': message.pop('role')}]
+    for index, call in enumerate(message.pop('tool_calls', ())):
+        begun = {**call, 'index': index, 'function': {**call['function'], 'arguments': ''}}
+        deltas += [{'tool_calls': [begun]}]
+        deltas += [
+            {'tool_calls': [{'index': index, 'function': {'arguments': character}}]}
+            for character in call['function']['arguments']
+        ]
+    deltas += [{name: character} for name, text in message.items() for character in text or '']
+    choices: list[dict[str, Any]] = [{'index': 0, 'delta': delta, 'finish_reason': None} for delta in deltas]
+    choices += [{'index': 0, 'delta': {}, 'finish_reason': finish}]
+    chunk = {**body, 'object': 'chat.completion.chunk', 'usage': None}
+    for choice in choices:
         yield f'data: {json.dumps({**chunk, "choices": [choice]})}\n\n'
+    if has_usage:
+        yield f'data: {json.dumps({**chunk, "choices": [], USAGE: body[USAGE]})}\n\n'
     yield 'data: [DONE]\n\n'
 
 
@@ -313,7 +326,7 @@ def _shaped(fault: Fault, model: str, text: str, finish_reason: str) -> Response
     if fault.kind == 'drip':
         body = json.dumps(_completion(model, text, finish_reason)).encode()
         return StreamingResponse(_drip(body, float(fault.value)), media_type='application/json')
-    events = list(_events(model, text, finish_reason))
+    events = list(_events(_completion(model, text, finish_reason)))
     kept = events[: len(events) // 2] if fault.kind == 'streamcut' else events
     return Response(''.join(kept), media_type='text/event-stream')
 
@@ -368,7 +381,8 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         number = len(state.asked) + 1
         fault = next((fault for fault in state.faults if fault.fits(number, conversation)), None)
         limit = asked.get('max_tokens', asked.get('max_completion_tokens'))
-        state.asked.append({'digest': digest, 'fault': fault.kind if fault else None, 'limit': limit})
+        kind = fault.kind if fault else None
+        state.asked.append({'digest': digest, 'fault': kind, 'limit': limit, 'stream': bool(asked.get('stream'))})
         if key is not None and request.headers.get('authorization') != f'Bearer {key}':
             return _error(Fault('401'))
         if asked['model'] != name:
@@ -385,7 +399,12 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         if fault and fault.kind in SHAPES:
             return _shaped(fault, name, str(message['content']), finish_reason)
         body = _with_tokens(name, message, finish_reason, conversation)
-        return _cut(body) if fault and fault.kind == 'cut' else JSONResponse(body)
+        if fault and fault.kind == 'cut':
+            return _cut(body)
+        if asked.get('stream'):
+            options = asked.get('stream_options') or {}
+            return StreamingResponse(_events(body, options.get('include_usage', False)), media_type='text/event-stream')
+        return JSONResponse(body)
 
     @app.post('/v1/chat/completions')
     async def chat_completions(request: Request) -> Response:

@@ -58,6 +58,9 @@ def run_benchmarks(
     ] = None,
     max_workers: Annotated[int | None, typer.Option(min=1, help='Requests in flight.')] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help='By default 0.')] = None,
+    stream: Annotated[
+        bool, typer.Option('--stream', help='Request streams, so that gateways do not end long requests.')
+    ] = False,
     prices: Annotated[
         tuple[float, float] | None, typer.Option(metavar='INPUT OUTPUT', help='Cost of a million tokens.')
     ] = None,
@@ -95,6 +98,7 @@ def run_benchmarks(
         'max_seq_len': max_seq_len,
         'max_workers': max_workers,
         'temperature': temperature,
+        'stream': stream or None,
         'run_cfg': None if gpus is None else {'num_gpus': gpus},
         'prices': prices and dict(zip(('input', 'output'), prices, strict=True)),
         'budget': None if max_cost is None else {'cost': max_cost},

@@ -43,8 +43,8 @@ _ADDRESSES = {
     'http_client_cfg', 'shared', 'open',
 }  # fmt: skip
 _SPEED = {
-    'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'run_cfg', 'verbose',
-    'rpm_verbose',
+    'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'idle_timeout', 'stream', 'run_cfg',
+    'verbose', 'rpm_verbose',
 }  # fmt: skip
 _UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', PRICES, BUDGET}
 _NOT_SETTINGS = KEYS | _ADDRESSES | _SPEED | _UNUSED

@@ -46,7 +46,7 @@ from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, parse_fai
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.raw_text import Request
-from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
+from opencompass_tooleval.models.api.reply import Reply, StreamReader, answer_of, read_message
 from opencompass_tooleval.models.attributing import Attributor
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
@@ -59,6 +59,9 @@ _RESERVED = 100
 _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go back to the server"
 _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
 """Added to a refusal for missing thoughts."""
+_USAGE = 'stream_options'
+_SECONDS = {False: 600.0, True: 3600.0}
+"""``timeout`` without and with ``stream``."""
 
 _SEARCH_TOKENS = 16
 """Limit of tokens of the answers with which the way to raw text is searched."""
@@ -96,7 +99,7 @@ class ToolEvalOpenAI(OpenAI):
         retry: Tries after the first, with growing pauses. A server's ``Retry-After`` is respected, up to ``patience``.
         max_workers: Requests in flight.
         query_per_second: Requests started per second; None for no limit.
-        timeout: Seconds per try, of wall time.
+        timeout: Maximum number of seconds per try, of wall time; by default 600, with ``stream`` 3,600.
         tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
         backoff: First pause between two tries, in seconds; doubled each time.
         patience: Seconds to wait for an unreachable server: after twice as many failed connections in a row as may be
@@ -108,6 +111,10 @@ class ToolEvalOpenAI(OpenAI):
         prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
         thoughts: ``as_sent`` to return what the server sent with its calls (thoughts, signatures, the text of
             arguments) unchanged in the next request of a dialogue; ``none`` for calls without thoughts, encoded again.
+        stream: True to request each answer as a stream of events, so that gateways do not end the requests of long
+            thoughts. The answers are the same; a run may be continued with or without it. Excludes ``attribution``.
+        idle_timeout: Maximum number of seconds without a byte, with ``stream``; comments that keep a connection alive
+            count.
         attribution: True to request the model's raw text with each answer, and to attribute lost and changed calls to
             the server (:mod:`~opencompass_tooleval.core.calls.attribution`). Ids of tokens, as vLLM and SGLang return
             them, are decoded with ``tokenizer_path``. Begins with up to 16 short requests.
@@ -139,7 +146,7 @@ class ToolEvalOpenAI(OpenAI):
         retry: int = 4,
         max_workers: int = 16,
         query_per_second: float | None = None,
-        timeout: float = 600,
+        timeout: float | None = None,
         tokenizer_path: str | None = None,
         backoff: float = 1.0,
         patience: float = 1800.0,
@@ -147,6 +154,8 @@ class ToolEvalOpenAI(OpenAI):
         parallel_tool_calls: bool = True,
         prices: Mapping[str, float] | None = None,
         thoughts: str = AS_SENT,
+        stream: bool = False,
+        idle_timeout: float = 300,
         attribution: bool = False,
         tool_parser: str = AUTO,
         http_client_cfg: Mapping[str, Any] | None = None,
@@ -171,7 +180,10 @@ class ToolEvalOpenAI(OpenAI):
         self.max_seq_len = kwargs.get('max_seq_len')  # OpenCompass's default, 16,384, is no model's
         if self.max_seq_len is None and self.mode != 'none':
             raise ValueError(f'mode={self.mode!r} shortens prompts to max_seq_len: set it in the config of the model')
-        self.timeout = timeout
+        for fault in stream_faults({'stream': stream, 'attribution': attribution}):
+            raise ValueError(fault)
+        self.timeout = timeout or _SECONDS[stream]
+        self._idle_timeout = idle_timeout if stream else None
         self.backoff = backoff
         self.patience = patience
         self._tool_choice = tool_choice
@@ -207,6 +219,7 @@ class ToolEvalOpenAI(OpenAI):
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
         options = self._body.get('chat_template_kwargs') or {}
         self._attributor = Attributor(tool_parser, self.tokenizer, options, self.logger) if attribution else None
+        self._stream: Mapping[str, Any] = {'stream': True, _USAGE: {'include_usage': True}} if stream else {}
         self._end = ''  # the reason for which it cannot be used any more
 
     @staticmethod
@@ -215,6 +228,7 @@ class ToolEvalOpenAI(OpenAI):
         yield from parser_faults(settings)
         yield from _faults_of_body(settings)
         yield from setting_faults(settings)
+        yield from stream_faults(settings)
         try:
             for address in _addresses(settings.get('openai_api_base') or ''):
                 check_base_url(address)
@@ -495,22 +509,29 @@ class ToolEvalOpenAI(OpenAI):
 
     async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
-        body, attributor = sent.body, self._attributor
+        attributor, further = self._attributor, self._stream
         if attributor:
             await attributor.prepare(self._send)
-            members = {key: value for key, value in attributor.members.items() if key not in self._body}
-            body = _with_members(body, members)
+            further = attributor.members
+        body = _with_members(sent.body, {key: value for key, value in further.items() if key not in self._body})
         if self._pace:
             await asyncio.sleep(self._pace.next_pause(time.monotonic()))
         started = time.monotonic()
-        reply = await self._client.request('POST', self._url, self._headers, self.timeout, body)
+        stream = StreamReader()
+        reply = await self._client.request(
+            'POST', self._url, self._headers, self.timeout, body, stream.feed, self._idle_timeout
+        )
         seconds = time.monotonic() - started
         if reply.status != 200:
+            if reply.status in (400, 422) and _USAGE in further and _USAGE in reply.text:
+                self._stream = {'stream': True}
+                self.logger.warning(f'{self._server} refuses {_USAGE}: tokens of answers are estimated')
+                return await self._try(sent)
             failure = reply.failure()
             failure.body = reply.text
             failure.serving = parse_failure(failure) if attributor else None
             raise failure
-        message = read_message(reply.body, reply.content_type)
+        message = stream.reply() if stream.has_begun else read_message(reply.body, reply.content_type)
         if not attributor:
             return answer_of(message, sent.offers_tools), seconds
         tools = getattr(sent.prompt, 'tools', None)
@@ -564,6 +585,12 @@ def _faults_of_body(settings: Mapping[str, Any]) -> Iterator[str]:
             yield f'{name} of requests is set by max_out_len in the config of the model, and named by token_limit_key'
     if temperature and temperature != 1 and (why := ToolEvalOpenAI.why_no_temperature(settings)):
         yield f'temperature={temperature:g} is not sent, {why}: leave it out'
+
+
+def stream_faults(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the fault of settings that exclude each other."""
+    if settings.get('stream') and settings.get('attribution'):
+        yield 'attribution: raw text is read from whole answers only: set stream=False, or attribution=False'
 
 
 def _with_members(body: bytes, members: Mapping[str, Any]) -> bytes:

@@ -19,7 +19,7 @@ from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient
 from opencompass_tooleval.models.api.shared_engine import SharedEngine
-from opencompass_tooleval.models.openai_model import SentRequest, ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import SentRequest, ToolEvalOpenAI, stream_faults
 from opencompass_tooleval.work_dir.run_context import run_context
 
 _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
@@ -108,6 +108,7 @@ class ToolEvalServed(ToolEvalOpenAI):
         """Yields the faults of a config's values: of the engine, the HTTP client and the parser of calls."""
         yield from parser_faults(settings)
         yield from setting_faults(settings)
+        yield from stream_faults(settings)
         yield from _faults(settings)
         engine = settings.get('engine') or {}
         faults = list(keyword_faults(engine, keywords_of([Engine.__init__]), 'engine'))

@@ -216,6 +216,7 @@ def test_names_of_models_that_reason() -> None:
         (('--model', 'm', '--gpus', '2'), '--gpus needs --hf'),
         (('--model', 'm', '--max-cost', '5'), '--max-cost needs --prices'),
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
+        (('--hf', 'p', '--stream'), 'has no stream: leave --stream out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),
         (('--hf', 'p.gguf', '--serve', 'llamacpp', '--max-out-len', '99'), 'is in its command'),
         (('--models', 'missing.py'), 'missing.py: the config cannot be read'),
@@ -256,6 +257,12 @@ def test_a_budget_is_written_into_each_model(tooleval: Command) -> None:
         ('a', {'cost': 5.0}, {'input': 0.5, 'output': 2.0}),
         ('x-a', {'cost': 5.0}, {'input': 0.5, 'output': 2.0}),
     ]
+
+
+@pytest.mark.parametrize('model', [('--model', 'm'), ('--hf', 'p', '--serve', 'vllm')])
+def test_streams_are_requested_of_servers(tooleval: Command, model: tuple[str, ...]) -> None:
+    (row,) = write(tooleval, 'demo', *model, '--max-out-len', 99, '--stream')['models']
+    assert row['stream'] is True
 
 
 def test_models_of_another_config(tooleval: Command) -> None:

@@ -78,9 +78,9 @@ class Talk:
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(script: str = 'latency_server.py') -> Iterator[str]:
     """The server in a process of its own; yields its base URL."""
-    process = subprocess.Popen([sys.executable, PARTS / 'latency_server.py'], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, PARTS / script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         yield process.stdout.readline().strip()

@@ -21,6 +21,7 @@ from typing import Any
 
 END = 'done'
 _CALLS = '{"calls": '
+Answer = Callable[[bytes], tuple[Any, ...]]
 MEDIAN = 0.5
 SIGMA = 1.0
 
@@ -70,10 +71,10 @@ class Connection(asyncio.Protocol):
     """A connection that is kept open, with one request at a time on it.
 
     Args:
-        answer: Takes the body of a request; returns the seconds until its answer, and that.
+        answer: Takes the body of a request; returns the seconds before each part of its answer, and the parts.
     """
 
-    def __init__(self, answer: Callable[[bytes], tuple[float, bytes]]) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._reply_to = answer
         self._received = b''
         self._transport: asyncio.Transport | None = None
@@ -88,9 +89,10 @@ class Connection(asyncio.Protocol):
         length = next((line for line in head.lower().split(b'\r\n') if line.startswith(b'content-length:')), b':0')
         if found and len(body) >= int(length.partition(b':')[2]):
             self._received = b''
-            seconds, answer = self._reply_to(body)
+            seconds, *parts = self._reply_to(body)
             assert self._transport is not None
-            asyncio.get_running_loop().call_later(seconds, self._transport.write, answer)
+            for number, part in enumerate(parts, 1):
+                asyncio.get_running_loop().call_later(number * seconds, self._transport.write, part)
 
 
 def http_answer(page: Any) -> bytes:
@@ -100,7 +102,7 @@ def http_answer(page: Any) -> bytes:
     return (head + body).encode('ascii')
 
 
-async def serve(answer: Callable[[bytes], tuple[float, bytes]]) -> None:
+async def serve(answer: Answer) -> None:
     """Serves on a free port until it is killed; prints the base URL."""
     server = await asyncio.get_running_loop().create_server(lambda: Connection(answer), '127.0.0.1', 0)
     print(f'http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1', flush=True)

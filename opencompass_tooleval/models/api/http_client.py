@@ -8,7 +8,7 @@ import os
 import ssl
 import weakref
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,10 +27,14 @@ from opencompass_tooleval.models.api.event_loop import is_current
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 
 MAX_REPLY_BYTES = 32 << 20
-"""Maximum size after decompression; a stream of 100,000 tokens takes some 25 MB."""
+"""Maximum size after decompression."""
+MAX_STREAM_BYTES = 128 << 20
+"""Maximum size of an event stream that is read as it arrives; 100,000 tokens take some 25 MB."""
 
 _SECONDS_TO_CONNECT = 60.0
 _SECONDS_TO_CLOSE = 5.0
+_SECONDS_TO_END = 1.0
+"""Maximum time between the end of a stream and that of its response; after it the connection is not used again."""
 _SECONDS_IDLE = 3.0
 """Maximum age of an idle connection. After 5 s uvicorn, and so vLLM, closes it; a request sent just then is lost."""
 _SECONDS_A_NAME_IS_KNOWN = 300
@@ -120,7 +124,14 @@ class HttpClient:
         self._has_reached: set[str] = set()
 
     async def request(
-        self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: bytes | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        timeout: float,
+        body: bytes | None = None,
+        feed: Callable[[bytes], bool] | None = None,
+        idle_timeout: float | None = None,
     ) -> HttpReply:
         """Sends a request and reads the complete reply, also of an error. Runs on :func:`event_loop`.
 
@@ -130,6 +141,9 @@ class HttpClient:
             headers: Headers beside those of the settings.
             timeout: Maximum number of seconds for all of it, also for a server that sends single bytes.
             body: JSON of a ``POST``.
+            feed: Receives the bytes of an event stream with status 200 as they arrive, in place of the reply's body; it
+                returns True for the last ones that count, and may raise Failure.
+            idle_timeout: Maximum number of seconds without a byte.
 
         Raises:
             Failure: No server was reached, it took too long, or the reply is unreadable. It ends the task if another
@@ -139,7 +153,7 @@ class HttpClient:
         proxy = self._proxy_of(address)
         way = '' if proxy is None else _way(proxy, '' if self._named_proxies else address.server)
         try:
-            reply = await self._exchange(method, address, headers, timeout, body, proxy)
+            reply = await self._exchange(method, address, headers, timeout, body, proxy, feed, idle_timeout)
             return replace(reply, way=way) if address.scheme == 'http' and way else reply
         except Failure as failure:
             failure.words += way
@@ -153,8 +167,11 @@ class HttpClient:
         timeout: float,
         body: bytes | None,
         proxy: str | None,
+        feed: Callable[[bytes], bool] | None,
+        idle_timeout: float | None,
     ) -> HttpReply:
-        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, self._connect_timeout))
+        connect = min(timeout, self._connect_timeout)
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=connect, sock_read=idle_timeout)
         try:
             async with self._open().request(
                 method,
@@ -166,11 +183,14 @@ class HttpClient:
                 proxy=proxy,
                 ssl=self._certificates if address.scheme == 'https' else True,
             ) as response:
-                content = await _read(response)
+                is_stream = response.status == 200 and 'event-stream' in response.content_type
+                content = await _read(response, feed if is_stream else None)
                 self._has_reached.add(address.host)
                 return HttpReply(response.status, response.headers, content)
         except aiohttp.ConnectionTimeoutError:
             raise Failure('infra:connection', 'no connection in time', no_connection=True, sent=False) from None
+        except aiohttp.SocketTimeoutError:
+            raise Failure('infra:timeout', f'no byte within {idle_timeout:g} s (idle_timeout)') from None
         except asyncio.TimeoutError:
             raise Failure('infra:timeout', f'no whole answer within {timeout:g} s') from None
         except aiohttp.ClientConnectorDNSError:
@@ -328,24 +348,39 @@ def _connection_failure(error: BaseException) -> Failure:
     return Failure('infra:connection', _words(error), no_connection=True)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read(response: aiohttp.ClientResponse, feed: Callable[[bytes], bool] | None = None) -> bytes:
+    """Returns the body; empty if ``feed`` receives it."""
     encoding = response.headers.get('Content-Encoding', 'identity').strip().lower()
     if encoding not in ('identity', 'gzip', 'x-gzip', 'deflate'):
         raise Failure('infra:bad_response', f'a reply packed as {excerpt(encoding, 40)!r}, which was not asked for')
     unpacker = None if encoding == 'identity' else zlib.decompressobj(zlib.MAX_WBITS | 32)
-    content, received = bytearray(), 0
+    limit = MAX_STREAM_BYTES if feed else MAX_REPLY_BYTES
+    content, received, size = bytearray(), 0, 0
     async for chunk in response.content.iter_any():
         received += len(chunk)
         try:
             # The limit is on decompressed bytes: 40 kB of compressed zeros are 40 MB.
-            content += unpacker.decompress(chunk, MAX_REPLY_BYTES + 1 - len(content)) if unpacker else chunk
+            part = unpacker.decompress(chunk, limit + 1 - size) if unpacker else chunk
         except zlib.error as error:
             raise Failure('infra:bad_response', f'a reply that cannot be unpacked ({error})') from None
-        if max(received, len(content)) > MAX_REPLY_BYTES:  # packed bytes may unpack to nothing, without an end
-            raise Failure('infra:bad_response', f'a reply of more than {MAX_REPLY_BYTES >> 20} MB')
+        size += len(part)
+        if max(received, size) > limit:  # packed bytes may unpack to nothing, without an end
+            raise Failure('infra:bad_response', f'a reply of more than {limit >> 20} MB')
+        if not feed:
+            content += part
+        elif feed(part):
+            await _end(response)
+            return b''
         if unpacker and unpacker.eof:
             response.close()  # whatever follows: it is no part of the reply, and may have no end
             break
-    if unpacker and content and not unpacker.eof:
+    if unpacker and size and not unpacker.eof:
         raise Failure('infra:bad_response', 'a packed reply that ends too early')
     return bytes(content)
+
+
+async def _end(response: aiohttp.ClientResponse) -> None:
+    """Waits for the end of the response to a finished stream, so that its connection can be used again."""
+    if not response.content.at_eof():
+        with suppress(asyncio.TimeoutError, aiohttp.ClientError):
+            await asyncio.wait_for(response.content.readany(), _SECONDS_TO_END)

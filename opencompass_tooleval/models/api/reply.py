@@ -13,22 +13,22 @@ from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
 from opencompass_tooleval.core.calls.sent import sent_of
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
-from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.json_object import TOO_DEEP, load_json
 from opencompass_tooleval.core.text.redaction import excerpt
 from opencompass_tooleval.models.api.endings import FILTERED, ServerError, end_of, error_in, is_broken
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
+from opencompass_tooleval.models.api.pieces import Pieces
 
 _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
 
-_DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
-"""Not by str.splitlines, which also splits at U+2028, a valid character of a JSON string."""
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _PROMPT_FILTERED = re.compile(r'"filtered": true|"block_?reason": "', re.IGNORECASE)
 """Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, of a reply without a choice."""
 _ENCRYPTED = '(encrypted)'
-_LAST_CALLS = 17
-"""A piece of a stream belongs to one of the last 16 calls: servers write one after the other."""
+_MARK = b'\xef\xbb\xbf'
+_MOST_OTHER = 2_000
+"""Bytes of a stream that are shown at most."""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -111,8 +111,12 @@ def read_message(body: bytes, content_type: str) -> Reply:
     """
     text = _decoded(body)
     is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
+    if is_stream:
+        reader = StreamReader()
+        reader.feed(body)
+        return reader.reply()
     try:
-        reply = _of_stream(text) if is_stream else _of_object(load_json(text))
+        reply = _of_object(load_json(text))
     except (ValueError, RecursionError) as error:
         raise _unreadable(error, body, content_type) from None
     return _ended(reply)
@@ -171,49 +175,96 @@ def _of_object(value: Any) -> Reply:
     raise ValueError('no choice with a message')
 
 
-def _chunks(text: str) -> Iterator[Any]:
-    """Yields the objects of a stream; None for its end."""
-    for line in _DATA_LINE.finditer(text):
-        content = line[1].strip()
-        yield None if content == '[DONE]' else _load_chunk(content)
+class StreamReader:
+    """Reads an event stream as it arrives; the reply equals that of the same answer sent whole.
+
+    A line is decoded once, whatever packets it comes in.
+    """
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []  # of a line that has not ended
+        self._message = Pieces()
+        self._finish_reason: str | None = None
+        self._usage: Any = None
+        self._is_whole = False
+        self._has_choice = False
+        self._other = b''
+
+    @property
+    def has_begun(self) -> bool:
+        """True if there were bytes."""
+        return bool(self._rest)
+
+    def feed(self, received: bytes) -> bool:
+        """Reads the next bytes; returns True once the stream has its end (``[DONE]``).
+
+        Raises:
+            Failure: They hold an error, or are unreadable.
+        """
+        # Not by str.splitlines, which also splits at U+2028, a valid character of a JSON string.
+        lines = (received.replace(b'\r', b'\n') if b'\r' in received else received).split(b'\n')
+        self._rest.append(lines[0])
+        if len(lines) > 1:
+            lines[0] = b''.join(self._rest)
+            self._rest = [lines.pop()]
+            for line in lines:
+                self._read(line)
+        return self._is_whole
+
+    def reply(self) -> Reply:
+        """Returns the reply once all bytes are read.
+
+        Raises:
+            Failure: The stream holds no answer, or the server broke it off or filtered it.
+        """
+        self.feed(b'\n')
+        if not self._has_choice:
+            shown = f'no choice in the stream: {excerpt(_decoded(self._other))}'.removesuffix(': ')
+            raise Failure('infra:bad_response', shown)
+        if not self._finish_reason:
+            raise Failure('infra:server', 'the server broke the answer off: the stream ends without finish_reason')
+        try:
+            return _ended(Reply(self._message.whole(), self._finish_reason, self._usage, {}))
+        except RecursionError:
+            raise Failure('infra:bad_response', TOO_DEEP) from None
+
+    def _read(self, line: bytes) -> None:
+        if not line.startswith(b'data:'):
+            line = line.removeprefix(_MARK)
+            if not line.startswith(b'data:'):
+                self._other = self._other or line[:_MOST_OTHER]  # shown if there is no answer
+                return
+        content = line[5:].strip()
+        if content == b'[DONE]':
+            self._is_whole = True
+        elif content:
+            try:
+                self._add(_load_chunk(content))
+            except (ValueError, RecursionError) as error:
+                shown = f'{excerpt(str(error), 80)}: {excerpt(_decoded(content[:_MOST_OTHER]))}'
+                raise Failure('infra:bad_response', shown) from None
+
+    def _add(self, chunk: Any) -> None:
+        choice = _first_choice(chunk)
+        self._usage = chunk.get('usage') or (choice or {}).get('usage') or self._usage  # Moonshot: in the choice
+        if choice:
+            self._has_choice = True
+            self._finish_reason = end_of(choice.get('finish_reason')) or self._finish_reason
+            if isinstance(delta := choice.get('delta'), Mapping):
+                self._message.add(delta)
 
 
-def _load_chunk(content: str) -> Any:
+def _load_chunk(content: bytes) -> Any:
     try:
         return load_json(content)
     except ValueError:
-        if content.startswith('{"error"'):  # from transformers serve, which does not escape anything in it
-            raise failure_of_error(ServerError(''), content) from None
+        if content.startswith(b'{"error"'):  # from transformers serve, which does not escape anything in it
+            raise failure_of_error(ServerError(''), _decoded(content)) from None
         raise
 
 
-def _of_stream(text: str) -> Reply:
-    parts: dict[str, list[str]] = {}
-    calls: list[_PiecedCall] = []
-    finish_reason, usage, has_choice = None, None, False
-    for chunk in _chunks(text):
-        choice = None if chunk is None else _first_choice(chunk)
-        usage = chunk.get('usage') or usage if chunk else usage
-        if not choice:
-            continue
-        has_choice = True
-        finish_reason = end_of(choice.get('finish_reason')) or finish_reason
-        delta = choice.get('delta')
-        for name, value in _texts(delta if isinstance(delta, Mapping) else {}):
-            parts.setdefault(name, []).append(value)
-        _add_calls(calls, delta.get('tool_calls') if isinstance(delta, Mapping) else None)
-    if not has_choice:
-        raise ValueError('no choice in the stream')
-    if not finish_reason:
-        raise Failure('infra:server', 'the server broke the answer off: the stream ends without finish_reason')
-    # The first piece of a stream has an empty content even if the complete message has none.
-    message: dict[str, Any] = {name: text for name, values in parts.items() if (text := ''.join(values))}
-    message['tool_calls'] = [call.whole() for call in calls]
-    return Reply(message, finish_reason, usage, {})
-
-
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields the texts of a message or a piece of one: ``content``, ``refusal`` and thoughts, under one name."""
+    """Yields the texts of a message: ``content``, ``refusal`` and thoughts, under one name."""
     content, thoughts = message.get('content'), _of_details(message.get('reasoning_details'))
     if isinstance(content, list):
         content, of_parts = _of_parts(content)
@@ -251,58 +302,6 @@ def _parts_texts(parts: list[Any]) -> list[Any]:
 
 def _joined(texts: list[Any]) -> str:
     return ''.join(text for text in texts if isinstance(text, str))
-
-
-@dataclass
-class _PiecedCall:
-    """A call of a stream so far.
-
-    Attributes:
-        index: Index in its pieces; None if they have none.
-        id: Id of the call.
-        name: Name of the tool.
-        arguments: JSON text, or a value if a piece has it complete.
-    """
-
-    index: Any
-    id: str = ''
-    name: str = ''
-    arguments: Any = ''
-
-    def is_continued_by(self, index: Any, call_id: str, name: str) -> bool:
-        """Tests if a piece belongs to this call: some servers send no index, or 0 for every call."""
-        if index != self.index or call_id not in ('', self.id):
-            return False
-        return bool(call_id) or not name or (index is not None and (not self.arguments or name == self.name))
-
-    def add(self, call_id: str, function: Mapping[str, Any]) -> None:
-        """Adds a piece; each may repeat id and name."""
-        name, arguments = function.get('name'), function.get('arguments')
-        self.id = self.id or call_id
-        if isinstance(name, str) and name != self.name:
-            self.name += name
-        if isinstance(arguments, str) and isinstance(self.arguments, str):
-            self.arguments += arguments
-        elif isinstance(arguments, Mapping):
-            self.arguments = arguments
-
-    def whole(self) -> dict[str, Any]:
-        """Returns the call in the format of a message."""
-        return {'id': self.id, 'function': {'name': self.name, 'arguments': self.arguments}}
-
-
-def _add_calls(calls: list[_PiecedCall], pieces: Any) -> None:
-    """Adds the pieces of a chunk to the calls that they continue."""
-    for piece in pieces if isinstance(pieces, list) else []:
-        function = piece.get('function') if isinstance(piece, Mapping) else None
-        if isinstance(function, Mapping):
-            index, (call_id, name) = piece.get('index'), map(_text_or_nothing, (piece.get('id'), function.get('name')))
-            call = next(
-                (begun for begun in calls[:-_LAST_CALLS:-1] if begun.is_continued_by(index, call_id, name)), None
-            )
-            if call is None:
-                calls.append(call := _PiecedCall(index))
-            call.add(call_id, function)
 
 
 def _text_or_nothing(value: Any) -> str:

@@ -197,7 +197,7 @@ datasets = tooleval_conformance_datasets
 models = [
     dict(
         type=ToolEvalOpenAI, abbr=f'{name}', path='tiny', key='none', openai_api_base=address, temperature=0,
-        max_out_len=2048, run_cfg=dict(num_gpus=0),
+        max_out_len=2048, run_cfg=dict(num_gpus=0), stream=name == 'streamed',
     )
     for name, address in ADDRESSES.items()
 ]
@@ -206,11 +206,12 @@ models = [
 
 @pytest.mark.long
 def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) -> None:
-    """``right`` is asked twice: the same; the others lose what the page says, and the gate finds it."""
+    """``right`` is asked three times, once for streams: the same; of the others the gate finds what they lose."""
     script = Path(__file__).with_name('server_script.py')
     scripts = {
         'reference': 'right',
         'right': 'right',
+        'streamed': 'right',
         'calls': 'loses_calls',
         'some': 'loses_some',
         'system': 'drops_system',
@@ -221,6 +222,8 @@ def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) ->
         (tmp_path / 'eval.py').write_text(CONFIG.replace('ADDRESSES', repr(addresses)), encoding='utf-8')
         done = run_opencompass('eval.py', '-w', 'out', cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-3000:]
+        is_stream = {name: {row['stream'] for row in server.stats()['asked']} for name, server in servers.items()}
+        assert is_stream == {name: {name == 'streamed'} for name in servers}
     finally:
         for server in servers.values():
             server.stop()
@@ -242,7 +245,8 @@ def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) ->
         done = run_python('-c', main, 'gate', *options, cwd=tmp_path)
         return done.returncode, done.stdout.splitlines()[-1]
 
-    assert gate('right') == (0, 'equivalent: 1 equivalent of 1 scores, with a margin of 3 points')
+    for name in ('right', 'streamed'):
+        assert gate(name) == (0, 'equivalent: 1 equivalent of 1 scores, with a margin of 3 points')
     for name in ('calls', 'system'):
         code, summary = gate(name)
         assert code == 1 and summary.startswith('different: ')

@@ -154,7 +154,8 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
                 status, page = refused.status, {'error': {'message': str(refused), 'code': refused.status}}
             content = page if isinstance(page, bytes) else json.dumps(page).encode()
             self.send_response(status)
-            self.send_header('Content-Type', 'application/json')
+            is_stream = content.startswith((b'data:', b':'))
+            self.send_header('Content-Type', 'text/event-stream' if is_stream else 'application/json')
             self.send_header('Content-Length', str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -10,7 +10,7 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.reply import answer_of, read_message
+from opencompass_tooleval.models.api.reply import Reply, StreamReader, answer_of, read_message
 from tests.growth import in_linear_time
 
 JSON, EVENTS = 'application/json', 'text/event-stream; charset=utf-8'
@@ -326,3 +326,156 @@ def test_the_first_piece_of_a_stream_is_no_content() -> None:
         body = stream({'role': 'assistant', 'content': content}, *pieces, finish='tool_calls')
         answer = read_reply(body, EVENTS, offers_tools=True)
         assert (answer.has_content, answer.calls[0].written) == (has_content, '{"q":1}')
+
+
+def detail(index: int | None = 0, kind: str = 'text', **members: Any) -> dict[str, Any]:
+    """An item of ``reasoning_details``, or a piece of one."""
+    return {'type': f'reasoning.{kind}', **({} if index is None else {'index': index}), **members}
+
+
+def part(kind: str, text: str, **more: Any) -> dict[str, Any]:
+    """A part of a content, as Mistral sends it, or a piece of one."""
+    return {'type': kind, kind: [{'type': 'text', 'text': text}] if kind == 'thinking' else text, **more}
+
+
+def piece(arguments: Any, index: int | None = 0, **more: Any) -> dict[str, Any]:
+    """A piece of a call's arguments."""
+    return {'index': index, 'function': {'arguments': arguments}, **more}
+
+
+SIGNATURE = {'google': {'thought_signature': 'c2ln'}}
+
+SHAPES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    'text': ({'content': '猫a\u2028b'}, [{'content': ''}, {'content': '猫'}, {'content': 'a\u2028b'}]),
+    'equal pieces': ({'content': 'hahaha'}, [{'content': 'ha'}] * 3),
+    'refusal': ({'refusal': 'I cannot'}, [{'refusal': 'I '}, {'content': None, 'refusal': 'cannot'}]),
+    'reasoning': ({'reasoning': 'tt', 'content': 'a'}, [{'reasoning': 't'}, {'reasoning': 't'}, {'content': 'a'}]),
+    'reasoning_content': (
+        {'reasoning_content': 'tu', 'content': 'a'},
+        [{'reasoning_content': 't', 'content': None}, {'reasoning_content': 'u'}, {'content': 'a'}],
+    ),
+    'both names': (
+        {'reasoning_content': 'tu', 'reasoning': 'tu', 'content': 'a'},
+        [{'reasoning': text, 'reasoning_content': text} for text in 'tu'] + [{'content': 'a'}],
+    ),
+    'details': (
+        {'reasoning_details': [detail(text='tu', signature='s', format='f'), detail(1, text='v')], 'content': 'a'},
+        [
+            {'reasoning_details': [detail(text='t', format='f')]},
+            {'reasoning_details': [detail(text='u'), detail(1, text='v')], 'content': ''},
+            {'content': 'a'},
+            {'reasoning_details': [detail(text='', signature='s')]},
+        ],
+    ),
+    'details without an index': (
+        {'reasoning_details': [detail(None, text='tu'), detail(None, 'summary', summary='v')], 'content': 'a'},
+        [{'reasoning_details': [detail(None, text=text)]} for text in 'tu']
+        + [{'reasoning_details': [detail(None, 'summary', summary='v')]}, {'content': 'a'}],
+    ),
+    'encrypted details': (
+        {'reasoning_details': [detail(0, 'encrypted', data=data, id=data) for data in ('x', 'y')], 'content': 'a'},
+        [{'reasoning_details': [detail(0, 'encrypted', data=data, id=data)]} for data in ('x', 'y')]
+        + [{'content': 'a'}],
+    ),
+    'parts': (
+        {'content': [part('thinking', 'tu', closed=True), part('text', 'ab')]},
+        [
+            {'content': [part('thinking', 't')]},
+            {'content': [part('thinking', 'u', closed=True)]},
+            {'content': 'a'},
+            {'content': 'b'},
+        ],
+    ),
+    'text, then parts': (
+        {'content': [part('text', 'a'), part('thinking', 't'), part('text', 'b')]},
+        [{'content': 'a'}, {'content': [part('thinking', 't')]}, {'content': [part('text', 'b')]}],
+    ),
+    'a signature in an empty chunk': (
+        {'content': 'a', 'extra_content': SIGNATURE},
+        [{'content': 'a'}, {'content': '', 'extra_content': SIGNATURE}],
+    ),
+    'a call in pieces': (
+        {'tool_calls': [call('f', '{"q":1 }', id='1')], 'reasoning': 't'},
+        [
+            {'reasoning': 't'},
+            {'tool_calls': [call('f', '', id='1', index=0)]},
+            *({'tool_calls': [piece(text)]} for text in '{"q":1 }'),
+        ],
+    ),
+    'several calls in one delta': (
+        {'tool_calls': [call('f', '{}', id='1'), call('f', '[1]', id='2')]},
+        [
+            {'tool_calls': [call('f', '{', id='1', index=0), call('f', '[', id='2', index=1)]},
+            {'tool_calls': [piece('1]', 1), piece('}')]},
+        ],
+    ),
+    'signatures of calls': (
+        {'tool_calls': [call('f', '{}', id='1', extra_content=SIGNATURE), call('g', '{}', id='2')]},
+        [
+            {'tool_calls': [call('f', '{}', id='1', index=0)]},
+            {'tool_calls': [{'index': 0, 'extra_content': SIGNATURE}, call('g', '{}', id='2', index=1)]},
+        ],
+    ),
+    'arguments that are no text': (
+        {'tool_calls': [call('f', {'text': 'a'}, id='1')]},  # type: ignore[arg-type]
+        [{'tool_calls': [call('f', {'text': 'a'}, id='1', index=0)]}] * 2,  # type: ignore[arg-type]
+    ),
+    'the old call': (
+        {'function_call': {'name': 'f', 'arguments': '{}'}},
+        [{'function_call': {'name': 'f', 'arguments': '{'}}, {'function_call': {'arguments': '}'}}],
+    ),
+}
+
+
+def told(reply: Reply) -> tuple[Any, ...]:
+    """Message, usage and finish reason of a reply."""
+    members = {name: value for name, value in reply.message.items() if value not in (None, '')}
+    return members, reply.usage, reply.finish_reason
+
+
+@pytest.mark.parametrize('end', ['\n\n', '\r\n\r\n', '\r\r', '\n'], ids=repr)
+@pytest.mark.parametrize('shape', SHAPES)
+def test_a_streamed_answer_equals_the_whole_one(shape: str, end: str) -> None:
+    message, deltas = SHAPES[shape]
+    usage = {'prompt_tokens': 7, 'completion_tokens': 9}
+    page = {'choices': [{'message': {'role': 'assistant', **message}, 'finish_reason': 'stop'}], 'usage': usage}
+    whole = read_message(json.dumps(page).encode(), JSON)
+    choices = [{'index': 0, 'delta': {'role': 'assistant', **delta}, 'finish_reason': None} for delta in deltas]
+    pages: list[dict[str, Any]] = [{'choices': [choice], 'usage': None} for choice in choices]
+    pages += [{'choices': [{'index': 0, 'delta': {}, 'finish_reason': 'stop'}]}, {'choices': [], 'usage': usage}]
+    lines = (f': alive{end}data: {json.dumps(page, ensure_ascii=False)}' for page in pages)
+    body = f'\ufeffid: 1{end}{end.join(lines)}{end}data: [DONE]{end}'.encode()
+    for size in (1, 7, len(body)):
+        reader = StreamReader()
+        ended = [reader.feed(body[at : at + size]) for at in range(0, len(body), size)]
+        assert ended[-1] and not any(ended[: -len(end)])
+        streamed = reader.reply()
+        assert told(streamed) == told(whole)
+    for offers_tools in (True, False):
+        answers = (answer_of(reply, offers_tools) for reply in (streamed, whole))
+        assert next(answers) == next(answers)
+
+
+def test_the_usage_of_a_choice_counts() -> None:
+    body = stream({'content': 'hi'}).replace(b'"delta": {}', b'"delta": {}, "usage": {"prompt_tokens": 7}')
+    assert read_message(body, EVENTS).tokens('prompt') == 7
+
+
+@pytest.mark.parametrize(
+    'delta',
+    [
+        {'content': 'ab'}, {'reasoning': '猫'}, {'content': [part('thinking', 'a')]}, {'tool_calls': [piece('a')]},
+        {'reasoning_details': [detail(text='a')]}, {'tool_calls': [call('a', 'b', id='1')]}, {'name': 'a'}, {'x': 1},
+        {'reasoning_details': [detail(2, 'encrypted', data='a')]}, {'content': [1]},
+    ],
+)  # fmt: skip
+def test_pieces_without_an_end_are_joined_in_linear_time(delta: dict[str, Any]) -> None:
+    line = b'data: %s\n' % json.dumps({'choices': [{'delta': delta}]}).encode()
+
+    def read(text: str) -> None:
+        reader = StreamReader()
+        reader.feed(line * len(text))
+        with pytest.raises(Failure, match='ends without'):
+            reader.reply()
+
+    in_linear_time(read, 'a' * 20_000)

@@ -1,0 +1,123 @@
+"""Assembles an object from the pieces of a stream, with the members and names that the server used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_JOINED = frozenset(
+    {'content', 'refusal', 'reasoning', 'reasoning_content', 'text', 'thinking', 'summary', 'arguments'}
+)
+"""Members whose texts come in pieces. Of other texts the last one that is not empty counts: servers repeat them."""
+_MARKS = frozenset({'type', 'index', 'id', 'format', 'signature', 'closed'})
+"""Members that describe a part of a list."""
+_LAST = 17
+"""A piece continues one of the last 16 calls or parts: servers write one after the other."""
+_MAX_NAME = 256
+
+
+class _Text(list[str]):
+    """A text in pieces."""
+
+
+class Pieces:
+    """An object of which the pieces are added; texts are joined once, at the end.
+
+    Attributes:
+        members: Members so far: :class:`_Text`, Pieces, lists of values or Pieces, and other values.
+    """
+
+    def __init__(self) -> None:
+        self.members: dict[str, Any] = {}
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        """Adds a piece, such as the ``delta`` of a chunk. Null members and empty texts are left out."""
+        members = self.members
+        for name, value in piece.items():
+            if value is None or value == '':
+                continue
+            known = members.get(name)
+            if name in _JOINED and isinstance(value, str):
+                if known is None:
+                    members[name] = _Text((value,))
+                elif isinstance(known, _Text):
+                    known.append(value)
+                elif isinstance(known, list):  # Mistral: thoughts in parts, then the answer as text
+                    _add_part(known, {'type': 'text', 'text': value})
+            elif isinstance(value, list):
+                self._add_list(name, value)
+            elif isinstance(value, Mapping) and name != 'arguments':  # arguments that are no text come whole
+                if not isinstance(known, Pieces):
+                    members[name] = known = Pieces()
+                known.add(value)
+            elif name == 'name' and isinstance(known, str) and isinstance(value, str):
+                if value != known:
+                    members[name] = (known + value)[:_MAX_NAME]
+            else:
+                members[name] = value
+
+    def _add_list(self, name: str, items: list[Any]) -> None:
+        known = self.members.get(name)
+        if isinstance(known, _Text):
+            known = [_begun({'type': 'text', 'text': ''.join(known)})]
+        self.members[name] = known = known if isinstance(known, list) else []
+        for item in items:
+            if not isinstance(item, Mapping):
+                known.append(item)
+            elif name == 'tool_calls':
+                _add_call(known, item)
+            else:
+                _add_part(known, item)
+
+    def whole(self) -> dict[str, Any]:
+        """Returns the object; calls have no index, as in a message that came whole."""
+        whole = {name: _whole(value) for name, value in self.members.items()}
+        for call in whole.get('tool_calls') or ():
+            if isinstance(call, dict):
+                call.pop('index', None)
+        return whole
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, _Text):
+        return ''.join(value)
+    if isinstance(value, Pieces):
+        return value.whole()
+    return [_whole(item) for item in value] if isinstance(value, list) else value
+
+
+def _begun(piece: Mapping[str, Any]) -> Pieces:
+    begun = Pieces()
+    begun.add(piece)
+    return begun
+
+
+def _add_part(parts: list[Any], piece: Mapping[str, Any]) -> None:
+    """Adds a piece of a list of parts: to the last part, or with an index to the part that has it.
+
+    Encrypted data and images are no texts, and come whole.
+    """
+    index = piece.get('index')
+    for part in parts[: -_LAST if index is not None else -2 : -1] if piece.keys() <= _JOINED | _MARKS else ():
+        if isinstance(part, Pieces) and part.members.keys() <= _JOINED | _MARKS:
+            known = part.members
+            is_other = any(piece.get(name) and known.get(name, piece[name]) != piece[name] for name in ('type', 'id'))
+            if not is_other and known.get('index') == index:
+                part.add(piece)
+                return
+    parts.append(_begun(piece))
+
+
+def _add_call(calls: list[Any], piece: Mapping[str, Any]) -> None:
+    """Adds a piece of the calls to the call that it continues: some servers send no index, or 0 for every call."""
+    index, call_id, function = piece.get('index'), piece.get('id') or '', piece.get('function')
+    name = function.get('name') if isinstance(function, Mapping) else ''
+    for call in calls[:-_LAST:-1]:
+        if isinstance(call, Pieces) and call.members.get('index') == index and call_id in ('', call.members.get('id')):
+            known = call.members.get('function')
+            known = known if isinstance(known, Pieces) else Pieces()
+            is_repeated = index is not None and ('arguments' not in known.members or name == known.members.get('name'))
+            if call_id or not name or is_repeated:
+                call.add(piece)
+                return
+    calls.append(_begun(piece))

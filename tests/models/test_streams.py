@@ -1,0 +1,243 @@
+"""Streamed answers of ``ToolEvalOpenAI``, read off the side of servers that send them piece by piece."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opencompass_tooleval.benchmarks.conformance.files as conformance
+from opencompass_tooleval.benchmarks.conformance.prompts import build_messages
+from opencompass_tooleval.benchmarks.conformance.records import load_records
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.models import served_model
+from opencompass_tooleval.models.api import http_client
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models.settings import setting_faults
+from tests.conftest import ModelServer, start_server
+from tests.inferencers.test_inferencer import Run, make_rows
+from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
+from tests.models.test_openai_model import make_model, prompts
+from tests.models.test_serving_shapes import warnings
+
+HEAD = b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'
+ALIVE = b': alive\n\n'
+DONE = b'data: [DONE]\n\n'
+ENDLESS = 3600.0
+
+
+def chunk(finish: str | None = None, **delta: Any) -> bytes:
+    """A chunk of an answer."""
+    choice = {'index': 0, 'delta': delta, 'finish_reason': finish}
+    return b'data: %s\n\n' % json.dumps({'choices': [choice]}).encode()
+
+
+HI = [chunk(content='h'), chunk('stop', content='i')]
+
+
+class Stream:
+    """Sends the same stream to each request, with pauses.
+
+    Args:
+        steps: Bytes, or seconds until the next ones.
+        ends: True if the body ends as HTTP has it; else the connection is closed.
+    """
+
+    def __init__(self, steps: list[bytes | float], ends: bool) -> None:
+        self.steps, self.ends = steps, ends
+        self.asked: list[dict[str, Any]] = []
+        self.connections = 0
+        self._socket = socket.create_server(('127.0.0.1', 0))
+        self.url = f'http://127.0.0.1:{self._socket.getsockname()[1]}/v1'
+        self.is_over = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection = self._socket.accept()[0]
+                self.connections += 1
+                threading.Thread(target=self._answer, args=[connection], daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection, connection.makefile('rb') as received:
+            while line := received.readline():
+                length = 0
+                while line.strip():
+                    length = int(line.partition(b':')[2]) if line.lower().startswith(b'content-length') else length
+                    line = received.readline()
+                self.asked.append(json.loads(received.read(length)))
+                connection.sendall(HEAD)
+                for step in self.steps:
+                    if isinstance(step, float):
+                        self.is_over.wait(step)
+                    else:
+                        connection.sendall(b'%x\r\n%s\r\n' % (len(step), step))
+                if not self.ends:
+                    return
+                connection.sendall(b'0\r\n\r\n')
+
+    def close(self) -> None:
+        self.is_over.set()
+        self._socket.close()
+
+
+@contextmanager
+def streaming(steps: list[bytes | float], ends: bool = True) -> Iterator[Stream]:
+    server = Stream(steps, ends)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def answer_of(url: str, **settings: Any) -> Answer:
+    """The answer to one request."""
+    model = ToolEvalOpenAI(
+        'tiny', key=KEY, openai_api_base=url, backoff=0.001, **{'retry': 0, 'stream': True, 'timeout': 60, **settings}
+    )
+    (answer,) = model.answers(prompts(1), 16)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ('steps', 'ends', 'settings', 'text', 'reason'),
+    [
+        pytest.param([*HI, DONE], True, {}, 'hi', None, id='right'),
+        pytest.param([ALIVE, 0.2] * 20 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
+        pytest.param([HI[0], ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle'),
+        pytest.param([ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle from the start'),
+        pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 2}, '', 'infra:timeout', id='too long'),
+        pytest.param(HI, True, {}, 'hi', None, id='no [DONE]'),
+        pytest.param([*HI, DONE, ENDLESS], True, {}, 'hi', None, id='[DONE], and the connection stays'),
+        pytest.param([*HI, DONE], False, {}, 'hi', None, id='[DONE], and the connection breaks'),
+        pytest.param(HI, False, {}, '', 'infra:connection', id='broken off'),
+        pytest.param(HI[:1], True, {}, '', 'infra:bad_response', id='no end'),
+        pytest.param(
+            [HI[0], b'data: {"error": {"message": "slow down", "code": 429}}\n\n', ENDLESS],
+            True, {}, '', 'infra:rate_limit', id='an error in its middle',
+        ),
+        pytest.param([HI[0], b'data: {"choices\n', ENDLESS], True, {}, '', 'infra:bad_response', id='broken JSON'),
+        pytest.param([b'data: ' + b'a' * 10**6] * 3, True, {}, '', 'infra:bad_response', id='too large'),
+    ],
+)  # fmt: skip
+def test_a_stream(
+    steps: list[bytes | float], ends: bool, settings: dict[str, Any], text: str, reason: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(http_client, 'MAX_STREAM_BYTES', 2 << 20)
+    with streaming(steps, ends) as server:
+        answer = answer_of(server.url, **settings)
+        assert (answer.text, answer.reason) == (text, reason)
+        (asked,) = server.asked
+        assert (asked['stream'], asked['stream_options']) == (True, {'include_usage': True})
+
+
+def test_connections_of_streams_are_used_again() -> None:
+    with streaming([*HI, DONE, 0.1]) as server:
+        model = ToolEvalOpenAI('tiny', key=KEY, openai_api_base=server.url, max_workers=1, stream=True)
+        assert [answer.text for answer in model.answers(prompts(3), 16)] == ['hi'] * 3
+        assert server.connections == 1
+
+
+class RefusesOptions(Script):
+    """A server that refuses ``stream_options``, as strict ones do."""
+
+    def check(self, request: Request) -> None:
+        if 'stream_options' in request:
+            raise Refused(400, 'Unrecognized request argument supplied: stream_options')
+
+    def complete(self, request: Request) -> Any:
+        super().complete(request)
+        return b''.join([*HI, DONE])
+
+
+def test_a_server_that_refuses_stream_options_is_asked_without() -> None:
+    script = RefusesOptions()
+    with serving(script) as url, warnings() as lines:
+        model = ToolEvalOpenAI('tiny', key=KEY, openai_api_base=url, max_workers=1, retry=0, stream=True)
+        assert [answer.text for answer in model.answers(prompts(3), 16)] == ['hi'] * 3
+    assert ['stream_options' in request for request in script.asked] == [True, False, False, False]
+    assert all(request['stream'] for request in script.asked)
+    assert len(lines) == 1 and 'refuses stream_options' in lines[0]
+
+
+@pytest.mark.parametrize('named', ['', 'messages'])
+def test_other_refusals_are_no_reason_to_ask_again(named: str) -> None:
+    class Refuses(Script):
+        def check(self, request: Request) -> None:
+            raise Refused(400, f'wrong {named}')
+
+    with serving(script := Refuses()) as url:
+        assert answer_of(url).reason == 'infra:bad_request'
+    assert len(script.asked) == 1
+
+
+def test_a_server_that_ignores_stream_answers_in_one_piece() -> None:
+    with serving(script := Script()) as url:
+        answer = answer_of(url)
+    assert (answer.text, answer.finish_reason) == ('ready', 'stop')
+    assert answer.usage is not None and answer.usage.prompt and len(script.asked) == 1
+
+
+def test_attribution_excludes_streams() -> None:
+    fault = 'attribution: raw text is read from whole answers only: set stream=False, or attribution=False'
+    with pytest.raises(ValueError, match=re.escape(fault)):
+        ToolEvalOpenAI('tiny', key=KEY, stream=True, attribution=True)
+    for kind, more in (('ToolEvalOpenAI', {}), ('ToolEvalServed', {'engine': {'command': ['{port}']}})):
+        row = {'type': getattr(served_model, kind), 'path': 'tiny', 'stream': True, 'attribution': True, **more}
+        assert [found.text for found in setting_faults([row], [])] == [fault]
+        assert not setting_faults([row | {'attribution': False}], [])
+
+
+@pytest.fixture(scope='module')
+def right() -> Iterator[ModelServer]:
+    """A server that answers the requests of Conformance like the gold, with usage."""
+    script = Path(conformance.__file__).parents[3] / 'tests' / 'benchmarks' / 'conformance' / 'server_script.py'
+    server = start_server('--script', f'{script}:right')
+    yield server
+    server.stop()
+
+
+def test_streamed_answers_to_conformance_equal_the_whole_ones(right: ModelServer) -> None:
+    right.settle()
+    entry = {'record_id': '', 'source': '', 'idx': 0, 'gold_answer': ''}
+    asked = [
+        Conversation.of(list(build_messages(record)), entry, ToolSet(record.tools, choice=record.choice))
+        for record in load_records(Path(conformance.__file__).parent)
+        if record.kind != 'long_context'
+    ]
+    both: list[list[Answer]] = []
+    for stream in (False, True):
+        model = make_model(right, stream=stream, query_per_second=None, max_seq_len=None, max_workers=64)
+        answers = model.answers(asked, 2048)
+        assert all(answer.usage and answer.usage.prompt for answer in answers)
+        both.append([replace(answer, usage=replace(answer.usage, seconds=None)) for answer in answers if answer.usage])
+    assert both[0] == both[1] and len(both[0]) == 275 and sum(len(answer.calls) for answer in both[0]) > 200
+    assert [request['stream'] for request in right.stats()['asked']] == [False] * 275 + [True] * 275
+
+
+@pytest.mark.parametrize('first', [True, False])
+def test_a_run_continues_with_or_without_streams(canned_server: ModelServer, tmp_path: Path, first: bool) -> None:
+    canned_server.reset('402@5-')
+    rows = make_rows(8)
+
+    def run(stream: bool) -> Run:
+        model: Any = make_model(canned_server, stream=stream, max_workers=1)
+        return Run(tmp_path, rows, model)
+
+    with pytest.raises(Exception, match='402'):
+        run(first).go()
+    canned_server.reset()
+    assert len(run(not first).go()) == 8
+    assert [asked['stream'] for asked in canned_server.stats()['asked']] == [not first] * 4
