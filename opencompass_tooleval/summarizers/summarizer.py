@@ -49,7 +49,7 @@ from opencompass_tooleval.summarizers.last_screen import (
     missing_lines,
     screen,
 )
-from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
@@ -232,7 +232,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if not cfgs:
                 raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
         run = Path(self.work_dir)
-        with one_line_if_interrupted(resuming(run)), one_line_if_full(run):
+        with one_line_if_interrupted(resuming(run)), one_line_if_unusable(run):
             self._summarize(output_path, time_str or datetime.now().strftime('%Y%m%d_%H%M%S'))
 
     def _summarize(self, output_path: str | None, time_str: str) -> None:

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, check_links, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
 
@@ -51,11 +51,12 @@ class WorkDir:
         """Finds a run: ``path`` itself, or the latest one in it.
 
         Raises:
-            DataError: There is no run.
+            DataError: There is no run, or a link in it leaves it.
         """
         runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
         if not runs:
             raise DataError(path, 'there is no run of OpenCompass here', fix='opencompass CONFIG -w DIR')
+        check_links(path if runs[0].is_symlink() and runs[0] != path else runs[0])
         return cls(runs[0])
 
     def absolute(self) -> WorkDir:

@@ -32,7 +32,7 @@ from opencompass_tooleval.runners.slurm.leftovers import (
 )
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
-from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.trust import trust_own_run
 from opencompass_tooleval.work_dir.work_dir import last_error
@@ -115,7 +115,7 @@ class SlurmArrayRunner(BaseRunner):
             raise SystemExit(f'tooleval: {several[0]}: its engine takes several nodes: run it without --debug')
         work_dir = Path(built[0].work_dir)
         trust_own_run(work_dir)
-        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir):
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_unusable(work_dir):
             folder = _new_folder(work_dir)
             stage = '' if self.debug else getattr(built[0], 'stage', '')
             elements = list(self._elements(tasks, built, stage, folder))

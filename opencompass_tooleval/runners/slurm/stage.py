@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -172,7 +173,7 @@ class Stage:
         element.log.write_text('', encoding='utf-8')
         # Slurm writes messages ("CANCELLED DUE TO TIME LIMIT") to the file of --output, and --output is one pattern
         # for the whole array. So the pattern names links to the tasks' own logs.
-        self._path(element, '.log').symlink_to(element.log.resolve())
+        self._path(element, '.log').symlink_to(os.path.relpath(element.log.resolve(), self.folder.resolve()))
 
     def _group(self, elements: Iterable[Element]) -> list[Array]:
         arrays: dict[Any, Array] = {}
