@@ -232,7 +232,9 @@ class Claims:
                 what = 'an earlier run has split the data set by num_worker, and this one shares it by replicas'
                 raise DataError(parts[0], what, fix='give num_worker again, or delete the parts with their answers')
             if journals:
-                logger.warning('%s is missing or damaged: the answers of its replicas are kept', claims_file(self._whole))
+                logger.warning(
+                    '%s is missing or damaged: the answers of its replicas are kept', claims_file(self._whole)
+                )
             if shares[0] is None or shares[0].sweep != self._replica.sweep:
                 _join(self._whole)
                 shares[0] = Shares(self._replica.sweep, samples)

@@ -98,8 +98,8 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
     """Holds the lock of a file while the block changes its content; waits for the lock.
 
-    The lock is that of a hidden file beside it, which stays while the file does: the content is replaced atomically, and
-    is on the disk when the block has ended.
+    The lock is that of a hidden file beside it, which exists as long as the file does. The content is replaced
+    atomically, and is on the disk when the block has ended.
 
     Args:
         path: The file; it and its folder are created.

@@ -29,6 +29,7 @@ _ENDED = 'time elapsed: '
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
 """Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
+_OF_SLURM = re.compile(r'(?:srun|slurmstepd): (?:error|fatal): ')
 _SERVING = f'"{SERVING}"'.encode()
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
@@ -178,13 +179,13 @@ def _latest_run(text: str) -> Sequence[str]:
 
 
 def _last_words(lines: Sequence[str]) -> str:
-    """Returns the line that ended a task: one of Slurm, or of an uncaught exception; '' if there is none."""
+    """Returns the line that ended a task: of Slurm, an uncaught exception, or else ``srun``; '' if there is none."""
     logged = max((number for number, line in enumerate(lines) if _LOGGED in line), default=-1)
     after = lines[logged + 1 :]
     caught = logged >= 0 and 'FAILED ' in lines[logged]
     raised = not caught and any('Traceback (most recent call last)' in line for line in after)
     reasons = (line for line in reversed(after) if _STOPPED.search(line) or (raised and _RAISED.match(line)))
-    return next(reasons, '').strip()
+    return (next(reasons, '') or next(filter(_OF_SLURM.match, reversed(after)), '')).strip()
 
 
 def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
@@ -200,7 +201,8 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
         return ''
     if not dataset:
         heads = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
-        return next((head.strip() for head in reversed(heads) if _ERROR.search(head)), '')
+        is_error = (_ERROR.search, _OF_SLURM.match)
+        return next((head.strip() for of in is_error for head in reversed(heads) if of(head)), '')
     lines = _latest_run(tail(log))
     name = re.compile(r'(?:^|\bFAILED )' + shard_pattern(dataset) + ': ')
     about = (line for line in reversed(lines) if dataset in line)

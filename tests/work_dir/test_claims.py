@@ -201,7 +201,9 @@ def test_a_failed_dialogue_is_begun_again_with_its_rounds(tmp_path: Path) -> Non
     assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [1, *rounds]
 
 
-@pytest.mark.parametrize('damage', [b'', bytes(99), b'{"sweep": "x", "samp', None], ids=['empty', 'NULs', 'cut', 'lost'])
+@pytest.mark.parametrize(
+    'damage', [b'', bytes(99), b'{"sweep": "x", "samp', None], ids=['empty', 'NULs', 'cut', 'lost']
+)
 def test_without_a_readable_claims_file_answers_are_kept(tmp_path: Path, damage: bytes | None) -> None:
     whole = tmp_path / 'data.json'
 
