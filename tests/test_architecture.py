@@ -393,5 +393,9 @@ def test_no_test_compares_a_time_with_a_constant() -> None:
 
 
 def test_actions_are_pinned_by_digest() -> None:
-    used = [line for file in (PACKAGE.parent / '.github').rglob('*.yml') for line in re.findall(r'uses: *(.*)', file.read_text())]
+    used = [
+        line
+        for file in (PACKAGE.parent / '.github').rglob('*.yml')
+        for line in re.findall(r'uses: *(.*)', file.read_text())
+    ]
     assert used and all(re.fullmatch(r'[\w./-]+@[0-9a-f]{40} # v[\d.]+', action) for action in used), used

@@ -130,7 +130,7 @@ class SlurmArrayRunner(BaseRunner):
             names = [task.name for task in built]
 
             def say_progress(element: Element) -> None:
-                if not element.server and stage == 'infer':
+                if not element.server and stage != 'eval':
                     _say_progress(element, tasks[element.number], names[element.number], work_dir)
 
             with alive(folder):
@@ -273,7 +273,11 @@ def _say_progress(element: Element, cfg: Mapping[str, Any], name: str, work_dir:
     """Logs what a task that Slurm has queued again has answered."""
     work = WorkDir(work_dir)
     pairs = {(model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)) for model, dataset in _pairs(cfg)}
-    cells = [look(work, *pair) for pair in pairs]
+    try:
+        cells = [look(work, *pair) for pair in pairs]
+    except (OSError, ValueError) as error:  # the run goes on
+        get_logger().warning(f'{name} was queued again ({element.requeues} times): {error}')
+        return
     done = sum(cell.answered for cell in cells)
     left = [cell.samples - cell.answered for cell in cells if cell.samples is not None]
     what = f'{done:,} answers done' + (f', {sum(left):,} left' if len(left) == len(cells) else '')

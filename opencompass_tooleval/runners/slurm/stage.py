@@ -72,7 +72,6 @@ class Element:
     server: str = ''
     label: tuple[str, str, str] = ('', '', '')
     requeues: int = 0
-    runs: bool = False
 
 
 @dataclass(eq=False)
@@ -228,7 +227,9 @@ class Stage:
         if not all(server.job_id or self._submit(server, 1) for server in servers):
             return False
         for element in array.left.values():
-            self._path(element, '.exit').unlink(missing_ok=True)
+            for suffix in ('.exit', '.starts'):
+                self._path(element, suffix).unlink(missing_ok=True)
+            element.requeues = 0
             if element.server:
                 write_server(server_file(self.folder, element.server), ServerState(QUEUED))
         self._submitted += 1
@@ -285,10 +286,10 @@ class Stage:
                 state = states.get((array.job_id, index))
                 if element.server and state and state.name == 'PENDING':
                     self._note_server(element, QUEUED)  # again: its old address holds no more
-                if element.runs and state and state.name == 'PENDING':
-                    element.requeues += 1
+                starts = self._number(element, '.starts') if state and state.name == 'PENDING' else None
+                if starts and starts > element.requeues:
+                    element.requeues = starts
                     self.on_requeue(element)
-                element.runs = bool(state and state.name == 'RUNNING')
                 if self._has_ended(element, state):
                     del array.left[index]
                     if self._is_to_run_again(element):
@@ -361,7 +362,7 @@ class Stage:
             element.gone_since = None
             return False
         name = state.name if state else 'gone'
-        code = self._exit_code(element)
+        code = self._number(element, '.exit')
         if code is None and name in ('gone', 'COMPLETED'):
             element.gone_since = element.gone_since or time.monotonic()
             if time.monotonic() - element.gone_since < self.grace:
@@ -371,9 +372,9 @@ class Stage:
         element.state = '' if name in ('gone', 'COMPLETED', 'FAILED') and code is not None else name
         return True
 
-    def _exit_code(self, element: Element) -> int | None:
+    def _number(self, element: Element, suffix: str) -> int | None:
         try:
-            return int(self._path(element, '.exit').read_text(encoding='utf-8'))
+            return int(self._path(element, suffix).read_text(encoding='utf-8'))
         except (FileNotFoundError, ValueError):
             return None
 

@@ -175,7 +175,9 @@ def test_a_signal_before_the_time_limit_queues_it_again(testbed: Testbed, tmp_pa
 def test_a_requeue_is_no_failure(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    Journal(tmp_path / 'predictions' / 'm0' / 'tmp_d.jsonl').path.parent.mkdir(parents=True)
+    for folder in ('configs', 'predictions/m0'):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / 'configs' / 'run.py').touch()
     Journal(tmp_path / 'predictions' / 'm0' / 'tmp_d.jsonl').append({0: {'prediction': 'a'}, 1: {'prediction': 'b'}})
     command = f'trap "exit 9" TERM; echo ran >>{tmp_path}/runs; [ $SLURM_RESTART_COUNT ] || {{ sleep 60 & wait; }}'
     future, job = started(testbed, aside, tmp_path, [command])
