@@ -431,3 +431,12 @@ def test_no_test_compares_a_time_with_a_constant() -> None:
     tests = Path(__file__).parent
     users = {file.name for file in tests.rglob('*.py') if timed.search(file.read_text(encoding='utf-8'))}
     assert users == {'growth.py', Path(__file__).name}
+
+
+def test_actions_are_pinned_by_digest() -> None:
+    used = [
+        line
+        for file in (PACKAGE.parent / '.github').rglob('*.yml')
+        for line in re.findall(r'uses: *(.*)', file.read_text())
+    ]
+    assert used and all(re.fullmatch(r'[\w./-]+@[0-9a-f]{40} # v[\d.]+', action) for action in used), used

@@ -12,7 +12,7 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.embedding.locate import EncoderMissingError
-from opencompass_tooleval.work_dir.printing import keep_printable, say
+from opencompass_tooleval.work_dir.printing import escape_unknown, keep_printable, say
 from opencompass_tooleval.work_dir.trust import UntrustedError
 
 PER_BENCHMARK = ('prepare_commands', 'score_commands')
@@ -71,6 +71,7 @@ def main() -> None:
     """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
     keep_printable(logging.getLogger())
+    escape_unknown()
     try:
         app()
     except UntrustedError as error:

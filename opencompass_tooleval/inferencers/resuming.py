@@ -16,7 +16,7 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
-from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, set_aside_damaged, split_range, whole_of
+from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, set_aside_damaged, whole_of
 from opencompass_tooleval.work_dir.stored import Records, is_unfinished, reopen_file, result_is_outdated
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
@@ -74,13 +74,13 @@ def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[st
         InUseError: Another process works on the predictions.
     """
     file, result = (Path(get_infer_output_path(model, dataset, str(work / name))) for name in (PREDICTIONS, RESULTS))
-    if _is_shard(dataset):
+    if is_shard(dataset):
         result = result.with_stem(whole_of(result.stem))
     set_aside_damaged(file if stage == 'infer' else result)
     if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
         with exclusive(lock_path(file)):
             reopen_file(file, result, records_of(dataset) if file.stem == result.stem else None)
-    elif result.is_file() and not _is_shard(dataset) and result_is_outdated(result, records_of(dataset)):
+    elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):
         result.unlink()
 
 
@@ -123,9 +123,3 @@ def _finished(stage: Path, model: Mapping[str, Any], dataset: Mapping[str, Any])
         and not result_is_outdated(result, records_of(dataset))
     ):
         yield result
-
-
-def _is_shard(dataset: Mapping[str, Any]) -> bool:
-    """Tests if a config is that of a part, as OpenCompass's partitioner writes it."""
-    reader = dataset.get('reader_cfg', {})
-    return bool(split_range(str(dataset.get('abbr')), reader.get('test_range'))[1])

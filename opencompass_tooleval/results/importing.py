@@ -28,7 +28,7 @@ from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.journal import write_json
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
-from opencompass_tooleval.work_dir.whole_file import host_mark, is_stale
+from opencompass_tooleval.work_dir.whole_file import host_mark, left_behind
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 MAX_LINE = 1 << 26
@@ -213,9 +213,10 @@ def _lock(temporary: Path) -> Path:
 def _remove_leftovers(work_dir: Path) -> None:
     """Removes the temporary folders of killed imports."""
     for lock in work_dir.glob('.import-*-*.lock'):
-        if is_stale(lock, lock.name.split('-')[1], lock):
-            shutil.rmtree(lock.with_suffix(''), ignore_errors=True)
-            lock.unlink(missing_ok=True)
+        with left_behind(lock, lock.name.split('-')[1], lock) as is_left:
+            if is_left:
+                shutil.rmtree(lock.with_suffix(''), ignore_errors=True)
+                lock.unlink(missing_ok=True)
 
 
 def _write_predictions(file: Path, folder: Path) -> dict[tuple[str, str], int]:

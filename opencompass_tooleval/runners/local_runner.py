@@ -31,10 +31,10 @@ from opencompass_tooleval.runners.local_servers import LocalServers, environment
 from opencompass_tooleval.runners.task_progress import RunsNextStage, TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
-from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.trust import trust_own_run
-from opencompass_tooleval.work_dir.whole_file import private_folder
+from opencompass_tooleval.work_dir.whole_file import private_folder, remove_left_folders
 
 _STAGES = {ToolEvalInferTask: 'infer', ToolEvalEvalTask: 'eval'}
 _TORCHRUN = 'torch.distributed.run'
@@ -89,8 +89,11 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         work_dir = Path(tasks[0]['work_dir']) if tasks else Path()
         if tasks:
             trust_own_run(work_dir)
-        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir), self._progress.shown():
-            return self._debug(tasks) if self.debug else self._run_with_servers(tasks, work_dir)
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_unusable(work_dir), self._progress.shown():
+            try:
+                return self._debug(tasks) if self.debug else self._run_with_servers(tasks, work_dir)
+            finally:
+                remove_left_folders()  # of tasks that were killed
 
     def _debug(self, tasks: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
         """Runs the tasks one by one in this process, and those that torchrun starts as commands.

@@ -22,7 +22,6 @@ from typing import Any
 from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
 from opencompass_tooleval.models.api.engine_nodes import node_address
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
-from opencompass_tooleval.runners.slurm.leftovers import SERVER_JOB
 from opencompass_tooleval.work_dir import server_file
 from opencompass_tooleval.work_dir.lock import is_held
 from opencompass_tooleval.work_dir.server_file import ServerState, read_server, wanted_mark, write_server
@@ -47,7 +46,7 @@ class ServerProgram:
         file: The server's file.
         log: Log file of the engine.
         starter: Id of the process with which it ends; 0 for none.
-        jobs: Beginning of the names of Slurm's jobs that may need it; '' outside of Slurm.
+        jobs: Beginning of the marks of Slurm's jobs that may need it; '' outside of Slurm.
         runner: Lock of the runner of these jobs: while it is held, the runner ends the server.
         seconds: Seconds between two looks at Slurm's jobs.
     """
@@ -125,11 +124,10 @@ class ServerProgram:
 
     def _has_jobs(self) -> bool:
         try:
-            names = [name.removeprefix(self.jobs) for _, name in Slurm(0).jobs() if name.startswith(self.jobs)]
+            return any(self.jobs in command for _, command in Slurm(0).jobs())
         except SlurmError as error:
             print(error, flush=True)
             return True
-        return any(not name.startswith(SERVER_JOB) for name in names)
 
 
 if __name__ == '__main__':

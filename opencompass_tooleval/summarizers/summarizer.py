@@ -45,11 +45,11 @@ from opencompass_tooleval.summarizers.last_screen import (
     missing_lines,
     screen,
 )
-from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
-from opencompass_tooleval.work_dir.printing import say
+from opencompass_tooleval.work_dir.printing import escape_unknown, say
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_result
 
 VERBOSE = 'TOOLEVAL_VERBOSE'
@@ -239,7 +239,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if not cfgs:
                 raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
         run = Path(self.work_dir)
-        with one_line_if_interrupted(resuming(run)), one_line_if_full(run):
+        escape_unknown()
+        with one_line_if_interrupted(resuming(run)), one_line_if_unusable(run):
             self._summarize(output_path, time_str or datetime.now().strftime('%Y%m%d_%H%M%S'))
 
     def _summarize(self, output_path: str | None, time_str: str) -> None:

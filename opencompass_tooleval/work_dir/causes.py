@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from opencompass_tooleval.core.calls.answer import SERVER_WORDS
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import printable
+from opencompass_tooleval.work_dir.data_files import check_links
 
 SET_KEY = 'export OPENAI_API_KEY=...'
 _MAX_WORDS = 600
@@ -37,6 +39,7 @@ _OF_STATUS = {
     '404': "correct the model's `path` (its name on the server) or `openai_api_base` in CONFIG",
 }
 _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exceeded', errno.EFBIG: 'File too large'}
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
@@ -75,18 +78,23 @@ def free_space(run: Path) -> str:
 
 
 @contextmanager
-def one_line_if_full(run: Path) -> Iterator[None]:
-    """Ends this process with one line, and no traceback, if the block finds the disk full.
+def one_line_if_unusable(run: Path) -> Iterator[None]:
+    """Ends this process with one line, and no traceback, if a link leaves the run or the block cannot write into it.
 
     Raises:
-        SystemExit: It did.
+        SystemExit: The line: the disk is full or read-only, or this user may not write.
     """
+    try:
+        check_links(run)
+    except DataError as error:
+        raise SystemExit(f'tooleval: {error}') from None
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in (*_FULL, *_READ_ONLY):
             raise
-        raise SystemExit(f'tooleval: {error}; {free_space(run)}, then: {resuming(run)}') from None
+        fix = free_space(run) if error.errno in _FULL else f'make {run} writable'
+        raise SystemExit(f'tooleval: {error}; {fix}, then: {resuming(run)}') from None
 
 
 def fix_of(error: str, run: Path) -> list[str]:

@@ -9,6 +9,7 @@ free again. Who finds all ranges done writes the predictions of the whole data s
 from __future__ import annotations
 
 import json
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,10 +20,12 @@ from pathlib import Path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.lock import lock_path, probe
 from opencompass_tooleval.work_dir.shards import numbered_shards, part_of, whole_of
 from opencompass_tooleval.work_dir.whole_file import locked_content
+
+logger = logging.getLogger(__name__)
 
 _MOST_BYTES = 1 << 22
 _RECORDS = 16
@@ -197,11 +200,14 @@ class Claims:
         self._waiting: deque[int] = deque()
         self._open: dict[int, set[int]] = {}
 
-    def begin(self, samples: int) -> bool:
+    def begin(self, samples: int, is_row: Callable[[int, Row], bool] = lambda index, row: True) -> bool:
         """Begins work on the data set: the first replica of a sweep voids what an earlier sweep claimed.
+
+        Without a readable claims file, as after a power cut, it joins the journals whose rows belong to the data set.
 
         Args:
             samples: Number of samples of the data set.
+            is_row: Tests if a row belongs to the sample at an index of the whole data set; any does by default.
 
         Returns:
             False if the predictions are there.
@@ -216,10 +222,19 @@ class Claims:
             if self._whole.exists():
                 shares[0] = None
                 return False
-            parts = [journal.path for journal in _journals(self._whole)] if shares[0] is None else []
-            if parts := [*numbered_shards(self._whole).values(), *parts]:
+            journals = _journals(self._whole) if shares[0] is None else []
+            foreign = [
+                journal.path
+                for journal in journals
+                if not all('key' in row or is_row(row['idx'], row) for row in journal.rows())
+            ]
+            if parts := [*numbered_shards(self._whole).values(), *foreign]:
                 what = 'an earlier run has split the data set by num_worker, and this one shares it by replicas'
-                raise DataError(parts[0], what, fix='give num_worker again, or delete the parts')
+                raise DataError(parts[0], what, fix='give num_worker again, or delete the parts with their answers')
+            if journals:
+                logger.warning(
+                    '%s is missing or damaged: the answers of its replicas are kept', claims_file(self._whole)
+                )
             if shares[0] is None or shares[0].sweep != self._replica.sweep:
                 _join(self._whole)
                 shares[0] = Shares(self._replica.sweep, samples)

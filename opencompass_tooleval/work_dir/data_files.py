@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_members import TooMuchError, members
-from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.json_object import check_items, load_json
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +73,19 @@ def read_plain(path: Path, most: int = MAX_BYTES) -> bytes:
     return content
 
 
+def check_links(run: Path) -> None:
+    """Checks that no link in a run leaves it: the run may be somebody else's, and its files are replaced and removed.
+
+    Raises:
+        DataError: One does; the message names it.
+    """
+    root = os.path.realpath(run)
+    for folder, folders, files in os.walk(root):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+                raise DataError(path, 'this link leaves the run', fix=f'rm {quote(str(path))}')
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     """Opens a file, decompressed if it is gzipped.
@@ -119,6 +132,7 @@ def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
     """
     text = read_text(path)
     try:
+        check_items(text)
         try:
             value = parse(text)
         except json.JSONDecodeError:

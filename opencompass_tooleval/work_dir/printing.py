@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +16,12 @@ from rich.text import Text
 from opencompass_tooleval.core.text.jsonable import clean_text, printable
 
 _HIGH_CONTROLS = {code: f'\\u{code:04x}' for code in range(0x80, 0xA0)}
+
+
+def escape_unknown() -> None:
+    """Has standard output show characters that its encoding lacks as escapes; Python would raise."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors='backslashreplace')
 
 
 def say(text: object, err: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,12 @@ def split_range(name: str, test_range: Any) -> tuple[Any, str]:
     """
     match = _SHARD_RANGE.search(test_range) if isinstance(test_range, str) and whole_of(name) else None
     return (test_range[: match.start()], match[0]) if match else (test_range, '')
+
+
+def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
+    """Tests if a config is that of a part, as OpenCompass's partitioner writes it."""
+    reader = dataset_cfg.get('reader_cfg', {})
+    return bool(split_range(str(dataset_cfg.get('abbr')), reader.get('test_range'))[1])
 
 
 def whole_name(name: str, datasets: Collection[str]) -> str:

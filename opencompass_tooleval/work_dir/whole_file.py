@@ -14,7 +14,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
 from tempfile import TemporaryDirectory
@@ -22,7 +22,6 @@ from typing import Any, BinaryIO
 
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.work_dir.data_files import open_plain
-from opencompass_tooleval.work_dir.lock import probe
 
 _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
 _NAME = 40
@@ -90,7 +89,8 @@ def write_json(path: Path, value: Any) -> None:
 def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
     """Holds the lock of a file while the block changes its content; waits for the lock.
 
-    The content is written in one call, and padded with blanks: a kill leaves that of before or after.
+    The lock is that of a hidden file beside it, which exists as long as the file does. The content is replaced
+    atomically, and is on the disk when the block has ended.
 
     Args:
         path: The file; it and its folder are created.
@@ -104,29 +104,31 @@ def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
         ValueError: It is no plain file, or too large.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with naming(path), _locked(path, most) as stream:
-        content = [before := stream.read()]
+    mutex = path.with_name(f'.{path.name.removeprefix(".")}.mutex')
+    with naming(path), _locked(mutex):
         try:
+            content = [b'']
+            with suppress(FileNotFoundError), open_plain(path, most) as stream:
+                content = [stream.read(most)]
             yield content
-        except BaseException:
-            if not before:
-                path.unlink()
-            raise
-        if content[0]:
-            stream.seek(0)
-            stream.write(content[0].ljust(len(before)))
-        else:
-            path.unlink()
+            if content[0]:
+                with whole_file(path) as temporary:
+                    temporary.write_bytes(content[0])
+            else:
+                path.unlink(missing_ok=True)
+        finally:
+            if not path.exists():
+                mutex.unlink(missing_ok=True)
 
 
-def _locked(path: Path, most: int) -> BinaryIO:
+def _locked(mutex: Path) -> BinaryIO:
     while True:
-        path.touch()
+        mutex.touch()
         with suppress(FileNotFoundError):  # the last holder removes it at any time
-            open_plain(path, most).close()
-            stream = path.open('r+b')
+            open_plain(mutex).close()
+            stream = mutex.open('r+b')
             fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
-            if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+            if os.path.samestat(os.fstat(stream.fileno()), mutex.stat()):
                 return stream
             stream.close()
 
@@ -142,46 +144,66 @@ def naming(path: Path, instead_of: Path | None = None) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def is_stale(path: Path, host: str, locked: Path) -> bool:
-    """Tests if the process that made a temporary file or folder has ended.
+@contextmanager
+def left_behind(path: Path, host: str, locked: Path) -> Iterator[bool]:
+    """Holds the lock of a temporary file or folder whose process has ended while the block removes it.
 
     Args:
         path: The file or folder.
         host: :func:`host_mark` of that process. Not every file system reports the locks of other machines: a file of
-            another machine counts as stale after a day without a change.
+            another machine counts as left after a day without a change.
         locked: The file that the process locks.
+
+    Yields:
+        False if the process may use it still. A process that has made it and waits for the lock finds it removed.
     """
-    with suppress(OSError):
-        is_old = time.time() - path.stat().st_mtime > _DAY
-        return (host == host_mark() or is_old) and probe(locked) is False
-    return False
+    with ExitStack() as held:
+        is_left = False
+        with suppress(OSError):
+            if host == host_mark() or _is_old(path):
+                handle = os.open(locked, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                held.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_left = True
+        yield is_left
+
+
+def _is_old(path: Path) -> bool:
+    return time.time() - path.lstat().st_mtime > _DAY
 
 
 def private_folder(name: str) -> TemporaryDirectory[str]:
     """Makes a temporary folder, readable by its owner only, and removes those that killed processes left.
 
     Args:
-        name: What it is for, such as ``task``.
+        name: Its purpose, such as ``task``.
     """
-    beginning = f'tooleval-{name}-{host_mark()}-'
-    for left in Path(tempfile.gettempdir()).glob(f'{beginning}*'):
-        if _is_nobodys(left):
-            shutil.rmtree(left, ignore_errors=True)
-    folder = TemporaryDirectory(prefix=beginning)
-    handle = os.open(Path(folder.name, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-    with suppress(OSError):  # no locks on this file system; what is left is then removed when it is old
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    weakref.finalize(folder, os.close, handle)
-    return folder
+    remove_left_folders()
+    while True:
+        folder = TemporaryDirectory(prefix=f'tooleval-{name}-{host_mark()}-')
+        locked = Path(folder.name, _LOCK)
+        handle = os.open(locked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with suppress(OSError):  # no locks on this file system; nothing that is left is then removed
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if locked.exists():
+            weakref.finalize(folder, os.close, handle)
+            return folder
+        os.close(handle)  # another process removed the folder before it was locked
+        folder.cleanup()
 
 
-def _is_nobodys(folder: Path) -> bool:
-    with suppress(OSError):
-        stat, locked = folder.lstat(), folder / _LOCK
-        is_own = S_ISDIR(stat.st_mode) and stat.st_uid == os.getuid()
-        is_ready = locked.exists() or time.time() - stat.st_mtime > _DAY  # one that was just made has no lock yet
-        return is_own and is_ready and is_stale(folder, host_mark(), locked)
-    return False
+def remove_left_folders() -> None:
+    """Removes the folders of :func:`private_folder` that killed processes of this user left on this machine."""
+    for folder in Path(tempfile.gettempdir()).glob(f'tooleval-*-{host_mark()}-*'):
+        with suppress(OSError):
+            stat, locked = folder.lstat(), folder / _LOCK
+            if not S_ISDIR(stat.st_mode) or stat.st_uid != os.getuid():
+                continue
+            if not locked.exists() and _is_old(folder):  # one that was just made has no lock yet
+                locked.touch()
+            with left_behind(folder, host_mark(), locked) as is_left:
+                if is_left:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def host_mark() -> str:
@@ -208,9 +230,10 @@ def _is_written_in_place(path: Path, target: Path) -> bool:
 def _remove_leftovers(folder: Path) -> None:
     for file in folder.glob('.*.tmp'):
         name = _LEFTOVER.fullmatch(file.name)
-        if name and is_stale(file, name[1], file):
-            with suppress(OSError):
-                file.unlink()
+        if name:
+            with left_behind(file, name[1], file) as is_left, suppress(OSError):
+                if is_left:
+                    file.unlink()
 
 
 def _create(target: Path) -> tuple[int, Path]:

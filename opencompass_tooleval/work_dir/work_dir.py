@@ -14,7 +14,7 @@ from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, check_links, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
 
@@ -28,6 +28,7 @@ _ENDED = 'time elapsed: '
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
 """Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
+_OF_SLURM = re.compile(r'(?:srun|slurmstepd): (?:error|fatal): ')
 _SERVING = f'"{SERVING}"'.encode()
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
@@ -50,11 +51,12 @@ class WorkDir:
         """Finds a run: ``path`` itself, or the latest one in it.
 
         Raises:
-            DataError: There is no run.
+            DataError: There is no run, or a link in it leaves it.
         """
         runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
         if not runs:
             raise DataError(path, 'there is no run of OpenCompass here', fix='opencompass CONFIG -w DIR')
+        check_links(path if runs[0].is_symlink() and runs[0] != path else runs[0])
         return cls(runs[0])
 
     def absolute(self) -> WorkDir:
@@ -176,13 +178,13 @@ def _latest_run(text: str) -> Sequence[str]:
 
 
 def _last_words(lines: Sequence[str]) -> str:
-    """Returns the line that ended a task: one of Slurm, or of an uncaught exception; '' if there is none."""
+    """Returns the line that ended a task: of Slurm, an uncaught exception, or else ``srun``; '' if there is none."""
     logged = max((number for number, line in enumerate(lines) if _LOGGED in line), default=-1)
     after = lines[logged + 1 :]
     caught = logged >= 0 and 'FAILED ' in lines[logged]
     raised = not caught and any('Traceback (most recent call last)' in line for line in after)
     reasons = (line for line in reversed(after) if _STOPPED.search(line) or (raised and _RAISED.match(line)))
-    return next(reasons, '').strip()
+    return (next(reasons, '') or next(filter(_OF_SLURM.match, reversed(after)), '')).strip()
 
 
 def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
@@ -198,7 +200,8 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
         return ''
     if not dataset:
         heads = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
-        return next((head.strip() for head in reversed(heads) if _ERROR.search(head)), '')
+        is_error = (_ERROR.search, _OF_SLURM.match)
+        return next((head.strip() for of in is_error for head in reversed(heads) if of(head)), '')
     lines = _latest_run(tail(log))
     name = re.compile(r'(?:^|\bFAILED )' + shard_pattern(dataset) + ': ')
     about = (line for line in reversed(lines) if dataset in line)

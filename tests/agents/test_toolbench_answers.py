@@ -145,6 +145,17 @@ def test_arguments_stand_as_the_model_wrote_them() -> None:
     assert [node['message']['arguments'] for node in judged.nodes] == ['{"name":"x"}', judged.final_answer]
 
 
+@pytest.mark.parametrize(
+    ('loop', 'second'), [('dfsdt', 'guess'), ('toolbench_react', 'invalid_hallucination_function_name')]
+)
+def test_answers_with_several_calls(loop: str, second: str) -> None:
+    """As by StableToolBench's converter: the last answer has its ``Finish`` alone."""
+    steps = (Step('', (unknown('so'), unknown('guess'))), Step('', (SEARCHED, SEARCHED, FINISH), 0))
+    done = Trajectory(loop, steps, 'Holland', path=(0, 1), settings={'runner': 'stabletoolbench'})
+    names = [name for _, name in chain_of(to_toolbench(TASK, done))[2:]]
+    assert names == ['invalid_hallucination_function_name', second, 'Finish']
+
+
 def test_calls_behind_a_finish_that_failed_are_left_out() -> None:
     """As by StableToolBench's converter, where an answer has several calls; loops of ours keep them."""
     failed = replace(read_finish({}).call, arguments={})

@@ -100,6 +100,11 @@ def test_by_toolbench_an_unreadable_label_is_no_round_and_no_reference_loses() -
     assert run(judge_rounds(CANDIDATE, None, 2), lambda item: '') == ([Opinion('candidate', 'no_reference')] * 2, [])
 
 
+def test_a_compared_answer_without_finish_is_asked_about() -> None:
+    opinion, asked = run(judge_round(answer('Own: Delft.', nodes=[call()]), REFERENCE), judge('Solved', 'Unsolved'))
+    assert opinion.value == 'candidate' and asked
+
+
 def test_no_reference_loses_and_nothing_is_asked() -> None:
     opinion, asked = run(judge_round(answer(nodes=[call()]), None), judge('Solved', 'Solved'))
     assert (opinion, asked) == (Opinion('candidate', 'no_reference'), [])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.cli.test_agents_judge import RUNS
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
 
+MAIN = 'from opencompass_tooleval.cli.main import main; main()'
 EVIL = '\x1b[2J\x1b]0;mine\x07\x9b31m\u202e[/bold][red]x'
 SHOWN = r'\x1b[2J\x1b]0;mine\x07\x9b31m\u202e[/bold][red]x'
 CONTROLS = {*map(chr, range(32)), *map(chr, range(127, 160)), '\u202e'} - set('\n\t')
@@ -31,6 +34,15 @@ def assert_shown(done: Outcome, code: int = 0) -> None:
     assert not CONTROLS & set(said)
     # Where the error of a server is shown as it came, JSON has escaped it.
     assert (r'\x1b[2J' in said or r'\u001b[2J' in said) and '[/bold]' in said, said
+
+
+@pytest.mark.parametrize('encoding', ['ascii', 'latin-1', 'gbk'])
+def test_what_an_encoding_lacks_is_shown_as_escapes(encoding: str) -> None:
+    environment = {**os.environ, 'PYTHONUTF8': '0', 'PYTHONIOENCODING': encoding}
+    command = [sys.executable, '-c', MAIN, 'prompts', 'ultratool', 'planning']
+    done = subprocess.run(command, env=environment, capture_output=True)
+    shown = done.stdout.decode(encoding)
+    assert shown and done.returncode == 0 and ('\\u' in shown) == (encoding != 'gbk'), done.stderr
 
 
 @pytest.fixture(scope='module')

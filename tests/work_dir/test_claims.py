@@ -14,7 +14,7 @@ import pytest
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.claims import Claims, Replica, claims_file, cut_ranges, end_claims, read_shares
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.lock import exclusive
 
 
@@ -220,3 +220,28 @@ def test_a_failed_dialogue_is_begun_again_with_its_rounds(tmp_path: Path) -> Non
     claims.journal.append({**rounds, 0: {'prediction': '', 'infra': 'infra:timeout'}, 1: {'prediction': 'b'}})
     end_claims(whole)
     assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [1, *rounds]
+
+
+@pytest.mark.parametrize(
+    'damage', [b'', bytes(99), b'{"sweep": "x", "samp', None], ids=['empty', 'NULs', 'cut', 'lost']
+)
+def test_without_a_readable_claims_file_answers_are_kept(tmp_path: Path, damage: bytes | None) -> None:
+    whole = tmp_path / 'data.json'
+
+    def is_row(index: int, row: Row) -> bool:
+        return row['record_id'] == str(index)
+
+    claims = Claims(whole, Replica(1, 2, 'x'))
+    claims.begin(5)
+    round_row = {(1 << 32): {'key': '4', 'round': 0}}
+    claims.journal.append({3: {'prediction': 'c', 'record_id': '3'}, **round_row})
+    claims_file(whole).unlink() if damage is None else claims_file(whole).write_bytes(damage)
+    assert Claims(whole, Replica(0, 2, 'y')).begin(5, is_row)
+    assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [3, *round_row]
+    shares = read_shares(whole)
+    assert shares and shares.sweep == 'y'
+    claims_file(whole).unlink()
+    claims.journal.append({3: {'prediction': 'of a part of num_worker', 'record_id': '4'}})
+    with pytest.raises(DataError, match='split the data set by num_worker'):
+        Claims(whole, Replica(0, 2, 'z')).begin(5, is_row)
+    assert [row['record_id'] for row in claims.journal.rows()] == ['4']

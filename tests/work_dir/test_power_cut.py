@@ -14,6 +14,7 @@ from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.shards import is_damaged
 from opencompass_tooleval.work_dir.stored import reopen_file
+from opencompass_tooleval.work_dir.whole_file import locked_content
 from tests.forked import run_opencompass
 
 SWEEP = """from mmengine.config import read_base
@@ -55,6 +56,11 @@ def test_predictions_and_their_name_are_on_the_disk_before_the_journal_goes(
     write_json(folder / 'd.json', [('0', {'prediction': 'paid for'})])
     journal.remove()
     assert done == ['fsync .d.json', 'rename', 'fsync folder', 'unlink tmp_d.jsonl']
+    for content in (b'long', b'x'):  # claims and ledgers
+        done.clear()
+        with locked_content(folder / '.d.claims', 9) as change:
+            change[0] = content
+        assert done == ['fsync ..d.cla', 'rename', 'fsync folder'] and (folder / '.d.claims').read_bytes() == content
 
 
 def test_what_is_asked_again_has_no_result(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.whole_file import (
     host_mark,
-    is_stale,
+    left_behind,
     naming,
     private_folder,
     whole_file,
@@ -67,7 +67,8 @@ def test_what_another_machine_left_goes_after_a_day(tmp_path: Path) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         write_whole(tmp_path / 'a', 'x')
     assert names(tmp_path) == {'a', new.name, held.name}
-    assert not is_stale(tmp_path / 'none', host_mark(), tmp_path / 'none')
+    with left_behind(tmp_path / 'none', host_mark(), tmp_path / 'none') as is_left:
+        assert not is_left
 
 
 def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
@@ -164,3 +165,25 @@ def test_private_folders_of_killed_processes_go_and_those_of_others_stay(
     assert not Path(folder).exists()
     processes[1].communicate('')
     assert not alive.exists()
+
+
+def test_what_is_made_just_now_survives_a_cleaning_before_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process cleans up between the creation and the lock of a file or folder."""
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
+    locked, flock = list[int](), fcntl.flock
+
+    def clean_first(handle: int, how: int) -> None:
+        locked.append(handle)
+        if len(locked) == 1:
+            write_whole(tmp_path / 'other', 'x')
+            private_folder('bank').cleanup()
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, 'flock', clean_first)
+    with private_folder('task') as folder:
+        (Path(folder) / 'params.py').write_text('x')
+    locked.clear()
+    write_whole(tmp_path / 'own', 'x')
+    assert names(tmp_path) == {'other', 'own'}

@@ -124,23 +124,34 @@ def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
     with another name for invented functions. For a run without an end it writes the model's answers, with all three.
     """
     has_end = _has_end(trajectory)
+    by_toolbench = _RUNNER in trajectory.settings
+    renames_all = not by_toolbench or trajectory.loop == _REACT
     for index in trajectory.path:
-        yield from _messages(trajectory.steps[index], has_end, by_toolbench=_RUNNER in trajectory.settings)
+        ends = has_end and by_toolbench and index == trajectory.path[-1]
+        yield from _messages(trajectory.steps[index], has_end, by_toolbench, renames_all, ends)
     if trajectory.final_answer and _last_finish(trajectory) is None:
         yield TOOL, _call_message(FINISH.name, finish_call(trajectory.final_answer).arguments_text, '')
 
 
-def _messages(step: Step, has_end: bool, by_toolbench: bool) -> Iterator[tuple[str, Any]]:
-    """Yields the nodes of a step. The converter of ToolBench's runners leaves out calls that follow ``Finish``."""
+def _messages(
+    step: Step, has_end: bool, by_toolbench: bool, renames_all: bool, ends: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yields the nodes of a step.
+
+    The converter of ToolBench's runners leaves out calls that follow ``Finish``, and those before it in the last
+    answer, whose responses its conversation lacks. StableToolBench's search renames unknown functions in first position
+    alone.
+    """
     if not step.purpose and (not step.calls or (step.text and not has_end)):
         yield 'assistant', step.text
-    for call in step.calls:
+    for position, call in enumerate(step.calls):
         if call.name == FINISH.name:
             yield TOOL, _call_message(call.name, call.arguments_text, '' if has_end else call.observation)
             if has_end and by_toolbench:
                 return
-        elif call.source:  # the end of lagent's agent is no tool; our Finish gives its answer
-            name = INVALID_NAME if has_end and call.fault == UNKNOWN_TOOL else call.name
+        elif call.source and not ends:  # the end of lagent's agent is no tool; our Finish gives its answer
+            is_renamed = has_end and call.fault == UNKNOWN_TOOL and (renames_all or not position)
+            name = INVALID_NAME if is_renamed else call.name
             yield TOOL, _call_message(name, call.arguments_text, call.observation)
 
 

@@ -38,9 +38,12 @@ NO_FINISH, NO_ANSWER, GAVE_UP, TOO_LONG = 'no_finish', 'no_answer', 'gave_up', '
 POINTS = {SOLVED: 1.0, UNSURE: 0.5, UNSOLVED: 0.0}
 
 
-def unasked(answer: JudgedAnswer) -> str:
-    """Returns the rule by which an answer is unsolved without a request; ``''`` if the judge is asked."""
-    if not answer.is_finished:
+def unasked(answer: JudgedAnswer, is_compared: bool = False) -> str:
+    """Returns the rule by which an answer is unsolved without a request; ``''`` if the judge is asked.
+
+    As published, an answer that is compared with another needs no ``Finish``.
+    """
+    if not is_compared and not answer.is_finished:
         return NO_FINISH
     if not answer.final_answer:
         return NO_ANSWER
@@ -73,14 +76,15 @@ def ask_whole(
     return no_opinion(opinion, question.name) if isinstance(opinion, Unread) else opinion
 
 
-def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
+def judge_solved(answer: JudgedAnswer, repeat: int = 0, is_compared: bool = False) -> Judging[Opinion]:
     """Judges once if an answer solves its query: ``Solved``, ``Unsure`` or ``Unsolved``.
 
     Args:
         answer: The answer.
         repeat: Index among several judgements.
+        is_compared: True if the answer is compared with another.
     """
-    rule = unasked(answer)
+    rule = unasked(answer, is_compared)
     if rule:
         return Opinion(UNSOLVED, rule)
     opinion: Opinion | Unread = yield judge_item(answer, CHECK, repeat, query=answer.query, answer=answer.final_answer)

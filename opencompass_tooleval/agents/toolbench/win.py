@@ -80,7 +80,7 @@ def judge_round(
     status = {}
     for name, answer in answers.items():
         named = answer if name == CANDIDATE else replace(answer, id=f'{answer.id}/{REFERENCE}')
-        opinion = yield from judge_solved(named, number % times)
+        opinion = yield from judge_solved(named, number % times, is_compared=True)
         if opinion.fault:
             return opinion
         status[name] = opinion.value

@@ -54,6 +54,13 @@ def _is_tool(tool: Any) -> bool:
     return isinstance(tool, dict) and bool(tool)
 
 
+def _with_lists(value: Any) -> Any:
+    """Replaces tuples by lists: the published code writes created tools to JSON before its judge sees them."""
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    return [_with_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> dict[str, Mapping[str, Any]]:
     """Returns the created tools that are judged: number of a gold step -> its tool, a non-empty object.
 
@@ -66,7 +73,7 @@ def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> d
             items, step, protocol, lambda item: _is_tool(item.get('tool')) if protocol.strict else 'tool' in item
         )
         if item is not None and _is_tool(item['tool']):
-            tools[step.number] = item['tool']
+            tools[step.number] = _with_lists(item['tool'])
     return tools
 
 

@@ -9,6 +9,9 @@ from typing import Any
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 
 TOO_DEEP = 'it is nested too deeply'
+_MOST_ITEMS, _FULL_SIZE, _BYTES_OF_ITEM = 1 << 23, 1 << 28, 16
+"""A small gzipped file may hold a text of 256 MB whose values would take 7 GB. Larger texts are not compressed: their
+limit grows."""
 
 
 def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) -> Any:
@@ -23,6 +26,7 @@ def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) ->
     Raises:
         ValueError: It is no JSON, exceeds the bounds, or has a key twice.
     """
+    check_items(text)
     try:
         value = json.loads(text, object_pairs_hook=_unique if unique else None)
     except RecursionError as error:
@@ -30,6 +34,21 @@ def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) ->
     if bounded and (excess := beyond_bounds(value)):
         raise ValueError(TOO_DEEP if excess == 'parse:too_deep' else 'it holds too large a number')
     return value
+
+
+def check_items(text: str | bytes) -> None:
+    """Checks the number of values and lines in a text, before it is read; commas in strings count, too.
+
+    Raises:
+        ValueError: There are too many to be held.
+    """
+    most = _MOST_ITEMS if len(text) <= _FULL_SIZE else len(text) // _BYTES_OF_ITEM
+    if len(text) < most:
+        return
+    marks = (b',', b'[', b'{') if isinstance(text, bytes) else (',', '[', '{')
+    lines = text.count(b'\n') if isinstance(text, bytes) else text.count('\n')
+    if max(sum(map(text.count, marks)), lines) > most:  # type: ignore[arg-type]
+        raise ValueError(f'it holds more than {most:,} values')
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -63,8 +82,9 @@ def load_object(text: str) -> tuple[Any, list[str]]:
         The value, and the repeated keys of its outermost object.
 
     Raises:
-        ValueError: It is no JSON, or nested too deeply.
+        ValueError: It is no JSON, nested too deeply, or holds too much.
     """
+    check_items(text)
     repeated = _Repeated()
     try:
         value = json.loads(text, object_pairs_hook=repeated)

@@ -68,13 +68,13 @@ class Slurm:
         """
         return read_array_limit(self._patiently(lambda: self._call('scontrol', 'show', 'config')))
 
-    def submit(self, name: str, options: Sequence[str], script: Sequence[str]) -> str:
+    def submit(self, mark: str, options: Sequence[str], script: Sequence[str]) -> str:
         """Submits a job exactly once, even if the answer to the first attempt was lost.
 
         Args:
-            name: A unique job name.
+            mark: The last argument of the script, which no other job has.
             options: Options of ``sbatch``.
-            script: The script and its arguments.
+            script: The script and its other arguments.
 
         Returns:
             The job's id.
@@ -84,13 +84,14 @@ class Slurm:
         """
 
         def submit() -> str:
-            return read_job_id(self._call('sbatch', '--parsable', *options, f'--job-name={name}', *script))
+            return read_job_id(self._call('sbatch', '--parsable', *options, *script, mark))
 
         try:
-            return self._patiently(submit, lambda: self._job_named(name) or submit())
+            return self._patiently(submit, lambda: self._job_with(mark) or submit())
         except BaseException:
             with suppress(SlurmError):  # an attempt whose answer was lost may have arrived
-                self._call('scancel', f'--name={name}')
+                if job_id := self._job_with(mark):
+                    self._call('scancel', job_id)
             raise
 
     def states(self, job_ids: Sequence[str]) -> dict[tuple[str, int], State]:
@@ -111,7 +112,7 @@ class Slurm:
         return read_states(self._patiently(ask))
 
     def jobs(self) -> set[tuple[str, str]]:
-        """Returns id and name of all unfinished jobs of the user.
+        """Returns id and command of all unfinished jobs of the user.
 
         Raises:
             SlurmError: Slurm has not answered for too long.
@@ -130,8 +131,9 @@ class Slurm:
         """
         self._patiently(lambda: self._call('scancel', *job_ids), patience=min(self._patience, _CANCEL_PATIENCE))
 
-    def _job_named(self, name: str) -> str:
-        return self._squeue(f'--name={name}', '--format=%F').partition('\n')[0].strip()
+    def _job_with(self, mark: str) -> str:
+        rows = (line.rstrip().partition(' ') for line in self._squeue('--format=%F %o').splitlines())
+        return next((job_id for job_id, _, command in rows if command.endswith(f' {mark}')), '')
 
     def _squeue(self, *arguments: str) -> str:
         return self._call('squeue', f'--user={os.getuid()}', '--states=all', '--noheader', *arguments)
@@ -157,7 +159,9 @@ class Slurm:
         except subprocess.TimeoutExpired as error:
             raise _PassingError(f'{command[0]} timed out') from error
         if done.returncode:
-            message = done.stderr.strip() or f'exit status {done.returncode}'
+            message = (
+                '; '.join(filter(None, map(str.strip, done.stderr.splitlines()))) or f'exit status {done.returncode}'
+            )
             raise (_PassingError if is_passing(message) else SlurmError)(f'{command[0]}: {message}')
         return done.stdout
 

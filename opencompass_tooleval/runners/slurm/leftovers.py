@@ -1,9 +1,9 @@
-"""Finds the queued jobs of a killed runner by name, cancels them, and waits for their end."""
+"""Finds the queued jobs of a killed runner by their commands, cancels them, and waits for their end."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
+import re
 import shlex
 import shutil
 import socket
@@ -17,37 +17,30 @@ from opencompass_tooleval.work_dir.lock import exclusive, holder_of, probe
 
 logger = logging.getLogger(__name__)
 
-SERVER_JOB = 's'
-"""Beginning of the number of a job that runs a server."""
-
 _PAUSE = 1.0
 
 
-def job_name(folder: Path, number: int, is_server: bool = False) -> str:
-    """Returns a unique job name that identifies the work directory and the runner's folder.
+def job_mark(folder: Path, number: int, is_server: bool = False) -> str:
+    """Returns the last word of the command of a job, which no other job has.
 
-    The name is known before ``sbatch`` answers, so that all jobs of a killed runner can be found.
+    The word is known before ``sbatch`` answers, so that all jobs of a killed runner can be found.
 
     Args:
         folder: The runner's folder.
         number: Number of the job.
         is_server: True for a job that runs a server.
     """
-    return f'{job_names(folder)}{SERVER_JOB if is_server else ""}{number}'
+    return f'{folder / "server-" if is_server else job_marks(folder)}{number}'
 
 
-def job_names(folder: Path) -> str:
-    """Returns the beginning of the names of all jobs of a runner."""
-    return f'{_prefix(folder.parent)}{folder.name}-'
+def job_marks(folder: Path) -> str:
+    """Returns the beginning of the marks of a runner's jobs, without its servers."""
+    return f'{folder}/job-'
 
 
 def runner_lock(folder: Path) -> Path:
     """Returns the lock that the runner of a folder holds."""
     return folder / 'runner.lock'
-
-
-def _prefix(parent: Path) -> str:
-    return f'tooleval-{hashlib.sha256(str(parent).encode()).hexdigest()[:8]}-'
 
 
 def alive(folder: Path) -> AbstractContextManager[object]:
@@ -92,10 +85,10 @@ def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callabl
 
 def _jobs(parent: Path, slurm: Slurm) -> Iterator[tuple[str, Path]]:
     """Yields the unfinished jobs of this work directory, with their runners' folders."""
-    prefix = _prefix(parent)
-    for job_id, name in slurm.jobs():
-        if name.startswith(prefix):
-            yield job_id, parent / name.removeprefix(prefix).rpartition('-')[0]
+    mark = re.compile(rf' {re.escape(str(parent))}/([^/]+)/(?:job|server)-\d+$')
+    for job_id, command in slurm.jobs():
+        if found := mark.search(command):
+            yield job_id, parent / found[1]
 
 
 def _is_gone(folder: Path, job_id: str) -> bool:

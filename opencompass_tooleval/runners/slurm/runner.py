@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
 from opencompass.registry import RUNNERS, TASKS
-from opencompass.utils import get_logger
+from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 from tqdm import tqdm
 
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.settings import check_settings, models_and_datasets
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.local_servers import prepare_server
-from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError, slurm_environment
 from opencompass_tooleval.runners.slurm.leftovers import (
     alive,
     cancel_leftovers,
-    job_name,
-    job_names,
+    job_mark,
+    job_marks,
     remove,
     runner_lock,
 )
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
-from opencompass_tooleval.runners.slurm.syntax import Resources
+from opencompass_tooleval.runners.slurm.syntax import Resources, job_name
 from opencompass_tooleval.runners.task_progress import RunsNextStage
-from opencompass_tooleval.work_dir.causes import one_line_if_full, resuming
+from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
+from opencompass_tooleval.work_dir.claims import replica_of
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
+from opencompass_tooleval.work_dir.progress import look
+from opencompass_tooleval.work_dir.shards import is_shard, whole_of
 from opencompass_tooleval.work_dir.trust import trust_own_run
-from opencompass_tooleval.work_dir.work_dir import last_error
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
+
+_REFUSED = ('account', 'qos', 'partition', 'time')
+"""Keys of the runner that words of ``sbatch`` name."""
 
 
 @RUNNERS.register_module()
@@ -104,8 +112,8 @@ class SlurmArrayRunner(RunsNextStage):
             Name and exit code of each, in the order of ``tasks``; -1 if a task left no exit code.
 
         Raises:
-            SlurmError: Slurm is not installed, refuses a command, or has not answered for too long.
-            SystemExit: A setting is invalid; no task is submitted.
+            SystemExit: A setting is invalid, and no task is submitted; or Slurm is not installed, refuses a command, or
+                has not answered for too long.
         """
         check_settings(*models_and_datasets(tasks))
         built = [self._build(task) for task in tasks]
@@ -115,13 +123,18 @@ class SlurmArrayRunner(RunsNextStage):
             raise SystemExit(f'tooleval: {several[0]}: its engine takes several nodes: run it without --debug')
         work_dir = Path(built[0].work_dir)
         trust_own_run(work_dir)
-        with one_line_if_interrupted(resuming(work_dir)), one_line_if_full(work_dir):
+        with one_line_if_interrupted(resuming(work_dir)), one_line_if_unusable(work_dir), _one_line_if_refused():
             folder = _new_folder(work_dir)
             stage = '' if self.debug else getattr(built[0], 'stage', '')
             elements = list(self._elements(tasks, built, stage, folder))
             names = [task.name for task in built]
+
+            def say_progress(element: Element) -> None:
+                if not element.server and stage != 'eval':
+                    _say_progress(element, tasks[element.number], names[element.number], work_dir)
+
             with alive(folder):
-                return self._run(elements, names, folder)
+                return self._run(elements, names, folder, say_progress)
 
     def _build(self, task: Any) -> Any:
         return TASKS.build(dict(cfg=task, type=self.task_cfg['type']))
@@ -133,13 +146,16 @@ class SlurmArrayRunner(RunsNextStage):
             needed = shared_servers(stage, cfg) if stage else {}
             servers |= needed
             yield _element(number, self._build(placed(stage, cfg, folder)) if needed else task, folder, tuple(needed))
-        look = {'jobs': job_names(folder), 'runner': str(runner_lock(folder)), 'seconds': 4 * self.poll[1]}
+        look = {'jobs': job_marks(folder), 'runner': str(runner_lock(folder)), 'seconds': 4 * self.poll[1]}
         for number, server in enumerate(servers.values(), start=len(tasks)):
             command, log = prepare_server(server, folder, Path(built[0].work_dir), **look)
             nodes = nodes_of({'engine': server.engine})
-            yield Element(number, server.gpus, shlex.join(command), log, nodes=nodes, server=server.name)
+            label = server.name, 'server', ''
+            yield Element(number, server.gpus, shlex.join(command), log, nodes=nodes, server=server.name, label=label)
 
-    def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
+    def _run(
+        self, elements: Sequence[Element], names: Sequence[str], folder: Path, on_requeue: Callable[[Element], None]
+    ) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []
         try:
             with Interrupts() as interrupts:
@@ -148,7 +164,7 @@ class SlurmArrayRunner(RunsNextStage):
                 if self.debug:
                     self._run_one_by_one(elements, folder, interrupts)
                 else:
-                    self._run_arrays(elements, names, folder, slurm, interrupts)
+                    self._run_arrays(elements, names, folder, slurm, interrupts, on_requeue)
             tasks = elements[: len(names)]  # without the servers
             status = [(name, _code(element)) for name, element in zip(names, tasks, strict=True)]
         finally:
@@ -159,7 +175,13 @@ class SlurmArrayRunner(RunsNextStage):
         return status
 
     def _run_arrays(
-        self, elements: Sequence[Element], names: Sequence[str], folder: Path, slurm: Slurm, interrupts: Interrupts
+        self,
+        elements: Sequence[Element],
+        names: Sequence[str],
+        folder: Path,
+        slurm: Slurm,
+        interrupts: Interrupts,
+        on_requeue: Callable[[Element], None],
     ) -> None:
         with tqdm(total=len(names), desc='Finished') as bar:
 
@@ -182,20 +204,33 @@ class SlurmArrayRunner(RunsNextStage):
                 patience=self.patience,
                 grace=self.grace,
                 on_end=on_end,
+                on_requeue=on_requeue,
                 server_options=self.server_options,
             ).run(elements)
 
     def _run_one_by_one(self, elements: Sequence[Element], folder: Path, interrupts: Interrupts) -> None:
         for element in elements:
-            name = f'--job-name={job_name(folder, element.number)}'
-            command = ['srun', '--quit-on-interrupt', *self.resources.options(element.gpus), name]
-            with subprocess.Popen([*command, 'bash', '-c', element.command], env=slurm_environment()) as process:
+            given = self.resources.options(element.gpus)
+            command = ['srun', '--quit-on-interrupt', *given, f'--job-name={job_name([element.label], given)}']
+            command += ['bash', '-c', element.command, job_mark(folder, element.number)]
+            with subprocess.Popen(command, env=slurm_environment()) as process:
                 try:
                     while process.poll() is None:
                         interrupts.sleep(0.1)
                 finally:
                     process.terminate()  # srun then ends its job; does nothing to one that has ended
             element.code = process.returncode
+
+
+@contextmanager
+def _one_line_if_refused() -> Iterator[None]:
+    """Ends this process with one line if Slurm refuses a command; the line names the keys that its words are about."""
+    try:
+        yield
+    except SlurmError as error:
+        keys = [key for key in _REFUSED if re.search(rf'\b{key}\b', str(error), re.IGNORECASE)]
+        fix = f". Set {' or '.join(keys)} in infer['runner'] and eval['runner']" if keys else ''
+        raise SystemExit(f'tooleval: {error}{fix}') from None
 
 
 @cache
@@ -218,7 +253,35 @@ def _element(number: int, task: Any, folder: Path, servers: tuple[str, ...]) -> 
     Config(task.cfg._cfg_dict, format_python_code=False).dump(params)
     command = task.get_command(cfg_path=shlex.quote(str(params)), template='{task_cmd}')
     log = Path(task.get_log_path(file_extension='out'))
-    return Element(number, task.num_gpus, command, log, nodes=_nodes(task), servers=servers)
+    return Element(number, task.num_gpus, command, log, nodes=_nodes(task), servers=servers, label=_label(task.cfg))
+
+
+def _pairs(cfg: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    return [(model, row) for model, rows in zip(cfg['models'], cfg['datasets'], strict=True) for row in rows]
+
+
+def _label(cfg: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Returns model, data set and part of a task, for names of jobs."""
+    (model, dataset), *others = _pairs(cfg)
+    replica, name = replica_of(cfg), dataset_abbr_from_cfg(dataset)
+    whole = whole_of(name) if is_shard(dataset) else name
+    part = str(replica.number) if replica else name[len(whole) + 1 :]
+    return model_abbr_from_cfg(model), f'{whole}+{len(others)}' if others else whole, part
+
+
+def _say_progress(element: Element, cfg: Mapping[str, Any], name: str, work_dir: Path) -> None:
+    """Logs what a task that Slurm has queued again has answered."""
+    work = WorkDir(work_dir)
+    pairs = {(model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)) for model, dataset in _pairs(cfg)}
+    try:
+        cells = [look(work, *pair) for pair in pairs]
+    except (OSError, ValueError) as error:  # the run goes on
+        get_logger().warning(f'{name} was queued again ({element.requeues} times): {error}')
+        return
+    done = sum(cell.answered for cell in cells)
+    left = [cell.samples - cell.answered for cell in cells if cell.samples is not None]
+    what = f'{done:,} answers done' + (f', {sum(left):,} left' if len(left) == len(cells) else '')
+    get_logger().info(f'{name} was queued again ({element.requeues} times): {what}')
 
 
 def _nodes(task: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
-from opencompass_tooleval.runners.slurm.leftovers import job_name
+from opencompass_tooleval.runners.slurm.leftovers import job_mark
 from opencompass_tooleval.runners.slurm.syntax import (
     ELEMENT_SCRIPT,
     PREEMPTED,
@@ -20,6 +21,7 @@ from opencompass_tooleval.runners.slurm.syntax import (
     State,
     array_indices,
     file_pattern,
+    job_name,
     shares,
 )
 from opencompass_tooleval.work_dir.server_file import (
@@ -53,6 +55,8 @@ class Element:
         nodes: Number of nodes that it needs.
         servers: Names of the shared servers that it needs.
         server: Name of the shared server that it is; '' for a task.
+        label: Its model, data set and part, for names of jobs.
+        requeues: Number of times that Slurm queued it again.
     """
 
     number: int
@@ -66,6 +70,8 @@ class Element:
     nodes: int = 1
     servers: tuple[str, ...] = ()
     server: str = ''
+    label: tuple[str, str, str] = ('', '', '')
+    requeues: int = 0
 
 
 @dataclass(eq=False)
@@ -120,6 +126,7 @@ class Stage:
         patience: Seconds for which a refused job is tried again, or longer while others run.
         grace: Seconds that the exit code of an ended element may take to appear on a shared file system.
         on_end: Called with each element that has ended for good.
+        on_requeue: Called with each element that ran and waits again.
     """
 
     folder: Path
@@ -132,6 +139,7 @@ class Stage:
     patience: float = 1800.0
     grace: float = 30.0
     on_end: Callable[[Element], None] = lambda element: None
+    on_requeue: Callable[[Element], None] = lambda element: None
     server_options: Sequence[str] = ()
     _arrays: list[Array] = field(default_factory=list, init=False)
     _size: int = field(default=0, init=False)
@@ -168,11 +176,13 @@ class Stage:
 
     def _write(self, element: Element) -> None:
         self._path(element, '.sh').write_text(f'{element.command}\n', encoding='utf-8')
+        name = job_name([element.label], self._options(element.gpus, element.nodes, bool(element.server)))
+        self._path(element, '.name').write_text(name, encoding='utf-8')
         element.log.parent.mkdir(parents=True, exist_ok=True)
         element.log.write_text('', encoding='utf-8')
         # Slurm writes messages ("CANCELLED DUE TO TIME LIMIT") to the file of --output, and --output is one pattern
         # for the whole array. So the pattern names links to the tasks' own logs.
-        self._path(element, '.log').symlink_to(element.log.resolve())
+        self._path(element, '.log').symlink_to(os.path.relpath(element.log.resolve(), self.folder.resolve()))
 
     def _group(self, elements: Iterable[Element]) -> list[Array]:
         arrays: dict[Any, Array] = {}
@@ -217,24 +227,27 @@ class Stage:
         if not all(server.job_id or self._submit(server, 1) for server in servers):
             return False
         for element in array.left.values():
-            self._path(element, '.exit').unlink(missing_ok=True)
+            for suffix in ('.exit', '.starts'):
+                self._path(element, suffix).unlink(missing_ok=True)
+            element.requeues = 0
             if element.server:
                 write_server(server_file(self.folder, element.server), ServerState(QUEUED))
         self._submitted += 1
         base = self.folder / str(array.chunk)
+        given = self._options(array.gpus, array.nodes, bool(array.server))
         options = [
             '--requeue',
-            *self.resources.options(array.gpus, array.nodes),
-            *(self.server_options if array.server else ()),
+            *given,
+            f'--job-name={job_name([element.label for element in array.left.values()], given)}',
             f'--array={array_indices(array.left)}%{throttle}',
             f'--chdir={Path.cwd()}',
             f'--output={file_pattern(str(base))}-%a.log',
             '--open-mode=append',
             *([f'--dependency=after:{":".join(server.job_id for server in servers)}'] if servers else []),
         ]
-        name = job_name(self.folder, self._submitted, bool(array.server))
+        mark = job_mark(self.folder, self._submitted, bool(array.server))
         try:
-            array.job_id = self.slurm.submit(name, options, [str(self.folder / 'element.sh'), str(base)])
+            array.job_id = self.slurm.submit(mark, options, [str(self.folder / 'element.sh'), str(base)])
         except SlurmError as error:
             if not self._accepted:
                 raise
@@ -246,6 +259,9 @@ class Stage:
         what = f'server {array.server}' if array.server else f'{len(array.left)} tasks'
         get_logger().info('job array %s: %s, %s each', array.job_id, what, each)
         return True
+
+    def _options(self, gpus: int, nodes: int, is_server: bool) -> list[str]:
+        return [*self.resources.options(gpus, nodes), *(self.server_options if is_server else ())]
 
     def _note_refusal(self, error: SlurmError) -> None:
         if self._refusal is None:
@@ -270,6 +286,10 @@ class Stage:
                 state = states.get((array.job_id, index))
                 if element.server and state and state.name == 'PENDING':
                     self._note_server(element, QUEUED)  # again: its old address holds no more
+                starts = self._number(element, '.starts') if state and state.name == 'PENDING' else None
+                if starts and starts > element.requeues:
+                    element.requeues = starts
+                    self.on_requeue(element)
                 if self._has_ended(element, state):
                     del array.left[index]
                     if self._is_to_run_again(element):
@@ -342,7 +362,7 @@ class Stage:
             element.gone_since = None
             return False
         name = state.name if state else 'gone'
-        code = self._exit_code(element)
+        code = self._number(element, '.exit')
         if code is None and name in ('gone', 'COMPLETED'):
             element.gone_since = element.gone_since or time.monotonic()
             if time.monotonic() - element.gone_since < self.grace:
@@ -352,9 +372,9 @@ class Stage:
         element.state = '' if name in ('gone', 'COMPLETED', 'FAILED') and code is not None else name
         return True
 
-    def _exit_code(self, element: Element) -> int | None:
+    def _number(self, element: Element, suffix: str) -> int | None:
         try:
-            return int(self._path(element, '.exit').read_text(encoding='utf-8'))
+            return int(self._path(element, suffix).read_text(encoding='utf-8'))
         except (FileNotFoundError, ValueError):
             return None
 

@@ -19,6 +19,8 @@ trap stopped=1 TERM
 trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "$SLURM_JOB_ID"' USR1
 element=$1-$SLURM_ARRAY_TASK_ID
 rm -f "$element.exit"
+echo "$((${SLURM_RESTART_COUNT:-0} + 1))" >"$element.starts"
+[ ! -e "$element.name" ] || timeout 60 scontrol update JobId="$SLURM_JOB_ID" JobName="$(<"$element.name")" &>/dev/null &
 echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh" &
 # A trap waits for the end of a command in the foreground; and it ends a wait, but not the command.
@@ -55,12 +57,13 @@ STUCK = {'launch_failed_requeued_held', 'JobHoldMaxRequeue'}
 HELD = {'JobHeldUser', 'JobHeldAdmin', 'job_requeued_in_held_state'}
 """Reasons of a job that a user or an administrator holds."""
 
-JOB_FORMAT = '%F %T %j'
-"""Format for ``squeue``: job, state, name."""
+JOB_FORMAT = '%F %T %o'
+"""Format for ``squeue``: job, state, command."""
 
 STATE_FORMAT = '%F %K %T %r'
 """Format for ``squeue --array``: job, index in its array, state, reason."""
 
+_MOST_OF_NAME = 200
 _PASSING = re.compile(
     r'unable to contact|timed out|connection (?:refused|reset)|temporarily|communication|zero bytes|'
     r'backup controller|in standby',
@@ -135,6 +138,23 @@ class Resources:
         return options + [word for option in self.extra_command for word in shlex.split(option)]
 
 
+def job_name(labels: Sequence[Sequence[str]], options: Sequence[str]) -> str:
+    """Returns the name of a job: ``[PREFIX-]MODEL-DATASET-PART``, with the prefix that ``--job-name`` gives.
+
+    Args:
+        labels: Model, data set and part of each element. Several elements have what they have in common, and else the
+            first one's names and the number of the others: ``gpt-plan+3``.
+        options: The other options of the job.
+    """
+    prefix = ''
+    for word, following in zip(options, [*options[1:], ''], strict=True):
+        given = re.fullmatch(r'--job-name=(.*)|-J(.+)', word, re.DOTALL)
+        prefix = following if word in ('-J', '--job-name') else (given[1] or given[2] or '') if given else prefix
+    same = [values[0] for values in zip(*labels, strict=True) if len(set(values)) == 1]
+    words = same if same and same[0] == labels[0][0] else [*labels[0][:1], f'{labels[0][1]}+{len(labels) - 1}']
+    return re.sub(r'[\s/]+', '-', '-'.join(filter(None, [prefix, *words])))[:_MOST_OF_NAME]
+
+
 def shares(limit: int, sizes: Sequence[int], held: Sequence[int]) -> list[int]:
     """Computes the number of elements of each array that may run at once.
 
@@ -172,10 +192,10 @@ def read_job_id(output: str) -> str:
     Raises:
         ValueError: The output has another form.
     """
-    job_id = output.strip().partition('\n')[0].partition(';')[0]
-    if not job_id.isdigit():
+    ids = re.findall(r'^(\d+)(?:;\S*)?[ \t\r]*$', output, re.MULTILINE)
+    if not ids:
         raise ValueError(f'sbatch --parsable printed {output!r}, not a job id')
-    return job_id
+    return str(ids[-1])
 
 
 def read_states(output: str) -> dict[tuple[str, int], State]:
@@ -186,8 +206,7 @@ def read_states(output: str) -> dict[tuple[str, int], State]:
 
 
 def read_jobs(output: str) -> set[tuple[str, str]]:
-    """Parses id and name of unfinished jobs from ``squeue --noheader --format=JOB_FORMAT``."""
-    # A name may hold blanks, too: 'sbatch --job-name "my job"'.
+    """Parses id and command of unfinished jobs from ``squeue --noheader --format=JOB_FORMAT``."""
     rows = (line.split(maxsplit=2) for line in output.splitlines())
     return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
 

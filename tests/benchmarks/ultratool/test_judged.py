@@ -219,6 +219,16 @@ def test_created_tools_officially() -> None:
     ]
 
 
+@pytest.mark.parametrize('scoring', ['official', 'strict'])
+def test_tuples_are_shown_as_lists(scoring: str) -> None:
+    """The published code writes created tools to JSON, and its judge sees what it reads there."""
+    tuples, lists = ({'name': 'x', 'enum': kind(('a', 'b'))} for kind in (tuple, list))
+    shown = [
+        prompts(creation_record(), str([{'step': STEPS[0]['step'], 'tool': tool}]), scoring) for tool in (tuples, lists)
+    ]
+    assert shown[0] == shown[1] != []
+
+
 def test_created_tools_strictly() -> None:
     answer = str([{'step': step['step'], 'tool': CREATED} for step in STEPS])
     gold, tool = (json.dumps(value, ensure_ascii=False) for value in (GOLD, CREATED))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
-from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name
+from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_mark
 from tests.runners.slurm.conftest import Testbed
 
 
@@ -23,7 +23,9 @@ def parent(work: Path) -> Path:
 
 def submit(folder: Path) -> str:
     """A job as the runner of this folder submits it."""
-    command = ['sbatch', '--parsable', '--output=/dev/null', f'--job-name={job_name(folder, 1)}', '--wrap=sleep 60']
+    script = folder.parents[2] / 'sleep.sh'
+    script.write_text('#!/bin/bash\nsleep 60\n', encoding='utf-8')
+    command = ['sbatch', '--parsable', '--output=/dev/null', str(script), job_mark(folder, 1)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 

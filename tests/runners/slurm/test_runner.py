@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.runners.slurm.client import SlurmError
 from opencompass_tooleval.runners.slurm.runner import SlurmArrayRunner
+from opencompass_tooleval.work_dir.journal import Journal
 from tests.runners.slurm.conftest import ARRAY_LIMIT, Testbed
 from tests.runners.slurm.shell_task import ShellTask, shell_tasks
 
@@ -171,7 +172,13 @@ def test_a_signal_before_the_time_limit_queues_it_again(testbed: Testbed, tmp_pa
     assert (tmp_path / 'runs').read_text() == 'ran\n' * 2
 
 
-def test_a_requeue_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
+def test_a_requeue_is_no_failure(
+    testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    for folder in ('configs', 'predictions/m0'):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / 'configs' / 'run.py').touch()
+    Journal(tmp_path / 'predictions' / 'm0' / 'tmp_d.jsonl').append({0: {'prediction': 'a'}, 1: {'prediction': 'b'}})
     command = f'trap "exit 9" TERM; echo ran >>{tmp_path}/runs; [ $SLURM_RESTART_COUNT ] || {{ sleep 60 & wait; }}'
     future, job = started(testbed, aside, tmp_path, [command])
     until((tmp_path / 'runs').exists)
@@ -182,6 +189,24 @@ def test_a_requeue_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tm
     assert codes(future.result()) == [0]
     assert (tmp_path / 'runs').read_text() == 'ran\n' * 2
     assert 'restart 0' in log(tmp_path, 'm0') and 'restart 1' in log(tmp_path, 'm0')
+    assert any('was queued again (1 times): 2 answers done' in message for message in said.messages)
+
+
+def test_names_of_jobs(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
+    """Each element has its own name as soon as it runs; before, that of its array."""
+
+    def names() -> set[str]:
+        command = ['squeue', '--noheader', '--format=%j']
+        return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+    go = f'until [ -e {tmp_path}/go ]; do sleep 0.1; done'
+    tasks = shell_tasks(tmp_path, [go] * 2, ['gpt', 'qwen'])
+    for number, task in enumerate(tasks):
+        task['datasets'][0][0].update(abbr=f'plan_{number}', reader_cfg=dict(test_range='[0:9]'))
+    future = aside.submit(runner(extra_command=['--job-name night']).launch, tasks)
+    until(lambda: names() == {'night-gpt-plan-0', 'night-qwen-plan-1'})
+    (tmp_path / 'go').touch()
+    assert codes(future.result()) == [0] * 2
 
 
 @pytest.mark.long
@@ -213,7 +238,7 @@ def test_a_controller_that_stays_away(testbed: Testbed, aside: ThreadPoolExecuto
     future, _ = started(testbed, aside, tmp_path, ['sleep 1'], patience=0.0)
     testbed.stop_controller()
     try:
-        with pytest.raises(SlurmError, match='Unable to contact'):
+        with pytest.raises(SystemExit, match=r'tooleval: .*Unable to contact'):
             future.result()
     finally:
         testbed.start_controller()
@@ -251,9 +276,9 @@ def test_an_array_for_each_number_of_gpus(testbed: Testbed, tmp_path: Path) -> N
 
 def test_a_first_job_that_is_refused_is_an_error(testbed: Testbed, tmp_path: Path) -> None:
     tasks = [*shell_tasks(tmp_path, ['true'], ['a'], gpus=99), *shell_tasks(tmp_path, ['sleep 60'], ['b'])]
-    with pytest.raises(SlurmError, match='Requested node configuration is not available'):
+    with pytest.raises(SystemExit, match=r'tooleval: sbatch: .*Requested node configuration is not available$'):
         runner().launch(tasks)
-    with pytest.raises(SlurmError, match='invalid partition specified: nowhere'):
+    with pytest.raises(SystemExit, match=r"invalid partition specified: nowhere.*Set partition in infer\['runner'\]"):
         runner(partition='nowhere').launch(tasks)
     assert testbed.queue() == []
 

@@ -87,7 +87,10 @@ def test_array_indices(indices: list[int], expected: str) -> None:
     assert array_indices(indices) == expected
 
 
-@pytest.mark.parametrize(('said', 'expected'), [('7\n', '7'), ('12;cluster\n', '12')])
+@pytest.mark.parametrize(
+    ('said', 'expected'),
+    [('7\n', '7'), ('12;cluster\n', '12'), ('3 jobs\n8;b', '8'), ('-- 412 of 500 hours left --\n7\nnote: 3\n', '7')],
+)
 def test_job_id(said: str, expected: str) -> None:
     assert read_job_id(said) == expected
 
