@@ -264,7 +264,7 @@ def _with_tokens(model: str, message: dict[str, Any], finish_reason: str, asked:
     """A completion whose tokens are words, unless the message says them."""
     message = dict(message)
     reported = {USAGE: message.pop(USAGE)} if USAGE in message else {}
-    prompt, completion = len(asked.split()), len(json.dumps(message).split())
+    prompt, completion = len(asked.split()) or 1, len(json.dumps(message).split())  # no prompt is empty
     return {
         'id': 'chatcmpl-0',
         'object': 'chat.completion',

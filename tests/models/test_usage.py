@@ -175,7 +175,7 @@ def test_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
     assert received['replies'] == 2 and answer.usage is not None
     usage = answer.usage
     assert (usage.prompt, usage.completion, usage.requests) == (received['prompt'], received['completion'], 3)
-    assert usage.first_prompt == received['prompt'] and not usage.counted  # the empty one has a prompt of no words
+    assert usage.first_prompt == received['prompt'] - 1 and not usage.counted  # the empty one has a prompt of one word
 
 
 def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> None:
