@@ -29,7 +29,9 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
     **dict.fromkeys(('judgement_kinds', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
     **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', _RECORDS), DATA),
-    **dict.fromkeys(('instructions', 'instructions_sha256', 'tools', 'prompt_style', _PROMPTS), PROMPTS),
+    **dict.fromkeys(
+        ('instructions', 'instructions_sha256', 'tools', 'prompt_style', 'system_prompt', _PROMPTS), PROMPTS
+    ),
     # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
     # calls.
     **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),

@@ -58,6 +58,9 @@ def run_benchmarks(
     ] = None,
     max_workers: Annotated[int | None, typer.Option(min=1, help='Requests in flight.')] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help='By default 0.')] = None,
+    system_prompt: Annotated[
+        str | None, typer.Option(metavar='TEXT', help='System prompt of each request, before that of the data set.')
+    ] = None,
     stream: Annotated[
         bool, typer.Option('--stream', help='Request streams, so that gateways do not end long requests.')
     ] = False,
@@ -98,6 +101,7 @@ def run_benchmarks(
         'max_seq_len': max_seq_len,
         'max_workers': max_workers,
         'temperature': temperature,
+        'system_prompt': system_prompt or None,
         'stream': stream or None,
         'run_cfg': None if gpus is None else {'num_gpus': gpus},
         'prices': prices and dict(zip(('input', 'output'), prices, strict=True)),

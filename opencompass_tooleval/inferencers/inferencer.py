@@ -32,7 +32,7 @@ from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.models.account import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.model_calls import adapt_model, prompt_length
+from opencompass_tooleval.models.model_calls import adapt_model, asked_of, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue, requests_at_once
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.causes import KEPT, most_said
@@ -331,7 +331,7 @@ class ToolEvalGenInferencer(GenInferencer):
         return rows
 
     def _row(self, index: int, question: Question, answer: Answer) -> Row:
-        earlier, prompt = self._failed.get(index), question.prompt
+        earlier, prompt = self._failed.get(index), asked_of(self.model, question.prompt)
         if earlier:
             answer = replace(answer, usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
         row = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from datasets import Dataset
@@ -74,6 +75,18 @@ class Conversation(PromptList):
         """Returns the messages: the inverse of :meth:`of`."""
         return list(self._messages)
 
+    def with_system(self, text: str) -> Conversation:
+        """Returns the conversation with a system prompt, before that of the data set in the same message."""
+        first, *rest = self._messages
+        if first.role == 'system':
+            text = f'{text}\n\n{first.content}'
+        else:
+            rest = [first, *rest]
+        messages = [_system_message(text), *rest]
+        other = Conversation.of(messages, {'record_id': '', 'source': '', 'idx': 0, 'gold_answer': ''}, self.tools)
+        other.__dict__.update({**vars(self), '_messages': tuple(messages)})
+        return other
+
     def as_request(self) -> list[dict[str, Any]]:
         """Returns ``messages`` of a chat completion, with native calls and their answers."""
         return [self._requested(message) for message in self._messages]
@@ -118,6 +131,12 @@ class Conversation(PromptList):
     def _with_original_names(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         assert self.tools is not None
         return tuple(replace(call, name=self.tools.original_name(call.name)) for call in calls)
+
+
+@lru_cache(maxsize=1024)
+def _system_message(text: str) -> Message:
+    """Returns a message that is encoded once for all requests."""
+    return Message('system', text)
 
 
 def _arguments_text(arguments: Any) -> str:

@@ -44,11 +44,14 @@ class _OffersTools:
     fastchat_template: str | None
     logger: logging.Logger
 
-    def __init__(self, *args: Any, tool_parser: str = AUTO, thoughts: str = AS_SENT, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, tool_parser: str = AUTO, thoughts: str = AS_SENT, system_prompt: str = '', **kwargs: Any
+    ) -> None:
         for fault in self.check_settings({'tool_parser': tool_parser, THOUGHTS: thoughts}):
             raise ValueError(fault)
         super().__init__(*args, **kwargs)
         self._tool_parser = tool_parser
+        self.system_prompt = system_prompt
         self.thoughts = self.returned_thoughts = thoughts
         self._opens_thoughts = False
         self._checked: set[bool] = set()
@@ -139,6 +142,7 @@ class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
         tool_parser: Format of the model's calls: a name of
             :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, such as ``hermes``, or ``auto``, which
             reads the chat template.
+        system_prompt: System prompt of each request, before that of the data set in the same message.
         kwargs: Further arguments of :class:`HuggingFacewithChatTemplate`.
     """
 
@@ -153,6 +157,7 @@ class ToolEvalVLLMChat(_OffersTools, VLLMwithChatTemplate):
     Args:
         thoughts: As for :class:`ToolEvalHFChat`.
         tool_parser: Format of the model's calls, as for :class:`ToolEvalHFChat`.
+        system_prompt: As for :class:`ToolEvalHFChat`.
         kwargs: Further arguments of :class:`VLLMwithChatTemplate`.
     """
 

@@ -104,6 +104,8 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
 
 
 REFUSED = 'infra:bad_request'
+SYSTEM_PROMPT = 'system_prompt'
+"""Attribute of a model, and key of its config and of a provenance."""
 
 _PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
 
@@ -208,6 +210,12 @@ def _why_unasked(model: Any, prompt: Conversation) -> str:
     return TRUNCATED if exceeds_context(model, prompt) else ''
 
 
+def asked_of(model: Any, prompt: Conversation) -> Conversation:
+    """Returns the prompt that a model is sent: with its ``system_prompt``, if it has one."""
+    text = getattr(model, SYSTEM_PROMPT, '')
+    return prompt.with_system(text) if text else prompt
+
+
 def ask(
     model: Any, prompts: Sequence[Conversation], max_out_len: int, options: Mapping[str, Any] | None = None
 ) -> list[Answer]:
@@ -230,6 +238,7 @@ def ask(
         ValueError: A prompt offers tools, and the model's class does not support them.
     """
     adapt_model(model)
+    prompts = [asked_of(model, prompt) for prompt in prompts]
     check_tools(model, prompts)
     unasked = ((index, _why_unasked(model, prompt)) for index, prompt in enumerate(prompts))
     answers = {index: Answer('', reason) for index, reason in unasked if reason}

@@ -111,6 +111,7 @@ class ToolEvalOpenAI(OpenAI):
         prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
         thoughts: ``as_sent`` to return what the server sent with its calls (thoughts, signatures, the text of
             arguments) unchanged in the next request of a dialogue; ``none`` for calls without thoughts, encoded again.
+        system_prompt: System prompt of each request, before that of the data set in the same message.
         stream: True to request each answer as a stream of events, so that gateways do not end the requests of long
             thoughts. The answers are the same; a run may be continued with or without it. Excludes ``attribution``.
         idle_timeout: Maximum number of seconds without a byte, with ``stream``; comments that keep a connection alive
@@ -154,6 +155,7 @@ class ToolEvalOpenAI(OpenAI):
         parallel_tool_calls: bool = True,
         prices: Mapping[str, float] | None = None,
         thoughts: str = AS_SENT,
+        system_prompt: str = '',
         stream: bool = False,
         idle_timeout: float = 300,
         attribution: bool = False,
@@ -191,6 +193,7 @@ class ToolEvalOpenAI(OpenAI):
         for fault in setting_faults({THOUGHTS: thoughts}):
             raise ValueError(fault)
         self.thoughts = thoughts
+        self.system_prompt = system_prompt
         self._refused: set[str] = set()  # members of its messages that the server does not take back
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:

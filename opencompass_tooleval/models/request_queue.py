@@ -31,7 +31,7 @@ from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.models.account import Account, Reservation
 from opencompass_tooleval.models.api.event_loop import event_loop, start
 from opencompass_tooleval.models.conversation import Conversation
-from opencompass_tooleval.models.model_calls import AskingEndedError, adapt_model, answer_of, ask, check_tools
+from opencompass_tooleval.models.model_calls import AskingEndedError, adapt_model, answer_of, ask, asked_of, check_tools
 
 Key = TypeVar('Key')
 
@@ -348,6 +348,7 @@ def open_queue(
         return BatchQueue(model, max_out_len, at_once, options, account)
 
     async def answer(prompt: Conversation, stop: asyncio.Event) -> Answer | None:
+        prompt = asked_of(model, prompt)
         check_tools(model, [prompt])
         given = model.parse_template(prompt, mode='gen')
         with account.request(prompt, max_out_len) if account else nullcontext() as reservation:

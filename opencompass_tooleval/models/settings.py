@@ -290,6 +290,25 @@ def _model_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
             yield 'budget: one process has to count the tokens of the model: set num_procs=1 in its run_cfg'
     except ValueError as error:
         yield str(error)
+    yield from _faults_of_roles(cfg.get('meta_template'))
+
+
+def _faults_of_roles(template: Any) -> Iterator[str]:
+    """Yields the parts of a ``meta_template`` of an API model that conversations are sent without."""
+    if not isinstance(template, Mapping):
+        return
+    rows = [row for part in ('round', 'reserved_roles') for row in template.get(part) or () if isinstance(row, Mapping)]
+    if not any('api_role' in row for row in rows):
+        return
+    for name in ('begin', 'end'):
+        if template.get(name):
+            yield f"meta_template: {name} is not sent with conversations: set system_prompt='...' of the model instead"
+    for row in rows:
+        if row.get('api_role') != row.get('role') or any(row.get(name) for name in ('begin', 'end', 'prompt')):
+            yield (
+                f'meta_template: messages of {str(row.get("role"))[:50]!r} are sent as data sets have them: give its '
+                'role alone, with the same api_role'
+            )
 
 
 def _dataset_faults(cfg: Mapping[str, Any]) -> Iterator[str]:

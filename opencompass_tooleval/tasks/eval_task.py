@@ -22,9 +22,11 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHE
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.usage import read_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
+from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.models.api.endings import ENDINGS, is_unknown
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.models.model_calls import SYSTEM_PROMPT
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.causes import most_said
@@ -154,7 +156,13 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds the limit of tokens of the answers, the benchmark's, and what became of thoughts to the provenance."""
         published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
-        limits = {MAX_OUT_LEN: limit_of_rows(rows), PUBLISHED: published, THOUGHTS: thoughts_of_rows(rows)}
+        system_prompt = self.model_cfg.get(SYSTEM_PROMPT)
+        limits = {
+            MAX_OUT_LEN: limit_of_rows(rows),
+            PUBLISHED: published,
+            THOUGHTS: thoughts_of_rows(rows),
+            SYSTEM_PROMPT: texts_digest([str(system_prompt)]) if system_prompt else None,
+        }
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

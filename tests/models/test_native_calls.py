@@ -24,6 +24,7 @@ from opencompass_tooleval.models.model_calls import ask, prompt_length
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
+from tests.models.api.scripted_server import KEY, Script, serving
 
 SCRIPT = '''
 import json
@@ -230,3 +231,25 @@ def test_the_whole_request_arrives(echo_server: ModelServer) -> None:
                 **(offered if tools else {}),
                 **extra,
             }
+
+
+def test_a_system_prompt_reaches_every_request_once() -> None:
+    """Answers and dialogues, with and without a system message of the data set, with tools and without."""
+    script = Script()
+    with serving(script) as server:
+        model = ToolEvalOpenAI(path='tiny', key=KEY, openai_api_base=server, retry=0, system_prompt='Be brief.')
+        of_data = messages_text([Message('system', 'You plan.'), Message('user', 'Go.')])
+        template = ToolEvalConversationTemplate()
+        prompts = [template.generate_item(row(**columns)) for columns in ({}, {'messages': of_data, 'tools': None})]
+        ask(model, prompts, 20)
+
+        def rounds() -> Dialogue[str]:
+            yield ModelRequest((Message('user', 'One.'),))
+            yield ModelRequest((Message('user', 'One.'), Message('assistant', 'a'), Message('user', 'Two.')))
+            return 'done'
+
+        DialogueRunner(model, None, 20).run({'d': rounds()})
+    systems = [[one['content'] for one in request['messages'] if one['role'] == 'system'] for request in script.asked]
+    assert sorted(systems) == [['Be brief.']] * 3 + [['Be brief.\n\nYou plan.']]
+    assert {request['messages'][0]['role'] for request in script.asked} == {'system'}
+    assert [prompt.messages()[0].content for prompt in prompts] == ['How is the weather?', 'You plan.'], 'as before'

@@ -114,6 +114,7 @@ def test_a_run_with_a_class_that_does_not_exist_ends_at_once(tmp_path: Path, can
 
 
 API = {'type': 'opencompass_tooleval.models.ToolEvalOpenAI', 'abbr': 'm', 'path': 'x', 'key': 'none'}
+ROLES = [{'role': 'HUMAN', 'api_role': 'HUMAN'}, {'role': 'BOT', 'api_role': 'BOT', 'generate': True}]
 HF = {'type': 'opencompass_tooleval.models.ToolEvalHFChat', 'abbr': 'm', 'path': 'x'}
 SERVED = {'type': 'opencompass_tooleval.models.ToolEvalServed', 'abbr': 'm', 'path': 'x'}
 COMMAND = ['server', '{port}']
@@ -126,7 +127,9 @@ COMMAND = ['server', '{port}']
         pytest.param({**API, 'zzz': 3}, 'does not read zzz; it reads abbr, ', id='far'),
         pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
         pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
-        pytest.param({**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float, not str", id='text'),
+        pytest.param(
+            {**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float or None, not str", id='text'
+        ),
         pytest.param({**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is no number'),
         pytest.param({**API, 'max_workers': None}, 'max_workers=None of ToolEvalOpenAI', id='none'),
         pytest.param({**API, 'batch_size': '8'}, "batch_size='8' of ToolEvalOpenAI should be int", id='batch size'),
@@ -148,6 +151,15 @@ COMMAND = ['server', '{port}']
         ),
         pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} stands neither', id='no port'),
         pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
+        *(
+            pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')
+            for more, said in (
+                ({'begin': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'Be brief.'}]}, 'begin is not sent'),
+                ({'end': 'Go.'}, 'end is not sent'),
+                ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'HUMAN'}]}, "messages of 'SYSTEM' are sent as"),
+                ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'x'}]}, "of 'SYSTEM' are sent"),
+            )
+        ),
         pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
         pytest.param(
             {'type': 'OracelModel', 'abbr': 'm'}, "no type 'OracelModel'; did you mean OracleModel?", id='name'
@@ -162,6 +174,16 @@ def test_a_model(model: dict[str, Any], said: str) -> None:
 def row(name: str) -> Any:
     rows = Config.fromfile(CONFIGS.parent / 'agents' / 'config_rows.py')['tooleval_agent_rows']
     return next(row for row in rows if row['abbr'] == name)
+
+
+def test_roles_as_opencompass_writes_them_are_no_fault() -> None:
+    reserved = [{'role': 'SYSTEM', 'api_role': 'SYSTEM'}]
+    for template in (
+        {'round': ROLES},
+        {'round': ROLES, 'reserved_roles': reserved},
+        {'round': [{'role': 'HUMAN', 'begin': '<s>'}]},
+    ):
+        assert setting_faults([{**API, 'meta_template': template}], []) == []
 
 
 @pytest.mark.parametrize(
