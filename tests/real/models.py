@@ -69,6 +69,11 @@ class RealModel:
         tokenizer = _corrected(tokenizer, file)
         tokenizer.chat_template = self.template_file.read_text(encoding='utf-8')
         partial = folder.with_suffix('.partial')
+        if getattr(model, 'hf_quantizer', None):  # transformers 5 saves no model that came from a file of llama.cpp
+            model.config.__dict__.pop('quantization_config', None)
+            weights = model.state_dict()
+            model = type(model)(model.config)
+            model.load_state_dict(weights)
         model.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
         partial.rename(folder)
