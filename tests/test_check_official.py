@@ -52,10 +52,10 @@ def tool() -> ModuleType:
     return module
 
 
-def run(folder: Path, *options: str, failing: int = 0) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *options: str, failing: int = 0, tests: str = TESTS) -> subprocess.CompletedProcess[str]:
     """The command on tests of its own."""
     file = folder / 'test_games.py'
-    file.write_text(TESTS.replace('{failing}', str(failing)), encoding='utf-8')
+    file.write_text(tests.replace('{failing}', str(failing)), encoding='utf-8')
     code = f'import sys, check_official as c\nc.marked_files = lambda: [{str(file)!r}]\nsys.exit(c.main({options!r}))'
     command = [sys.executable, '-c', code]
     return subprocess.run(
@@ -76,7 +76,17 @@ def test_a_comparison_that_fails_fails_the_command(tmp_path: Path) -> None:
     done = run(tmp_path, failing=1)
     assert done.returncode == 1 and '| joseki | 7 | 0 | - |' in done.stdout
     done = run(tmp_path, '--benchmark', 'Shogi')
-    assert done.returncode == 1 and 'no published outcome is at hand' in done.stdout
+    assert done.returncode == 2 and 'no published outcome is at hand' in done.stdout
+
+
+def test_without_outcomes_the_status_is_another_one(tmp_path: Path) -> None:
+    """All comparisons are skipped; a test file that cannot be imported is no absence."""
+    skipped = (
+        "import pytest\n\n@pytest.mark.official('Go', 'ladders')\ndef test_ladders():\n    pytest.skip('absent')\n"
+    )
+    for tests, status in ((skipped, 2), (f'{skipped}import nowhere\n', 1)):
+        done = run(tmp_path, tests=tests)
+        assert done.returncode == status and ('no published outcome is at hand' in done.stdout) == (status == 2)
 
 
 def test_tables_of_other_benchmarks_stay(tool: ModuleType) -> None:

@@ -1,8 +1,8 @@
 """Runs all comparisons with published outcomes that are at hand, and prints a table of them per benchmark.
 
 The comparisons are tests with the mark ``official`` (``tests/official.py``); the outcomes are in ``../shared`` beside
-the checkout. Exit status 1 if a comparison fails, or if none is at hand. With ``--write`` the tables also replace those
-of the same benchmarks in ``docs/explanation/parity.md``.
+the checkout. Exit status 1 if a comparison fails, and 2 if none is at hand. With ``--write`` the tables also replace
+those of the same benchmarks in ``docs/explanation/parity.md``.
 """
 
 from __future__ import annotations
@@ -133,13 +133,14 @@ def main(arguments: Iterable[str] | None = None) -> int:
     status = pytest.main(command, plugins=[counting])
     texts = tables(counting.found)
     print('', *texts.values(), sep='\n\n')
-    if not texts:
+    is_absent = not texts and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if is_absent:
         print('no published outcome is at hand: they are looked for in ../shared')
     absent = sum(one.absent for comparisons in counting.found.values() for one in comparisons.values())
     if absent:
         print(f'{absent} comparisons have no outcomes at hand')
-    if status or not texts:
-        return 1
+    if is_absent or status:
+        return 2 if is_absent else 1
     if options.write:
         PAGE.write_text(with_tables(PAGE.read_text(encoding='utf-8'), texts), encoding='utf-8')
         print(f'wrote {PAGE}')

@@ -23,6 +23,8 @@ SourceOption = Annotated[
     Path | None, typer.Option('--from', help='A folder with the files, at any depth; without, where they come from.')
 ]
 
+VersionOption = Annotated[str | None, typer.Option(help='Version of the data to download; by default v2.')]
+
 
 def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
     """Returns a function that finds files below a folder: description -> path below the data cache -> file."""
@@ -84,23 +86,33 @@ def _bring(files: DataFiles, by_path: Mapping[str, Path], source: Path, fix: str
         yield f'{whose}{words}'
 
 
-def prepare(benchmark: Benchmark, source: Path | None) -> int:
+def prepare(benchmark: Benchmark, source: Path | None, version: str | None = None) -> int:
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
-    An equal file that is already in place is kept. A damaged file is named and not copied.
+    An equal file that is already in place is kept. A damaged file is named and not copied. The last line names the
+    files whose counts are not the published ones.
+
+    Args:
+        benchmark: The benchmark.
+        source: Folder with the files; None to download them.
+        version: Version to download; None for the benchmark's default.
 
     Returns:
         0, or 1 if a file is damaged or missing, or no file is found.
 
     Raises:
         OSError: Files cannot be fetched or written.
+        ValueError: Nothing is downloaded in this version.
     """
+    if version and source:
+        raise ValueError('--version chooses what is downloaded: leave it out, or --from')
 
     def say(text: str) -> None:
         Screen().print(text, soft_wrap=True)
 
     if source is None and benchmark.name in plugin.DOWNLOAD:
-        source = plugin.load(plugin.DOWNLOAD[benchmark.name])()
+        source = plugin.load(plugin.DOWNLOAD[benchmark.name])(*filter(None, [version]))
+        say(f'downloaded to {source}')
     sources = [(files, find(files)) for find in (_in_source(source),) for files in benchmark.data.files]
     if source is None or not any(by_path for _, by_path in sources):
         if source is not None:
@@ -114,13 +126,16 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
             say(benchmark.data.origin)
         return 1
     prepared = [(files, by_path) for files, by_path in sources if files.needed or by_path]
-    faults = 0
+    faults, different = 0, list[str]()
     for files, by_path in track(prepared, benchmark.title, console=Screen(stderr=True), transient=True):
         for line in _bring(files, by_path, source, benchmark.data.clone or benchmark.prepare):
             faults += line.startswith('DAMAGED')
+            different += [files.name] if '  (published: ' in line else []
             say(line)
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)
+    if different:
+        say(f'not as published, so that scores do not compare with those of the paper: {", ".join(different)}')
     return 1 if faults else 0
 
 
@@ -135,6 +150,9 @@ def prepare_commands() -> typer.Typer:
         def run(source: SourceOption = None) -> int:
             return prepare(find_benchmark(name), source)
 
-        return run
+        def run_version(source: SourceOption = None, version: VersionOption = None) -> int:
+            return prepare(find_benchmark(name), source, version)
+
+        return run_version if name in plugin.DOWNLOAD else run
 
     return command_group(summaries, load, add_completion=False)

@@ -33,6 +33,16 @@ MAX_RUN_BYTES = 1 << 31
 
 _PIECE = 1 << 20
 _GZIP = b'\x1f\x8b'
+_MARK = b'\xef\xbb\xbf'
+_PAGE = 'it is a page of HTML, not the data: log in, or download the raw file'
+_BEGINNINGS = {
+    b'\0': 'it holds no text: it begins with NUL bytes, as a power cut may leave a file',
+    b'version https://git-lfs.github.com/': 'it is a pointer of Git LFS, not the data: run git lfs pull',
+    b'<!doctype html': _PAGE,
+    b'<html': _PAGE,
+}
+"""Beginning of a file, in lower case -> why it is none that could be read."""
+_LONGEST = 64
 
 
 def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
@@ -57,16 +67,15 @@ def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
 
 
 def read_plain(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Reads a file that may come from anybody.
+    """Reads a file that may come from anybody, without its byte order mark.
 
     Raises:
-        DataError: It is no plain file, larger than ``most`` bytes, or begins with NULs, as a power cut leaves it.
+        DataError: It is no plain file, larger than ``most`` bytes, a pointer of Git LFS or a page of HTML, or begins
+            with NULs, as a power cut leaves it.
         OSError: It is missing, or cannot be read.
     """
     with open_plain(path, most) as stream:
-        begins = stream.read(1)
-        if begins == b'\0':
-            raise DataError(path, 'it holds no text: it begins with NUL bytes, as a power cut may leave a file')
+        begins = _beginning(path, stream)
         content = begins + stream.read(most)
     if len(content) > most:  # it has grown
         raise DataError(path, f'the file has more than {most} bytes')
@@ -86,12 +95,25 @@ def check_links(run: Path) -> None:
                 raise DataError(path, 'this link leaves the run', fix=f'rm {quote(str(path))}')
 
 
+def _beginning(path: Path, stream: gzip.GzipFile | BinaryIO) -> bytes:
+    """Reads the first bytes of a file, without its byte order mark.
+
+    Raises:
+        DataError: They show that it is not the data.
+    """
+    begins = stream.read(_LONGEST).removeprefix(_MARK)
+    shown = begins.lstrip().lower()
+    if why := next((why for start, why in _BEGINNINGS.items() if shown.startswith(start)), None):
+        raise DataError(path, why)
+    return begins
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     """Opens a file, decompressed if it is gzipped.
 
     Raises:
-        DataError: It is no file, or the part read is damaged or no UTF-8 text.
+        DataError: It is no file, a pointer of Git LFS or a page of HTML; or the part read is damaged or no UTF-8 text.
     """
     if not path.is_file():
         raise DataError(path, 'the file is missing')
@@ -100,6 +122,8 @@ def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
             is_zipped = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             with gzip.open(file) if is_zipped else nullcontext(file) as content:
+                _beginning(path, content)
+                content.seek(0)
                 yield content
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(path, f'the file cannot be read ({error})') from error
@@ -117,7 +141,7 @@ def read_text(path: Path) -> str:
         content = file.read(MAX_BYTES + 1)  # bounded, against compression bombs
         if len(content) > MAX_BYTES:
             raise DataError(path, f'the file has more than {MAX_BYTES} bytes')
-        return content.decode('utf-8')
+        return content.decode('utf-8-sig')
 
 
 def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
@@ -165,7 +189,7 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
             raise DataError(path, f'the file has more than {MAX_BYTES} bytes')
         return piece
 
-    with _opened(path) as file, io.TextIOWrapper(file, encoding='utf-8') as text:
+    with _opened(path) as file, io.TextIOWrapper(file, encoding='utf-8-sig') as text:
         try:
             yield from members(read)
         except (DataError, UnicodeDecodeError):
@@ -244,6 +268,8 @@ def read_list(file: Path, fix: str) -> list[Any]:
     """
     try:
         entries = load_json(read_plain(file), bounded=True)
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(file, f'the file cannot be read ({error.strerror})', fix=fix) from error
     except ValueError as error:

@@ -120,6 +120,8 @@ _MORE_THAN_ONCE = (
 def _read_text(path: Path) -> str:
     try:
         return read_plain(path, MAX_RUN_BYTES).decode('utf-8')
+    except DataError:
+        raise
     except (OSError, ValueError) as error:
         raise DataError(path, f'cannot be read as UTF-8 ({error})') from error
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
+import huggingface_hub
 import pytest
 
 from opencompass_tooleval.data_path import resolve_data_path
@@ -33,8 +37,8 @@ def test_copies(tooleval: Command, tmp_path: Path, source: Path) -> None:
     english, chinese = places(tmp_path)
     assert outcome.code == 0
     assert sorted(outcome.out.splitlines()) == [
-        f'copied {english}: 4 records',
-        f'copied {chinese}: 5 records',
+        f'copied {english}: 4 records, v1 has 553',
+        f'copied {chinese}: 5 records, v1 has 487',
     ]
     assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
     assert chinese.read_bytes() == demo_file('review_str_v2_zh').read_bytes()
@@ -48,7 +52,7 @@ def test_the_folder_is_named_in_full(
 ) -> None:
     monkeypatch.delenv('COMPASS_DATA_CACHE')
     said = tooleval('prepare', 'teval', '--from', source).out
-    assert f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records' in said
+    assert f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records, v1 has 553' in said
 
 
 def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> None:
@@ -57,7 +61,10 @@ def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> No
     before = english.stat()
     outcome = tooleval('prepare', 'teval', '--from', source)
     assert outcome.code == 0
-    assert sorted(outcome.out.splitlines()) == [f'kept {english}: 4 records', f'kept {chinese}: 5 records']
+    assert sorted(outcome.out.splitlines()) == [
+        f'kept {english}: 4 records, v1 has 553',
+        f'kept {chinese}: 5 records, v1 has 487',
+    ]
     assert (english.stat().st_mtime_ns, english.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
 
 
@@ -116,6 +123,75 @@ def test_no_file(tooleval: Command, tmp_path: Path, name: str) -> None:
     outcome = tooleval('prepare', 'teval', '--from', tmp_path / name)
     assert outcome.code == 1
     assert outcome.out.replace('\n', ' ') == f'no T-Eval file, such as instruct_v1.json, in {tmp_path / name} '
+
+
+@pytest.mark.parametrize(
+    ('content', 'says'),
+    [
+        (
+            'version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12345\n',
+            'a pointer of Git LFS.*git lfs pull',
+        ),
+        ('<!DOCTYPE html><html><body>Sign in</body></html>', 'a page of HTML.*log in'),
+        ('\n <HTML>', 'a page of HTML.*log in'),
+    ],
+)
+@pytest.mark.parametrize(
+    ('benchmark', 'name'), [('teval', 'plan_str_v1.json'), ('ultratool', 'English-dataset/test_set/tool_usage.json'),
+                            ('funcqa', 'funcqa_oh.json'), ('toolbench', 'G1_instruction.json')],
+)  # fmt: skip
+def test_what_is_no_data_is_named(
+    tooleval: Command, tmp_path: Path, benchmark: str, name: str, content: str, says: str
+) -> None:
+    file = tmp_path / 'source' / name
+    file.parent.mkdir(parents=True)
+    file.write_text(content, encoding='utf-8')
+    outcome = tooleval('prepare', benchmark, '--from', tmp_path / 'source')
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith('DAMAGED') and file.name in line]
+    assert outcome.code == 1 and line.count(file.name) == 1 and re.search(says, line)
+
+
+def test_a_byte_order_mark_is_skipped(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    for file in (source / 'plan_json_v2.json', source / 'deep' / 'er' / 'review_str_v2_zh.json'):
+        file.write_bytes(b'\xef\xbb\xbf' + file.read_bytes())
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    assert outcome.code == 0 and outcome.out.count(' records') == 2
+    rows = [{'id': name, 'prediction': 'Answer: A'} for name in json.loads(demo_file('review_str_v2').read_text())]
+    texts = json.dumps({row['id']: row['prediction'] for row in rows}), '\n'.join(map(json.dumps, rows))
+    scores = []
+    for mark in (b'', b'\xef\xbb\xbf'):
+        for text in texts:
+            (tmp_path / 'answers.json').write_bytes(mark + text.encode())
+            data = ('--data', demo_file('review_str_v2'), '--predictions', tmp_path / 'answers.json')
+            done = tooleval('score', 'teval', 'review_str', *data, '--json', '-')
+            scores.append((done.code, done.out))
+    assert scores[0][0] == 0 and scores[0] == scores[2] and scores[1] == scores[3]
+
+
+@pytest.mark.parametrize(
+    ('version', 'revision'), [((), 'main'), (('--version', 'v1'), '03f691b72257bfc47578bdfe4b094e858279d22c')]
+)
+def test_a_version_has_its_revision(
+    tooleval: Command, source: Path, monkeypatch: pytest.MonkeyPatch, version: tuple[str, ...], revision: str
+) -> None:
+    (source / 'plan_json_v2.json').rename(source / 'plan_json_v1.json')
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        huggingface_hub, 'snapshot_download', lambda name, **settings: asked.append(settings) or str(source)
+    )
+    outcome = tooleval('prepare', 'teval', *version)
+    assert [settings['revision'] for settings in asked] == [revision]
+    patterns = asked[0]['allow_patterns']
+    found = {file.name for file in source.rglob('*') for pattern in patterns if fnmatch(file.name, pattern)}
+    assert found == {'plan_json_v1.json' if version else 'review_str_v2_zh.json'}
+    *_, last = outcome.out.splitlines()
+    assert last == 'not as published, so that scores do not compare with those of the paper: plan_json v1 EN'
+    for options, says in (
+        (('--version', 'v3'), 'there are v2, v1'),
+        (('--version', 'v1', '--from', source), 'leave it'),
+    ):
+        done = tooleval('prepare', 'teval', *options)
+        assert done.code == 1 and says in done.err
 
 
 def test_published_count_is_said(tooleval: Command, tmp_path: Path, source: Path) -> None:

@@ -11,6 +11,7 @@ from opencompass_tooleval.benchmarks.teval.records import (
     SUFFIXES,
     TABLE,
     file_stem,
+    find_subset,
     load_samples,
     native_subset,
     split_stem,
@@ -22,18 +23,29 @@ from opencompass_tooleval.core.errors import DataError
 
 DATA_PATH = 'data/teval'
 REPOSITORY = 'lovesnowbest/T-Eval'
+REVISIONS = {'v2': 'main', 'v1': '03f691b72257bfc47578bdfe4b094e858279d22c'}
+"""Version of the data -> revision of the repository; ``main`` lacks v1."""
 
 
-def download() -> Path:
+def download(version: str = 'v2') -> Path:
     """Downloads T-Eval's files from Hugging Face; existing files are not downloaded again.
 
+    Args:
+        version: Version of the data.
+
     Raises:
+        ValueError: There is no such version.
         OSError: The download failed.
     """
+    if version not in REVISIONS:
+        raise ValueError(f'T-Eval has no version {version!r} to download; there are {", ".join(REVISIONS)}')
     from huggingface_hub import snapshot_download
 
+    patterns = [f'{folder}*_{version}*.json' for folder in ('', '**/')]
     try:
-        return Path(snapshot_download(REPOSITORY, repo_type='dataset', allow_patterns=['*.json', '**/*.json']))
+        return Path(
+            snapshot_download(REPOSITORY, repo_type='dataset', revision=REVISIONS[version], allow_patterns=patterns)
+        )
     except Exception as error:  # the hub has many errors, with one fix
         raise OSError(
             f'cannot fetch {REPOSITORY} from Hugging Face ({type(error).__name__}: {error}). '
@@ -41,8 +53,9 @@ def download() -> Path:
         ) from error
 
 
-def _read(subset: str, files: Sequence[Path]) -> Content:
-    return Content({'records': len(load_samples(files[0], subset))})
+def _read(subset: str, version: str, files: Sequence[Path]) -> Content:
+    count, first = len(load_samples(files[0], subset)), find_subset(subset).counts['v1']
+    return Content({'records': count}, [f'v1 has {first}'] if version == 'v2' and count != first else [])
 
 
 def _check_scoring(row: Mapping[str, Any]) -> None:
@@ -91,7 +104,7 @@ FILES = BenchmarkFiles(
         DataFiles(
             f'{subset.name} {version} {language}',
             (f'{DATA_PATH}/{language}/{file_stem(subset.name, version, language)}.json',),
-            partial(_read, subset.name),
+            partial(_read, subset.name, version),
             {'records': subset.counts[version]} if version in subset.counts else {},
             exact=False,
             needed=False,

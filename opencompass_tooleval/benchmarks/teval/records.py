@@ -363,9 +363,11 @@ def query_of(record_id: str, messages: Sequence[Message] = ()) -> str:
 
 def _read_file(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise DataError(file, 'the file is missing', fix=FIX)
+        raise DataError(file, 'the file is missing', fix=f'{FIX} --version v1' if '_v1' in file.stem else FIX)
     try:
         raw, repeated = load_object(read_plain(file).decode('utf-8'))
+    except DataError:
+        raise
     except ValueError as error:  # the base of json.JSONDecodeError and UnicodeDecodeError
         raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
     if not isinstance(raw, dict) or not raw:

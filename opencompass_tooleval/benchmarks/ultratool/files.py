@@ -35,6 +35,8 @@ def _read_example(language: str, files: Sequence[Path]) -> Content:
         if not isinstance(example, dict):
             raise ValueError('it is no JSON object')
         build_prompt(path.stem, language, example, example)
+    except DataError:
+        raise
     except ValueError as error:  # the base of JSON and UTF-8 errors
         raise DataError(path, f'the one-shot example is damaged ({error})', fix=FIX_MISSING) from error
     return Content({'example': 1})
@@ -96,7 +98,8 @@ def configured(
 
 FILES = BenchmarkFiles(
     files=tuple(files for language, folder in FOLDERS.items() for files in _files(language, folder)),
-    origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool.",
+    origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool; its folder "
+    'predictions has the answers of GPT-3.5 and GPT-4 with their judgements, which tooleval score ultratool reads.',
     clone=FIX_MISSING,
     hints=_hints,
 )

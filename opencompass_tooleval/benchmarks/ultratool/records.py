@@ -250,6 +250,8 @@ def read_lines(file: Path, fix: str, what: str = 'the file') -> list[str]:
         raise DataError(file, f'{what} is missing', fix=fix)
     try:
         return [line for line in read_plain(file).decode('utf-8').split('\n') if line.strip()]
+    except DataError:
+        raise
     except ValueError as error:
         raise DataError(file, f'the file is no UTF-8 text ({error})', fix=fix) from error
 

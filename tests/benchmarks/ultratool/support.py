@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import (
@@ -27,6 +28,16 @@ SHARED = ROOT.parent / 'shared'
 PREDICTIONS = SHARED / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
 DATA = SHARED / 'data' / 'ultratool'
 EXPECTED = SHARED / 'expected' / 'ultratool' / 'Chinese-dataset'
+
+
+def english(path: str) -> Path:
+    """A file of the authors' English answers: in ../shared, or in a clone of their repository beside this one."""
+    folders = SHARED / 'data' / 'ultratool_predictions', ROOT.parent / 'UltraTool' / 'predictions'
+    files = [folder / 'English-dataset' / path for folder in folders]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        pytest.skip(f"UltraTool's English {path} is neither in ../shared nor in ../UltraTool ({FIX_MISSING})")
+    return file
 
 
 def real(file: Path) -> Path:

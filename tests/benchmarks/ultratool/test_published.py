@@ -9,7 +9,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.benchmarks.ultratool.records import find_subset, load_recorded_rows
 from opencompass_tooleval.benchmarks.ultratool.score_judged import created_tools
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
@@ -19,7 +19,7 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
     score_answers,
     score_judgements,
 )
-from tests.benchmarks.ultratool.support import EXPECTED, PREDICTIONS, load_judgements, published, real
+from tests.benchmarks.ultratool.support import EXPECTED, PREDICTIONS, english, load_judgements, published, real
 from tests.official import Recorder
 
 GPT = Protocol('official', 'span')
@@ -36,6 +36,20 @@ TABLE_4 = {
     'gpt-3.5': (76.43, 70.26, 73.14, 80.94, 72.26, 75.10, 69.50),
     'gpt-4': (79.56, 77.53, 78.31, 81.21, 78.19, 78.60, 76.39),
 }
+
+ENGLISH = {
+    ('gpt-3.5', 'tool_usage_awareness'): {'global_accuracy': 15.20, 'local_accuracy': 76.29},
+    ('gpt-3.5', 'tool_usage'): {'local_levenshtein': 73.47},
+    ('gpt-4', 'tool_usage_awareness'): {'global_accuracy': 62.50, 'local_accuracy': 90.85},
+    ('gpt-4', 'tool_usage'): {'local_levenshtein': 83.32},
+}
+"""Table 2, English."""
+
+ENGLISH_PLANNING = {
+    'gpt-3.5': (76.61, 69.25, 72.13, 84.25, 71.52, 72.11, 69.74),
+    'gpt-4': (77.59, 76.17, 77.00, 85.18, 76.53, 75.14, 74.07),
+}
+"""Six dimensions and the overall score."""
 
 
 def scores_of(model: str, task: str) -> list[StepsScore]:
@@ -81,6 +95,28 @@ def test_tables_2_and_6(model: str, task: str, record_property: Recorder) -> Non
     total = aggregate_scores(scores_of(model, task), find_subset(task).metrics)
     shown = {name: round(total.metrics[name] or 0, 2) for name in PAPER[model, task]}
     assert shown == PAPER[model, task]
+
+
+@pytest.mark.official('UltraTool', 'numbers of Table 2 (GPT-3.5, GPT-4, English)')
+@pytest.mark.parametrize(('model', 'task'), ENGLISH)
+def test_table_2_in_english(model: str, task: str, record_property: Recorder) -> None:
+    record_property('cases', len(ENGLISH[model, task]))
+    rows = load_recorded_rows(english(f'{model}/{task}.json'), task, 'en')
+    scores = score_answers([row.record for row in rows if row.record], [row.answer for row in rows], GPT)
+    total = aggregate_scores(scores, find_subset(task).metrics)
+    assert total.samples == 1000
+    assert {name: round(total.metrics[name] or 0, 2) for name in ENGLISH[model, task]} == ENGLISH[model, task]
+
+
+@pytest.mark.official('UltraTool', 'numbers of planning (GPT-3.5, GPT-4, English)')
+@pytest.mark.parametrize('model', ENGLISH_PLANNING)
+def test_planning_in_english(model: str, record_property: Recorder) -> None:
+    record_property('cases', len(ENGLISH_PLANNING[model]))
+    subset = find_subset('planning')
+    judgements = load_judgements(english(f'{model}/eval/planning_eval.json'), subset, GPT)
+    total = aggregate_scores(score_judgements(subset, judgements, GPT), subset.metrics)
+    assert total.samples == 1000
+    assert tuple(round(total.metrics[name] or 0, 2) for name in subset.metrics) == ENGLISH_PLANNING[model]
 
 
 @pytest.mark.official('UltraTool', 'numbers of Table 4 (GPT-3.5, GPT-4, Chinese)')
