@@ -115,10 +115,10 @@ def write_bundle(
     for model, dataset in pairs:
         result = valid_result(work, model, dataset)
         if result is not None:
-            row = _bundled(model, dataset, without_samples(result, together.get(dataset, ())), redact)
-            try:
-                _result(row)  # it may come from another package
-            except ValueError as error:
+            try:  # it may come from another package
+                row = _bundled(model, dataset, without_samples(result, together.get(dataset, ())), redact)
+                _result(row)
+            except (ValueError, TypeError, LookupError, AttributeError) as error:
                 raise DataError(work.result_file(model, dataset), f'no bundle can hold the result: {error}') from error
             results.append(row)
     if not results:
