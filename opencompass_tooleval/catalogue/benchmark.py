@@ -225,11 +225,22 @@ def _runs(part: Any) -> Sequence[Any]:
 
 
 def check_parts(result: Mapping[str, Any]) -> None:
-    """Checks the counts of a stored result and the names by which its data set is looked up: a file may hold anything.
+    """Checks the numbers of a stored result and the names by which its data set is looked up: a file may hold anything.
 
     Raises:
-        Fault: A count is no number, or a name no text.
+        Fault: A count, a standard error or a sample's value is no number, or a name no text.
     """
+    errors, details = result.get('standard_errors'), result.get('details')
+    rows = details if isinstance(details, list) else ()
+    samples = (row['values'] for row in rows if isinstance(row, Mapping) and 'id' in row and 'values' in row)
+    for part, values in (('standard_errors', errors), *(('values of a sample', values) for values in samples)):
+        numbers = values if isinstance(values, Mapping) else {}
+        if wrong := [
+            name
+            for name, value in numbers.items()
+            if not (value is None or isinstance(value, bool) or is_number(value))
+        ]:
+            raise Fault(f'{part}: {str(wrong[0])[:50]} is no number')
     for part in _runs(result.get('samples')):
         counts = part if isinstance(part, Mapping) else {}
         if wrong := [name for name, count in counts.items() if not _is_count(count)]:

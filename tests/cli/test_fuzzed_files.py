@@ -116,10 +116,17 @@ def test_a_run(tooleval: Command, swept: Path, tmp_path: Path, command: str) -> 
 
 @pytest.mark.parametrize(
     ('part', 'name', 'value'),
-    [('samples', 'infra', 'x'), ('samples', 'all', -1), ('provenance', 'benchmark', {}), ('provenance', 'subset', [])],
+    [
+        ('standard_errors', 'accuracy', [1]),
+        ('details', 0, {'id': 'a', 'values': {'accuracy': [1]}}),
+        ('samples', 'infra', 'x'),
+        ('samples', 'all', -1),
+        ('provenance', 'benchmark', {}),
+        ('provenance', 'subset', []),
+    ],
 )
 def test_counts_and_names_of_a_result(
-    tooleval: Command, swept: Path, tmp_path: Path, part: str, name: str, value: object
+    tooleval: Command, swept: Path, tmp_path: Path, part: str, name: str | int, value: object
 ) -> None:
     run = Path(shutil.copytree(swept, tmp_path / 'run'))
     file = next(run.glob('results/*/*.json'))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from opencompass_tooleval.environments.call_log import logged_tools, read_call_l
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
+from opencompass_tooleval.work_dir.data_files import MAX_BYTES, read_json
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import holder_of
 from opencompass_tooleval.work_dir.progress import look
@@ -255,3 +258,17 @@ def test_gold_answers_still_score(tooleval: Command, tmp_path: Path) -> None:
     answers: Any = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2'))
     options = ('--data', demo_file('review_str_v2'), '--predictions', answers)
     assert tooleval('score', 'teval', 'review_str', *options).code == 0
+
+
+@pytest.mark.parametrize('part', [b'[],', b'{"a":1},', b'"ab",', b'1.5\n', b'\n'])
+def test_a_small_file_with_many_values_is_refused_before_they_are_read(tmp_path: Path, part: bytes) -> None:
+    """At its greatest size, 245 kB of gzip took 6.7 GB."""
+    body = part * (1 << 23)
+    file = tmp_path / 'bomb.json.gz'
+    file.write_bytes(gzip.compress(b'[' + body + body[:-1] + b']' if part[-1:] == b',' else body + part, 1))
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r'bomb\.json\.gz: .*more than 8,388,608 values'):
+        read_json(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * MAX_BYTES

@@ -16,7 +16,7 @@ import pytest
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.work_dir.printing import Screen, say
-from tests.cli.conftest import Command, Outcome, write_json
+from tests.cli.conftest import DEMO, Command, Outcome, write_json
 from tests.cli.test_agents_judge import RUNS
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
@@ -37,8 +37,9 @@ def assert_shown(done: Outcome, code: int = 0) -> None:
 
 
 @pytest.mark.parametrize('encoding', ['ascii', 'latin-1', 'gbk'])
-def test_what_an_encoding_lacks_is_shown_as_escapes(encoding: str) -> None:
-    environment = {**os.environ, 'PYTHONUTF8': '0', 'PYTHONIOENCODING': encoding}
+def test_what_an_encoding_lacks_is_shown_as_escapes(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / 'data').symlink_to(DEMO.parent)
+    environment = {**os.environ, 'PYTHONUTF8': '0', 'PYTHONIOENCODING': encoding, 'COMPASS_DATA_CACHE': str(tmp_path)}
     command = [sys.executable, '-c', MAIN, 'prompts', 'ultratool', 'planning']
     done = subprocess.run(command, env=environment, capture_output=True)
     shown = done.stdout.decode(encoding)

@@ -13,8 +13,15 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.core.text.python_literal import python_literal
+<<<<<<< HEAD
 from opencompass_tooleval.extras.tasks.task_set import SET_FILE
 from opencompass_tooleval.work_dir.trust import run_trustee, trust_own_run
+=======
+from opencompass_tooleval.extras.making.made_set import SET_FILE, load_set
+from opencompass_tooleval.extras.making.outputs import write_outputs
+from opencompass_tooleval.work_dir.causes import one_line_if_unusable
+from opencompass_tooleval.work_dir.trust import FOLDER, run_trustee, trust_own_run
+>>>>>>> w-faults
 from tests.cli.conftest import Command, write_json
 from tests.extras.mcp_servers.servers import NOTES
 from tests.extras.tasks.notes_tasks import notes_set
@@ -160,3 +167,29 @@ def test_a_runner_trusts_the_config_of_its_own_process_alone(tmp_path: Path) -> 
     other.with_name(f'20300101_000000_{os.getpid()}.py').write_bytes(other.read_bytes())
     trust_own_run(tmp_path / 'other')
     assert not run_trustee(other).is_trusted
+
+
+@pytest.mark.parametrize('place', ['tmp', 'tmp/local', 'budgets', 'logs/infer', '.sweep.lock', 'predictions/m/.d.lock'])
+def test_a_link_out_of_a_run_is_refused_by_every_command(tooleval: Command, tmp_path: Path, place: str) -> None:
+    """Through links a run of somebody else deleted folders of the user, and wrote over files."""
+    run_of_somebody_else(tmp_path / 'run')
+    outside = tmp_path / 'outside'
+    outside.mkdir()
+    (outside / 'mine').write_text('x')
+    link = tmp_path / 'run' / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside / 'mine' if 'lock' in place else outside)
+    for words in (
+        ('retry', '--trust'),
+        ('status',),
+        ('report', '--out', tmp_path / 'page'),
+        ('export', '--out', tmp_path / 'new'),
+    ):
+        done = tooleval(words[0], tmp_path / 'run', *words[1:])
+        assert done.code == 1 and f'{link}: this link leaves the run' in done.err, words
+    with pytest.raises(SystemExit, match='this link leaves the run'), one_line_if_unusable(tmp_path / 'run'):
+        raise AssertionError('a runner has begun')
+    assert [(file.name, file.read_text()) for file in outside.iterdir()] == [('mine', 'x')]
+    link.unlink()
+    link.symlink_to(os.path.relpath(tmp_path / 'run' / 'configs', link.parent))
+    assert 'leaves the run' not in tooleval('status', tmp_path / 'run').err

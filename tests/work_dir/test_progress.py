@@ -136,6 +136,15 @@ def test_any_error_will_do_where_no_data_set_is_named(run: Run) -> None:
     assert last_error(run.path / 'none') == ''
 
 
+def test_what_srun_says_is_the_reason_where_there_is_no_other(run: Run) -> None:
+    words = 'srun: error: Unable to create step for job 7: More processors requested than permitted\n'
+    assert {last_error(run.add_log(words), name) for name in ('', 'd')} == {words.strip()}
+    ended = (
+        'Traceback (most recent call last):\nValueError: the cause\nsrun: error: n1: task 0: Exited with exit code 1\n'
+    )
+    assert {last_error(run.add_log(ended), name) for name in ('', 'd')} == {'ValueError: the cause'}
+
+
 def test_samples_are_counted_once_and_only_with_an_answer(run: Run) -> None:
     answered = {'record_id': 'a', 'infra': None}
     run.journal(
