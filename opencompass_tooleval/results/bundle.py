@@ -114,23 +114,13 @@ def write_bundle(
     """
     columns = list(published_columns().values())
     results = []
-<<<<<<< HEAD
     for model, of_model in groupby(pairs, key=lambda pair: pair[0]):
         found = ((dataset, result) for _, dataset in of_model if (result := valid_result(work, model, dataset)))
         for dataset, bare in without_samples(found, columns).items():
-            row = _bundled(model, dataset, bare, redact)
-            try:
-                _result(row)  # it may come from another package
-            except ValueError as error:
-=======
-    for model, dataset in pairs:
-        result = valid_result(work, model, dataset)
-        if result is not None:
             try:  # it may come from another package
-                row = _bundled(model, dataset, without_samples(result, together.get(dataset, ())), redact)
+                row = _bundled(model, dataset, bare, redact)
                 _result(row)
             except (ValueError, TypeError, LookupError, AttributeError) as error:
->>>>>>> w-faults
                 raise DataError(work.result_file(model, dataset), f'no bundle can hold the result: {error}') from error
             results.append(row)
     if not results:

@@ -13,15 +13,9 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.core.text.python_literal import python_literal
-<<<<<<< HEAD
 from opencompass_tooleval.extras.tasks.task_set import SET_FILE
-from opencompass_tooleval.work_dir.trust import run_trustee, trust_own_run
-=======
-from opencompass_tooleval.extras.making.made_set import SET_FILE, load_set
-from opencompass_tooleval.extras.making.outputs import write_outputs
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable
-from opencompass_tooleval.work_dir.trust import FOLDER, run_trustee, trust_own_run
->>>>>>> w-faults
+from opencompass_tooleval.work_dir.trust import run_trustee, trust_own_run
 from tests.cli.conftest import Command, write_json
 from tests.extras.mcp_servers.servers import NOTES
 from tests.extras.tasks.notes_tasks import notes_set

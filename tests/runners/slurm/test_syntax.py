@@ -199,7 +199,7 @@ def test_the_element_script_leaves_the_exit_code(tmp_path: Path, command: str, c
     assert done.returncode == code
     assert (folder / '0-7.exit').read_text() == f'{code}\n'
     assert done.stdout.startswith('slurm: job 5_7 on n1, ')
-    assert sorted(file.name for file in folder.iterdir()) == ['0-7.exit', '0-7.sh', 'element.sh']
+    assert sorted(file.name for file in folder.iterdir()) == ['0-7.exit', '0-7.sh', '0-7.starts', 'element.sh']
 
 
 def test_an_element_that_is_told_to_stop_waits_for_its_command_and_leaves_no_exit_code(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_job_whose_answer_was_lost_is_not_submitted_again(monkeypatch: pytest.
     """The first answer of sbatch is lost after Slurm took the job; a second call would get another one."""
     commands = {
         'sbatch': f'[ -e {tmp_path}/told ] && echo 8 && exit; touch {tmp_path}/told; echo Socket timed out >&2; exit 1',
-        'squeue': 'echo 7',
+        'squeue': 'echo 7 true unique',
     }
     for name, script in commands.items():
         (tmp_path / name).write_text(f'#!/bin/bash\n{script}\n')
