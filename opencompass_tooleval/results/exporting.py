@@ -35,7 +35,6 @@ TEXT_COLUMNS = (
     'source',
     'prompt_digest',
     'reason',
-    THOUGHTS,
     RECORDED_SHAPE,
 )
 """Columns that are text or null; the others hold any JSON, which parquet stores as text."""
