@@ -53,8 +53,16 @@ def account_of_model() -> Account | None:
     return Account(ledger, ledger.budget) if ledger else None
 
 
+def sends_nothing(cfg: Mapping[str, Any]) -> bool:
+    """Tests if a model answers from a file or from the gold, so that it costs nothing."""
+    kind = cfg.get('type')
+    return str(getattr(kind, '__name__', kind)).rpartition('.')[2] in ('ReplayModel', 'OracleModel')
+
+
 def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
     """Returns the account of a judge or simulator: its own budget, or else that of the model under test.
+
+    None without a budget, and for a model that :func:`sends_nothing`.
 
     Raises:
         ValueError: There is no run whose spending could be counted, or the judge lacks the prices for it.
@@ -64,7 +72,7 @@ def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
         if context.locked_task is None:
             raise ValueError(f'{name}: its budget is that of a run of opencompass; leave budget out of the config here')
         return Account(Ledger(context.locked_task, name, budget, is_auxiliary=True), budget)
-    if context.ledger is None:
+    if context.ledger is None or sends_nothing(cfg):
         return None
     return Account(context.ledger, priced(context.ledger.budget, cfg))
 

@@ -16,11 +16,11 @@ ELEMENT_SCRIPT = """#!/bin/bash
 # tells it to stop. No more than a hundred times, lest what never gets anywhere goes on for ever.
 stopped=
 trap stopped=1 TERM
-trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "$SLURM_JOB_ID"' USR1
+trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"' USR1
 element=$1-$SLURM_ARRAY_TASK_ID
 rm -f "$element.exit"
 echo "$((${SLURM_RESTART_COUNT:-0} + 1))" >"$element.starts"
-[ ! -e "$element.name" ] || timeout 60 scontrol update JobId="$SLURM_JOB_ID" JobName="$(<"$element.name")" &>/dev/null &
+[ ! -e "$element.name" ] || timeout 60 scontrol update JobId="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" JobName="$(<"$element.name")" &>/dev/null &
 echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh" &
 # A trap waits for the end of a command in the foreground; and it ends a wait, but not the command.
