@@ -723,6 +723,8 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'work_dir/ledger.py': 'one class of characters, in names of models',
     'report/figure.py': 'one class of characters, in names',
     'report/caveats.py': 'names of models',
+    'runners/slurm/leftovers.py': 'one class of characters, in paths of the user',
+    'runners/slurm/runner.py': 'whole words, in one message of sbatch',
 }
 """Modules with patterns that are matched against nothing that others write, and why that is so."""
 

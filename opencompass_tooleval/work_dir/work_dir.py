@@ -28,7 +28,7 @@ _ENDED = 'time elapsed: '
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
 """Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
-_OF_SLURM = re.compile(r'(?:srun|slurmstepd): (?:error|fatal): ')
+_OF_SLURM = re.compile(r'(?:srun|slurmstepd): (?:error|fatal): (?!.*PREEMPT)')
 _SERVING = f'"{SERVING}"'.encode()
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20

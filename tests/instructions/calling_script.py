@@ -25,6 +25,8 @@ DATA = {'G2': 'G2_category.json', 'G3': 'G3_instruction.json'}
 Call = dict[str, Any]
 Step = list[Call]
 
+THOUGHTS = '<think>a call</think>'
+
 PLANS = {
     'tmdb/1': 'one_by_one',
     'tmdb/2': 'no_call',
@@ -109,7 +111,7 @@ def calls(messages: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, 
     said = [message for message in messages if message['role'] == 'assistant']
     _check(messages, request)
     if len(said) < len(rounds):
-        return {'content': '<think>a call</think>', 'calls': rounds[len(said)]}
+        return {'content': THOUGHTS, 'calls': rounds[len(said)]}
     last = messages[-1]['content'] if said else 'nothing'
     return {'content': f'<think>done</think>Answer: {last}'}
 
@@ -124,7 +126,7 @@ def _check(messages: list[dict[str, Any]], request: dict[str, Any]) -> None:
             assert not waiting, messages
         made = message.get('tool_calls', [])
         assert all(isinstance(call['function']['arguments'], str) for call in made)
-        assert message['role'] != 'assistant' or message['content'] is None, 'thoughts are not sent back'
+        assert message['role'] != 'assistant' or message['content'] == THOUGHTS, 'thoughts go back as they came'
         waiting += [call['id'] for call in made]
     assert not waiting, messages
     offered = [tool['function'] for tool in request['tools']]

@@ -122,7 +122,7 @@ def answer_of(url: str, **settings: Any) -> Answer:
         pytest.param([*HI, DONE, ENDLESS], True, {}, 'hi', None, id='[DONE], and the connection stays'),
         pytest.param([*HI, DONE], False, {}, 'hi', None, id='[DONE], and the connection breaks'),
         pytest.param(HI, False, {}, '', 'infra:connection', id='broken off'),
-        pytest.param(HI[:1], True, {}, '', 'infra:bad_response', id='no end'),
+        pytest.param(HI[:1], True, {}, '', 'infra:server', id='no end'),
         pytest.param(
             [HI[0], b'data: {"error": {"message": "slow down", "code": 429}}\n\n', ENDLESS],
             True, {}, '', 'infra:rate_limit', id='an error in its middle',
