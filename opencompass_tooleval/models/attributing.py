@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -28,6 +28,16 @@ _CHARS_PER_TOKEN = 8
 """A prompt with more characters per token has lost a part: English has 4 to 5, and JSON fewer."""
 _MOST_SHAPES = 10_000
 """Number of kinds of conversations that are remembered."""
+
+_CALL_AND_RESULT: Sequence[Mapping[str, Any]] = (
+    {
+        'role': 'assistant',
+        'content': '',
+        'tool_calls': [{'id': 'call00001', 'type': 'function', 'function': {'name': 'f', 'arguments': '{}'}}],
+    },
+    {'role': 'tool', 'tool_call_id': 'call00001', 'name': 'f', 'content': 'ready'},
+)
+"""A call and its result, after which a template may add another generation prompt."""
 
 Send = Callable[[Request], Awaitable['Reply | Mapping[str, Any] | Failure']]
 
@@ -72,7 +82,7 @@ class Attributor:
                 self._note(await self._search(send))
 
     async def _search(self, send: Send) -> Found:
-        searching = search(self._decode, self._tail)
+        searching = search(self._decode, self._tails['user'])
         request = next(searching)
         while True:
             reply = await send(request)
@@ -84,7 +94,7 @@ class Attributor:
     def _note(self, found: Found) -> None:
         known = (name for name in (choose_format(self._template), choose_format(found.prompt)) if name != NONE)
         self._format = next(known, NONE) if self.tool_parser == AUTO else self.tool_parser
-        self._opened = opens_thoughts(found.prompt or self._tail)
+        self._opened = opens_thoughts(found.prompt or self._tails['user'])
         self._may_think = has_thoughts(found.prompt + self._template)
         self._found = found
         if found.source is None:
@@ -114,16 +124,19 @@ class Attributor:
             return ''
 
     @cached_property
-    def _tail(self) -> str:
-        """Returns the generation prompt of the tokenizer's chat template; '' if it is unknown."""
+    def _tails(self) -> dict[str, str]:
+        """Returns the generation prompt of the tokenizer's chat template by role of the last message.
+
+        DeepSeek V3.1's template adds one after users and none after tools. Unknown ones are ''.
+        """
+        user = {'role': 'user', 'content': 'ready'}
+        return {'user': self._measure_tail([user]), 'tool': self._measure_tail([user, *_CALL_AND_RESULT])}
+
+    def _measure_tail(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """Returns what the chat template adds after a conversation; '' if it is unknown."""
         if not self._template:
             return ''
-        render = partial(
-            self.tokenizer.apply_chat_template,
-            [{'role': 'user', 'content': 'ready'}],
-            tokenize=False,
-            **self.template_options,
-        )
+        render = partial(self.tokenizer.apply_chat_template, messages, tokenize=False, **self.template_options)
         try:
             without, whole = str(render(add_generation_prompt=False)), str(render(add_generation_prompt=True))
         except Exception:  # a template is a program, and this one may need tools
@@ -185,7 +198,8 @@ class Attributor:
         is_doubtful = is_new or is_short or self._is_cut(reply)
         shown = self._found.source.prompt(reply, self._decode) if self._found.source and is_doubtful else ''
         if shown:
-            here = lost_parts(shown, prompt.as_request(), tools.as_sent if tools else [], self._tail)
+            tail = self._tails['tool' if roles[-1:] == ('tool',) else 'user']
+            here = lost_parts(shown, prompt.as_request(), tools.as_sent if tools else [], tail)
             if not here and len(self._whole) < _MOST_SHAPES:
                 self._whole.add(shape)
             lost += here
