@@ -89,8 +89,8 @@ def _bring(files: DataFiles, by_path: Mapping[str, Path], source: Path, fix: str
 def prepare(benchmark: Benchmark, source: Path | None, version: str | None = None) -> int:
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
-    An equal file that is already in place is kept. A damaged file is named and not copied. The last line names the
-    files whose counts are not the published ones.
+    An equal file that is already in place is kept. A damaged file is named and not copied. Lines at the end name
+    the files that are still missing, and those whose counts are not the published ones.
 
     Args:
         benchmark: The benchmark.
@@ -132,6 +132,13 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
             faults += line.startswith('DAMAGED')
             different += [files.name] if '  (published: ' in line else []
             say(line)
+    absent = [
+        files.name
+        for files, by_path in sources
+        if not (by_path or files.needed or candidate_paths(files.paths[0])[0].is_file())
+    ]
+    if absent and benchmark.name not in plugin.DOWNLOAD:
+        say(f'still missing, neither in {source} nor prepared before: {", ".join(absent)}')
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)
     if different:

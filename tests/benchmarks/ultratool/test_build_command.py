@@ -189,3 +189,11 @@ def test_the_real_files(cache: Path, capsys: pytest.CaptureFixture[str]) -> None
     for folder in ('Chinese-dataset', 'English-dataset'):
         for file in (REAL / folder).rglob('*.json'):
             assert (cache / file.relative_to(REAL)).read_bytes() == file.read_bytes()
+
+
+def test_files_that_are_still_missing_are_listed(cache: Path, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from opencompass_tooleval.catalogue.benchmark import find_benchmark
+    from opencompass_tooleval.cli.prepare import prepare
+
+    prepare(find_benchmark('ultratool'), source)
+    assert f'still missing, neither in {source} nor prepared before: ' in capsys.readouterr().out
