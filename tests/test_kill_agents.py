@@ -82,7 +82,7 @@ def trajectories(sweep: AgentSweep) -> dict[str, bytes]:
     for abbr in DATASETS:
         if file := sweep.predictions(abbr):
             rows = [{**row, 'auxiliary_models': None} for row in json.loads(file.read_bytes()).values()]
-            texts[abbr] = re.sub(rb'seconds\\*": [0-9.e-]+', b'', json.dumps(rows).encode())
+            texts[abbr] = re.sub(rb'seconds\\*": [0-9.e-]+', b'', json.dumps(rows, sort_keys=True).encode())
     return texts
 
 

@@ -86,11 +86,11 @@ def test_list_with_data(tooleval: Command, tmp_path: Path) -> None:
         cells = [cell.strip() for cell in line.split('  ') if cell.strip()]
         if len(cells) == 3:
             rows[cells[0]] = cells[1:]
-    assert rows['plan_json v2 EN'] == ['-', '4 records']
+    assert rows['plan_json v2 EN'] == ['-', '4 records, v1 has 553']
     assert rows['plan_json v1 EN'] == ['553 records', '-']
     assert rows['review_str v2 EN'] == ['-', 'damaged']
     assert f'DAMAGED {folder / "review_str_v2.json"}' in listed
-    assert rows['instruct v2 ZH'] == ['-', '20 records']
+    assert rows['instruct v2 ZH'] == ['-', '20 records, v1 has 2660']
 
 
 def test_config_dir(tooleval: Command) -> None:

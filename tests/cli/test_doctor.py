@@ -157,7 +157,7 @@ def test_data(tmp_path: Path) -> None:
     (folder / 'plan_json_v1.json').write_bytes(demo_file('plan_json_v2').read_bytes())
     (folder / 'review_str_v2.json').write_text('{')
     findings = {finding.what: finding for finding in check_data()}
-    assert findings['T-Eval plan_json v2 EN'] == Finding(Level.OK, 'T-Eval plan_json v2 EN', '4 records')
+    assert findings['T-Eval plan_json v2 EN'] == Finding(Level.OK, 'T-Eval plan_json v2 EN', '4 records, v1 has 553')
     said = '4 records, published are 553'
     assert findings['T-Eval plan_json v1 EN'] == Finding(Level.NOTE, 'T-Eval plan_json v1 EN', said)
     damaged = findings['T-Eval review_str v2 EN']
@@ -322,7 +322,7 @@ def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.Mo
         assert (outcome.code, outcome.err) == (0, '')
         lines = outcome.out.splitlines()
         assert lines[0] == f'ok      reachable: {url} answers'
-        assert all(line.startswith('ok      ') for line in lines[:-1]) and len(lines) == 19
+        assert all(line.startswith('ok      ') for line in lines[:-1]) and len(lines) == 20
         assert lines[-1].startswith('16 requests; ')
         assert KEY not in outcome.out
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')

@@ -32,7 +32,7 @@ with read_base():
 datasets = [row for row in datasets if row['abbr'] in WANTED]
 models = [MODEL]
 """
-TEVAL = ['tooleval-teval-retrieve_str_v2', 'tooleval-teval-understand_str_v2']
+TEVAL = ['tooleval-teval-instruct_v2', 'tooleval-teval-instruct_v2_zh']
 AGENT = 'tooleval-toolbench_g2-agent-react'
 OTHER_BANK = "datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = 'bank.sqlite'\n"
 OTHER_VERSION = """
@@ -124,7 +124,7 @@ def test_what_a_plan_promises_by_an_earlier_run(
     rows = {row['dataset']: row for row in json.loads(tooleval(*plan, '--json', '-').out)['detectable']}
     assert set(rows) == {*TEVAL, AGENT}
     row = rows[TEVAL[0]]
-    assert (row['records'], row['trials'], row['baseline_trials'], row['is_measured']) == (13, 1, 1, True)
+    assert (row['records'], row['trials'], row['baseline_trials'], row['is_measured']) == (26, 1, 1, True)
     assert row['drop'] > 30 and row['records_needed'] > 500 and row['trials_needed'] is None
     (allowing, *_) = json.loads(tooleval(*plan, '--max-drop', 3, '--json', '-').out)['detectable']
     assert allowing['drop'] > row['drop'] + 1 and allowing['records_needed'] > 2 * row['records_needed']

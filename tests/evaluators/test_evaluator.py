@@ -261,10 +261,10 @@ def test_absent_instruct_format_is_not_measured() -> None:
     assert [result[name] for name in ('string_format_metric', 'string_args_em_metric')] == [None, None]
     assert result['standard_errors']['string_format_metric'] is None
     assert list(result)[:4] == [
-        'json_format_metric',
-        'json_args_em_metric',
-        'string_format_metric',
+        'json_args_em_metric',  # the main metrics first
         'string_args_em_metric',
+        'json_format_metric',
+        'string_format_metric',
     ]
     assert math.isfinite(result['standard_errors']['json_format_metric'])
 

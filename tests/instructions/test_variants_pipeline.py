@@ -102,9 +102,10 @@ def test_scores_delta_and_interval(
     assert (line['documentation'], line['instructions']) == (f'{before[metric]:.2f}', f'{after[metric]:.2f}')
     assert float(line['delta']) == pytest.approx(after[metric] - before[metric], abs=0.0051)
     ids = tuple(detail['id'] for detail in before['details'])
+    queries = tuple(detail.get('query', '') for detail in before['details'])
     weights = tuple(float(len(detail['steps']) if steps else 1) for detail in before['details'])
     values = [tuple(100 * detail['values'][metric] for detail in result['details']) for result in (before, after)]
-    (interval,) = intervals_of({(dataset, metric): Pairs(ids, *values, weights, weights)}).values()
+    (interval,) = intervals_of({(dataset, metric): Pairs(ids, *values, weights, weights, queries=queries)}).values()
     assert float(line['low']) == pytest.approx(interval.low, abs=0.0051)
     assert float(line['high']) == pytest.approx(interval.high, abs=0.0051)
     assert float(line['low']) <= float(line['delta']) <= float(line['high'])

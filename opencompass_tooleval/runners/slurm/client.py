@@ -159,10 +159,10 @@ class Slurm:
         except subprocess.TimeoutExpired as error:
             raise _PassingError(f'{command[0]} timed out') from error
         if done.returncode:
-            message = (
-                '; '.join(filter(None, map(str.strip, done.stderr.splitlines()))) or f'exit status {done.returncode}'
-            )
-            raise (_PassingError if is_passing(message) else SlurmError)(f'{command[0]}: {message}')
+            lines = [*filter(None, map(str.strip, done.stderr.splitlines()))] or [f'exit status {done.returncode}']
+            if passing := [*filter(is_passing, lines)]:
+                raise _PassingError(f'{command[0]}: {passing[-1]}')
+            raise SlurmError(f'{command[0]}: {"; ".join(lines)}')
         return done.stdout
 
     def _patiently(
