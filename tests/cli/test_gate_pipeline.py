@@ -125,7 +125,7 @@ def test_what_a_plan_promises_by_an_earlier_run(
     assert set(rows) == {*TEVAL, AGENT}
     row = rows[TEVAL[0]]
     assert (row['records'], row['trials'], row['baseline_trials'], row['is_measured']) == (26, 1, 1, True)
-    assert row['drop'] > 30 and row['records_needed'] > 500 and row['trials_needed'] is None
+    assert row['drop'] > 20 and row['records_needed'] > 300 and row['trials_needed'] > 10
     (allowing, *_) = json.loads(tooleval(*plan, '--max-drop', 3, '--json', '-').out)['detectable']
     assert allowing['drop'] > row['drop'] + 1 and allowing['records_needed'] > 2 * row['records_needed']
     printed = tooleval(*plan).out

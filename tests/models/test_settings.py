@@ -36,6 +36,7 @@ server = dict(type=ToolEvalOpenAI, path='x', key='right', openai_api_base='URL',
               run_cfg=dict(num_gpus=0))
 """
 OURS = 'from opencompass_tooleval.configs.tooleval_local import eval, infer'
+FIXED = 'opencompass_tooleval.models.fixed_models'
 
 
 def run_refuses(folder: Path, config: str, server: ModelServer, stages: str = OURS) -> str:
@@ -232,6 +233,8 @@ def test_what_a_budget_could_not_count_is_refused() -> None:
     for fine in ({'prices': api['prices']}, {'budget': {'tokens': 5}}):
         dialogues['simulator'] = {'model': {**simulator, **fine}}
         assert not setting_faults([api], [dataset])
+    dialogues['simulator'] = {'model': {'type': f'{FIXED}.ReplayModel', 'abbr': 'sim', 'path': 'answers.json'}}
+    assert not setting_faults([api], [dataset])
     gsm8k = {'abbr': 'd', 'type': 'opencompass.datasets.GSM8KDataset', 'infer_cfg': {'inferencer': {'type': 'x'}}}
     (line,) = fault_lines(setting_faults([api], [gsm8k]))
     assert line.startswith("d: the budget of a model does not count the requests of OpenCompass's own inferencer")

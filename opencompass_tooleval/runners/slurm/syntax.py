@@ -15,13 +15,15 @@ ELEMENT_SCRIPT = """#!/bin/bash
 # On SIGUSR1, which "sbatch --signal=B:USR1@SECONDS" sends before the time limit, it has itself queued again: Slurm then
 # tells it to stop. No more than a hundred times, lest what never gets anywhere goes on for ever.
 stopped=
+# Not $SLURM_JOB_ID: that of one of the elements is the id of the whole array.
+job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
 trap stopped=1 TERM
-trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"' USR1
+trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "$job"' USR1
 element=$1-$SLURM_ARRAY_TASK_ID
 rm -f "$element.exit"
 echo "$((${SLURM_RESTART_COUNT:-0} + 1))" >"$element.starts"
-[ ! -e "$element.name" ] || timeout 60 scontrol update JobId="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" JobName="$(<"$element.name")" &>/dev/null &
-echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
+[ ! -e "$element.name" ] || timeout 60 scontrol update JobId="$job" JobName="$(<"$element.name")" &>/dev/null &
+echo "slurm: job $job on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh" &
 # A trap waits for the end of a command in the foreground; and it ends a wait, but not the command.
 while wait $!; kill -0 $! 2>/dev/null; do :; done

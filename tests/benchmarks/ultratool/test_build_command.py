@@ -192,8 +192,6 @@ def test_the_real_files(cache: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_files_that_are_still_missing_are_listed(cache: Path, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from opencompass_tooleval.catalogue.benchmark import find_benchmark
-    from opencompass_tooleval.cli.prepare import prepare
 
     prepare(find_benchmark('ultratool'), source)
     assert f'still missing, neither in {source} nor prepared before: ' in capsys.readouterr().out
