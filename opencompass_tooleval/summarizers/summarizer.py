@@ -57,6 +57,8 @@ VERBOSE = 'TOOLEVAL_VERBOSE'
 
 UNANSWERED_SHARE_TO_TELL = 0.1
 CUT_SHARE_TO_TELL = 0.01
+_SHARE_OF_OURS = 0.9
+"""If the longest cut answer has a smaller share of our limit's tokens, the server cut by a limit of its own."""
 _REASONS_SHOWN = 6
 _MOST_WORDS = 300
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
@@ -152,21 +154,32 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
 
 def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
     """Yields a line per model whose answers were cut in more than a few samples, and on limits that then differed."""
-    cut: dict[str, dict[str, tuple[int, int, Any]]] = {}
+    cut: dict[str, dict[str, tuple[int, Any, int]]] = {}
+    asked = Counter[str]()
     limits: dict[str, dict[Any, list[str]]] = {}
     for (model, dataset), result in results.items():
         samples, limit = result.get('samples') or {}, (result.get('provenance') or {}).get(MAX_OUT_LEN)
+        asked[model] += samples.get('all', 0)
         if limit is not None:
             limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
         if samples.get('cut', 0) > CUT_SHARE_TO_TELL * samples.get('all', 0):
-            cut.setdefault(model, {})[dataset] = samples['cut'], samples['all'], limit
+            tokens = (result.get(ENDINGS) or {}).get('cut_tokens') or 0
+            cut.setdefault(model, {})[dataset] = samples['cut'], limit, tokens
     for model, counts in cut.items():
         numbers = list(counts.values())
-        lengths = ' or '.join(f'{limit:,}' for limit in sorted({limit for *_, limit in numbers if limit}))
+        limits_cut = sorted({limit for _, limit, _ in numbers if limit})
+        lengths = ' or '.join(f'{limit:,}' for limit in limits_cut)
+        number = f'{sum(count for count, *_ in numbers):,} of {asked[model]:,} answers were cut'
+        longest = max(tokens for *_, tokens in numbers)
+        if limits_cut and 0 < longest < _SHARE_OF_OURS * limits_cut[0]:
+            yield (
+                f'WARNING {model}: {number} ({_few(counts)}). The server stopped them at about {longest:,} tokens, '
+                f'before your limit of {lengths}: check its own limit, then run again with a higher max_out_len and -r'
+            )
+            continue
         yield (
-            f'WARNING {model}: {sum(count for count, *_ in numbers):,} of {sum(whole for _, whole, _ in numbers):,} '
-            f'answers were cut{f" at {lengths} tokens" if lengths else ""} ({_few(counts)}). Raise max_out_len in the '
-            'config of the model, and run again with -r: only these are asked again'
+            f'WARNING {model}: {number}{f" at {lengths} tokens" if lengths else ""} ({_few(counts)}). Raise '
+            'max_out_len in the config of the model, and run again with -r: only these are asked again'
         )
     differing: dict[str, list[str]] = {}
     some_cut = {dataset for counts in cut.values() for dataset in counts}

@@ -52,7 +52,8 @@ def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
     """Returns what the last screen says of the ends of answers: only what there is.
 
     ``unknown``: reasons in no table and their numbers; ``only_thoughts``: number of answers that the model ended, with
-    thoughts and no text; ``server_words`` and ``times``: the most frequent error of missing answers.
+    thoughts and no text; ``server_words`` and ``times``: the most frequent error of missing answers; ``cut_tokens``:
+    tokens of the longest cut answer, as the server counts them.
     """
     ends = (row.get('finish_reason') for row in rows)
     unknown = Counter(str(end) for end in ends if is_unknown(end))
@@ -64,7 +65,16 @@ def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
     )
     words, times = most_said(rows)
     found = {'unknown': dict(unknown), 'only_thoughts': thoughts, 'server_words': words, 'times': times}
+    found['cut_tokens'] = max(map(_cut_tokens, rows), default=0)
     return {name: value for name, value in found.items() if value}
+
+
+def _cut_tokens(row: Mapping[str, Any]) -> int:
+    """Returns the tokens of an answer to one request that was cut, 0 for others and if the server did not say."""
+    usage = row.get('usage') if row.get('finish_reason') == CUT else None
+    if not isinstance(usage, Mapping) or usage.get('counted') or usage.get('requests', 1) != 1:
+        return 0
+    return usage.get('completion') or 0
 
 
 def _has_only_thoughts(text: Any) -> bool:

@@ -33,6 +33,7 @@ REPLIES: dict[str, tuple[int, Any]] = {
     'swallowed': _choice('stop', content='', reasoning_content='Answer: A'),
     'odd': _choice('reason of tomorrow'),
     'cut': _choice('MAX_TOKENS'),
+    'stopped': (200, {**_choice('length')[1], 'usage': {'prompt_tokens': 9, 'completion_tokens': 12}}),
 }
 CONFIG = """
 from mmengine.config import read_base
@@ -83,12 +84,16 @@ def serving(asked: Counter[str]) -> Iterator[str]:
 def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     with serving(asked) as url:
-        values = {'URL': url, 'NAMES': repr(list(REPLIES)), 'DATASETS': "['tooleval-teval-review_str_v2']"}
+        values = {
+            'URL': url,
+            'NAMES': repr([name for name in REPLIES if name != 'stopped']),
+            'DATASETS': "['tooleval-teval-review_str_v2']",
+        }
         (tmp_path / 'mine.py').write_text(_filled(values))
         done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
     count = asked['odd']
     assert done.returncode == 1 and count > 1, done.stdout
-    assert asked == {name: count * (1 + (name == 'broken')) for name in REPLIES}
+    assert asked == {name: count * (1 + (name == 'broken')) for name in REPLIES if name != 'stopped'}
     said = done.stdout[done.stdout.index('Each table') :]
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path)
@@ -109,13 +114,16 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     assert all(row['server_words'].startswith('status 400: bad') for row in rows if row.get('infra'))
 
 
-def test_answers_of_dialogues_that_are_all_thoughts_are_named(tmp_path: Path) -> None:
+def test_answers_that_are_all_thoughts_and_the_limit_of_a_server_are_named(tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     with serving(asked) as url:
-        values = {'URL': url, 'NAMES': "['swallowed']", 'DATASETS': "['tooleval-funcqa-one_hop-zero_shot']"}
+        values = {'URL': url, 'NAMES': "['swallowed', 'stopped']", 'DATASETS': "['tooleval-funcqa-one_hop-zero_shot']"}
         (tmp_path / 'mine.py').write_text(_filled(values))
         done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
     said = (
         f'WARNING swallowed: {asked["swallowed"]} answers are empty: all of their text is thoughts, although the model'
     )
     assert done.returncode == 0 and said in done.stdout and 'Start the server without --reasoning-parser' in done.stdout
+    stopped = f'WARNING stopped: {asked["stopped"]} of {asked["stopped"]} answers were cut (funcqa-one_hop-zero_shot)'
+    flat = re.sub(r'\s+', ' ', done.stdout)
+    assert f'{stopped}. The server stopped them at about 12 tokens, before your limit of 512: check its own' in flat
