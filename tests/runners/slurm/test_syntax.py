@@ -255,10 +255,10 @@ def test_an_element_whose_time_is_short_has_itself_queued_again(tmp_path: Path) 
     scontrol.chmod(0o755)
     (tmp_path / '0-7.sh').write_text(f'kill -USR1 $PPID; until [ -e {tmp_path}/told ]; do sleep 0.05; done; exit 4')
     (tmp_path / 'element.sh').write_text(ELEMENT_SCRIPT)
-    environment = {'SLURM_ARRAY_TASK_ID': '7', 'SLURM_JOB_ID': '12', 'PATH': f'{tmp_path}:/usr/bin:/bin'}
+    environment = {'SLURM_ARRAY_TASK_ID': '7', 'SLURM_ARRAY_JOB_ID': '12', 'PATH': f'{tmp_path}:/usr/bin:/bin'}
     done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
-    assert done.returncode == 4 and (tmp_path / 'told').read_text() == 'requeue 12\n'
+    assert done.returncode == 4 and (tmp_path / 'told').read_text() == 'requeue 12_7\n'
     (tmp_path / '0-7.sh').write_text('kill -USR1 $PPID; sleep 0.2; exit 5')
     environment['SLURM_RESTART_COUNT'] = '100'
     done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
-    assert done.returncode == 5 and (tmp_path / 'told').read_text() == 'requeue 12\n'
+    assert done.returncode == 5 and (tmp_path / 'told').read_text() == 'requeue 12_7\n'
