@@ -378,13 +378,12 @@ class ToolEvalGenInferencer(GenInferencer):
         summary = f'{file.stem}: {count} of {len(questions)} samples have no answer ({dict(failed)})'
         if any(failed[reason] for reason in accounts):
             raise InfraFailureError(
-                f'{summary}: a budget is used up. The other answers are kept. Raise budget in the config, and '
-                'run again with -r'
+                f'{summary}: a budget is used up. {KEPT} Raise budget in the config, and run again with -r'
             )
         words, times = most_said(rows[index] for index in reasons)
-        said = f'; {times:,} of them: {words}' if words else ''
+        server_words = f'; {times:,} of them: {words}' if words else ''
         if count <= self.max_infra_share * len(questions):
-            get_logger().warning(f'{summary}; they count as wrong, under their name{said}')
+            get_logger().warning(f'{summary}; they count as wrong, under their name{server_words}')
             return
         advice = [KEPT]
         if failed[TRUNCATED]:
@@ -396,7 +395,7 @@ class ToolEvalGenInferencer(GenInferencer):
                 'still fails.'
             )
         raise InfraFailureError(
-            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows{said}. {" ".join(advice)}'
+            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows{server_words}. {" ".join(advice)}'
         )
 
     def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:

@@ -155,11 +155,11 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
 def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
     """Yields a line per model whose answers were cut in more than a few samples, and on limits that then differed."""
     cut: dict[str, dict[str, tuple[int, Any, int]]] = {}
-    asked = Counter[str]()
+    samples_of = Counter[str]()
     limits: dict[str, dict[Any, list[str]]] = {}
     for (model, dataset), result in results.items():
         samples, limit = result.get('samples') or {}, (result.get('provenance') or {}).get(MAX_OUT_LEN)
-        asked[model] += samples.get('all', 0)
+        samples_of[model] += samples.get('all', 0)
         if limit is not None:
             limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
         if samples.get('cut', 0) > CUT_SHARE_TO_TELL * samples.get('all', 0):
@@ -169,7 +169,7 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
         numbers = list(counts.values())
         limits_cut = sorted({limit for _, limit, _ in numbers if limit})
         lengths = ' or '.join(f'{limit:,}' for limit in limits_cut)
-        number = f'{sum(count for count, *_ in numbers):,} of {asked[model]:,} answers were cut'
+        number = f'{sum(count for count, *_ in numbers):,} of {samples_of[model]:,} answers were cut'
         longest = max(tokens for *_, tokens in numbers)
         if limits_cut and 0 < longest < _SHARE_OF_OURS * limits_cut[0]:
             yield (

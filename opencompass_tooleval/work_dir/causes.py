@@ -147,16 +147,16 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
     """
     causes: dict[tuple[str, ...], Cause[T]] = {}
     for result, dataset, error in missing:
-        fix, said = fix_of(error, run), _SAID.search(error)
+        fix, quoted = fix_of(error, run), _SAID.search(error)
         named = _named_fix(error)
         why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()
         why = _CLASS.sub('', why, count=1)
-        of_cause = '' if named else _VARYING.sub('#', said['words']) if said else why
+        of_cause = '' if named else _VARYING.sub('#', quoted['words']) if quoted else why
         cause = causes.setdefault((*fix, of_cause), Cause(fix))
         cause.results.append(result)
-        if said:
-            cause.times += int(said['times'].replace(',', ''))
-            why = f'{cause.times:,} sample{"s have" if cause.times > 1 else " has"} no answer: {said["words"]}'
+        if quoted:
+            cause.times += int(quoted['times'].replace(',', ''))
+            why = f'{cause.times:,} sample{"s have" if cause.times > 1 else " has"} no answer: {quoted["words"]}'
             cause.whys = [why] * len(cause.whys)
         cause.whys.append(why)
     return list(causes.values())
@@ -167,9 +167,9 @@ def most_said(rows: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
 
     Messages that differ only in numbers and ids are counted together.
     """
-    said: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for row in rows:
         if isinstance(words := row.get(SERVER_WORDS), str) and words:
-            said.setdefault(_VARYING.sub('#', words[:_MAX_WORDS]), []).append(words[:_MAX_WORDS])
-    most = max(said.values(), key=len, default=[''])
-    return printable(' '.join(most[0].split())), len(most) if said else 0
+            messages.setdefault(_VARYING.sub('#', words[:_MAX_WORDS]), []).append(words[:_MAX_WORDS])
+    most = max(messages.values(), key=len, default=[''])
+    return printable(' '.join(most[0].split())), len(most) if messages else 0

@@ -149,7 +149,7 @@ def _messages(
             yield TOOL, _call_message(call.name, call.arguments_text, '' if has_end else call.observation)
             if has_end and by_toolbench:
                 return
-        elif call.source and not ends:  # the end of lagent's agent is no tool; our Finish gives its answer
+        elif call.source and not ends:  # lagent's end is not a tool; our Finish gives its answer
             is_renamed = has_end and call.fault == UNKNOWN_TOOL and (renames_all or not position)
             name = INVALID_NAME if is_renamed else call.name
             yield TOOL, _call_message(name, call.arguments_text, call.observation)

@@ -78,9 +78,9 @@ def _fault(task: Task, first: Trajectory | None, second: Trajectory | None) -> s
     seen = [_observed_text(call.observation for call in run.calls) for run in (first, second)]
     missing = [fact for fact in task.goal.facts if not all(holds_fact(text, fact) for text in seen)]
     if task.goal.kind not in RESTRAINT:
-        asked = plain_text(task.query)
+        query = plain_text(task.query)
         named = named_values(task.goal.form, task.goal.result)
-        missing += [text for text in named if not all(holds_fact(f'{one}\n{asked}', text) for one in seen)]
+        missing += [text for text in named if not all(holds_fact(f'{one}\n{query}', text) for one in seen)]
     return f'no gold call returns {", ".join(missing)}' if missing else ''
 
 
