@@ -22,6 +22,9 @@ BENCHMARKS = {name: f'.{folder}.tables:BENCHMARK' for name, folder in _FOLDERS.i
 USERS: dict[str, str] = {}
 """The same of benchmarks that users make: results have them, commands do not list them."""
 
+OF_EXTRAS: set[str] = set()
+"""Benchmarks whose descriptions are parts of extras: a run of others does not load them."""
+
 FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 """Benchmark -> its data files."""
 
@@ -266,6 +269,7 @@ A command without a function is a group.
 
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
+OF_EXTRAS |= {'tasks'}
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live'
 MODULES += ['.extras.tasks.adapter']
