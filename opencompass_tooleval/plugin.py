@@ -10,9 +10,7 @@ from importlib import import_module
 from typing import Any
 
 _FOLDERS = {
-    **{
-        name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance')
-    },
+    **{name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')},
     'agents': 'agents',
 }
 
@@ -97,7 +95,6 @@ MODULES = [
     '.agents.judged_adapter',
     '.instructions.adapter',
     '.benchmarks.funcqa.adapter',
-    '.benchmarks.conformance.adapter',
     '.benchmarks.restbench.adapter',
     '.benchmarks.toolbench.adapter',
     '.models.openai_model',
@@ -127,7 +124,6 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalUltraToolEasyToolDataset',
         'ToolEvalRestBenchDataset',
         'ToolEvalFuncQADataset',
-        'ToolEvalConformanceDataset',
         'ToolEvalToolBenchDataset',
         'ToolEvalToolBenchTrajectories',
         'ToolEvalAgentDataset',
@@ -139,7 +135,6 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalRestBenchEvaluator',
         'ToolEvalRestBenchCallsEvaluator',
         'ToolEvalFuncQAEvaluator',
-        'ToolEvalConformanceEvaluator',
         'ToolEvalToolBenchEvaluator',
         'ToolEvalToolBenchCallsEvaluator',
         'ToolEvalToolBenchSuccessEvaluator',
@@ -269,12 +264,16 @@ A command without a function is a group.
 
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
-OF_EXTRAS |= {'tasks'}
+OF_EXTRAS |= {'tasks', 'conformance'}
+BENCHMARKS |= {'conformance': '.extras.conformance.tables:BENCHMARK'}
+FILES |= {'conformance': '.extras.conformance.files:FILES'}
+CONFIGURED |= {'conformance': '.extras.conformance.files:configured'}
+RECORDED |= {'conformance': '.extras.conformance.recorded:read'}
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live'
-MODULES += ['.extras.tasks.adapter']
-REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset']
-REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator']
+MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
+REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
+REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
 COMMANDS[''] |= {
     'export': (
         '.extras.exports.command:export_run',

@@ -54,7 +54,7 @@ NOT_RUN = {
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
     **{
-        f'tooleval {command}': 'needs a large context; tests/benchmarks/conformance (make test-long) has servers'
+        f'tooleval {command}': 'needs a large context; tests/extras/conformance (make test-long) has servers'
         for command in (
             'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/reference',
             'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/served',

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opencompass_tooleval.benchmarks.conformance.records import Record, Register
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.extras.conformance.records import Record, Register
 
 _DEPOTS = ('Amber', 'Basalt', 'Cobalt', 'Dolomite', 'Ebony', 'Flint', 'Granite', 'Hematite', 'Ivory', 'Jasper', 'Lapis')
 _GOODS = (

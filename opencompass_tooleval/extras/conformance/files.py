@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from opencompass_tooleval.benchmarks.conformance.records import REQUESTS, TABLE, TOOLS, find_subset, load_records
 from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.extras.conformance.records import REQUESTS, TABLE, TOOLS, find_subset, load_records
 
-DATA_PATH = 'tooleval:benchmarks/conformance'
+DATA_PATH = 'tooleval:extras/conformance'
 
 
 def _read(files: Sequence[Path]) -> Content:

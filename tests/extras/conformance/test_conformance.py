@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.conformance import files
-from opencompass_tooleval.benchmarks.conformance.adapter import ToolEvalConformanceDataset
-from opencompass_tooleval.benchmarks.conformance.prompts import build_messages, register_text
-from opencompass_tooleval.benchmarks.conformance.records import (
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.function_calling import call_fault
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call, read_answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.conformance import files
+from opencompass_tooleval.extras.conformance.adapter import ToolEvalConformanceDataset
+from opencompass_tooleval.extras.conformance.prompts import build_messages, register_text
+from opencompass_tooleval.extras.conformance.records import (
     Record,
     gold_answer,
     load_records,
     parse_payload,
 )
-from opencompass_tooleval.benchmarks.conformance.scoring import same_value, score_answer
-from opencompass_tooleval.benchmarks.conformance.subsets import SUBSETS
-from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import call_fault
-from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call, read_answer
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.conformance.scoring import same_value, score_answer
+from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 from tests.conftest import load_tool, start_server
 from tests.forked import run_opencompass, run_python
 
@@ -84,10 +84,10 @@ def test_facts_of_the_system_text_and_of_tools_are_nowhere_else() -> None:
 
 
 def test_kinds_may_be_left_out() -> None:
-    rows = ToolEvalConformanceDataset.load('tooleval:benchmarks/conformance', 'requests', ['long_context', 'chinese'])
+    rows = ToolEvalConformanceDataset.load('tooleval:extras/conformance', 'requests', ['long_context', 'chinese'])
     assert {row['record_id'].partition('-')[0] for row in rows} == {*KINDS} - {'long_context', 'chinese'}
     with pytest.raises(ValueError, match="no kind 'long'; it has plain, thoughts"):
-        ToolEvalConformanceDataset.load('tooleval:benchmarks/conformance', 'requests', ['long'])
+        ToolEvalConformanceDataset.load('tooleval:extras/conformance', 'requests', ['long'])
 
 
 def answered(record: Record, *calls: ToolCall, text: str = '') -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from opencompass_tooleval.benchmarks.conformance.files import DATA_PATH
-from opencompass_tooleval.benchmarks.conformance.records import FIX, find_subset, load_records
-from opencompass_tooleval.benchmarks.conformance.scoring import ConformanceScorer
-from opencompass_tooleval.benchmarks.conformance.tables import BENCHMARK
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.extras.conformance.files import DATA_PATH
+from opencompass_tooleval.extras.conformance.records import FIX, find_subset, load_records
+from opencompass_tooleval.extras.conformance.scoring import ConformanceScorer
+from opencompass_tooleval.extras.conformance.tables import BENCHMARK
 from opencompass_tooleval.work_dir.right_subset import load_answers
 
 

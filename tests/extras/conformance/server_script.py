@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import opencompass_tooleval.benchmarks.conformance.files as conformance
-from opencompass_tooleval.benchmarks.conformance.prompts import build_messages
-from opencompass_tooleval.benchmarks.conformance.records import Record, load_records
+import opencompass_tooleval.extras.conformance.files as conformance
+from opencompass_tooleval.extras.conformance.prompts import build_messages
+from opencompass_tooleval.extras.conformance.records import Record, load_records
 
 Message = dict[str, Any]
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.conformance.metrics import METRICS
-from opencompass_tooleval.benchmarks.conformance.subsets import SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.calls.messages import Message, read_message
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall, parse_gold_call, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.conformance.metrics import METRICS
+from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 from opencompass_tooleval.work_dir.data_files import check_counts, read_list
 
 FIX = 'pip install --force-reinstall opencompass-tooleval'
@@ -28,7 +28,7 @@ REQUESTS, TOOLS = 'requests.json', 'tools.json'
 
 @dataclass(frozen=True)
 class Subset(SubsetRow):
-    """One row of :data:`~opencompass_tooleval.benchmarks.conformance.subsets.SUBSETS`."""
+    """One row of :data:`~opencompass_tooleval.extras.conformance.subsets.SUBSETS`."""
 
     METRICS = METRICS
     requests: int
@@ -80,7 +80,7 @@ class Record:
 
 
 TABLE = Table(Subset, SUBSETS, 'Conformance')
-""":data:`~opencompass_tooleval.benchmarks.conformance.subsets.SUBSETS`, typed."""
+""":data:`~opencompass_tooleval.extras.conformance.subsets.SUBSETS`, typed."""
 find_subset = TABLE.find
 
 

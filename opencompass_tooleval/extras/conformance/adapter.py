@@ -9,13 +9,13 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.conformance.prompts import build_messages
-from opencompass_tooleval.benchmarks.conformance.records import FIX, find_subset, gold_answer, load_records
-from opencompass_tooleval.benchmarks.conformance.scoring import ConformanceScorer
 from opencompass_tooleval.core.calls.messages import messages_text
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, as_dataset
+from opencompass_tooleval.extras.conformance.prompts import build_messages
+from opencompass_tooleval.extras.conformance.records import FIX, find_subset, gold_answer, load_records
+from opencompass_tooleval.extras.conformance.scoring import ConformanceScorer
 from opencompass_tooleval.models.conversation import TOOLS
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 
@@ -29,7 +29,7 @@ class ToolEvalConformanceDataset(ToolEvalDataset):
         """Loads the requests.
 
         Args:
-            path: Folder with ``requests.json`` and ``tools.json``: ``tooleval:benchmarks/conformance``.
+            path: Folder with ``requests.json`` and ``tools.json``: ``tooleval:extras/conformance``.
             name: ``requests``.
             leave_out: Kinds that are left out, such as ``long_context`` for a server with a small context.
 

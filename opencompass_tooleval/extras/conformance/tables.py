@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.conformance.metrics import METRICS
-from opencompass_tooleval.benchmarks.conformance.subsets import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
+from opencompass_tooleval.extras.conformance.metrics import METRICS
+from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 
 _ROWS: Sequence[Mapping[str, Any]] = SUBSETS
 

@@ -8,9 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.conformance import VERSION
-from opencompass_tooleval.benchmarks.conformance.metrics import METRICS, RIGHT_RATE
-from opencompass_tooleval.benchmarks.conformance.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.calls.function_calling import NO_CALL, SEVERAL_CALLS, call_fault, why_no_call
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall
@@ -18,6 +15,9 @@ from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.scoring.typed_result import find_result, is_same
+from opencompass_tooleval.extras.conformance import VERSION
+from opencompass_tooleval.extras.conformance.metrics import METRICS, RIGHT_RATE
+from opencompass_tooleval.extras.conformance.records import Record, find_subset, parse_payload
 
 WRONG_TOOL = 'name:wrong'
 MISSING_CALL, EXTRA_CALL = 'calls:missing', 'calls:extra'
