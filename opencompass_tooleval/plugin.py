@@ -33,14 +33,6 @@ It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of th
 ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
 """
 
-RECORDED = {name: f'.{folder}.recorded:read' for name, folder in _FOLDERS.items()}
-"""Benchmark -> the function that reads recorded answers, for ``tooleval score``.
-
-It is called with ``(subset, predictions, *, options)`` and returns
-:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters are the options of this
-benchmark, as ``Annotated[type, 'help']``.
-"""
-
 DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
 """Benchmark -> a function that fetches its files and returns their folder."""
 
@@ -194,16 +186,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.',
             'Look at results',
         ),
-        'score': (
-            '.cli.score:score_commands',
-            'Score recorded answers, without OpenCompass or a GPU.',
-            'Look at results',
-        ),
-        'agreement': (
-            '.cli.agreement:agreement',
-            'Correlate two sets of judgements of UltraTool, dimension by dimension.',
-            'Look at results',
-        ),
         'import': (
             '.cli.import_predictions:import_run',
             'Make a run of what tooleval export wrote, to score it.',
@@ -244,10 +226,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     'agents': {
         'bank': ('', 'Recorded responses: make a bank of them, measure it.'),
-        'judge': (
-            '.cli.agents_judge:judge_agents',
-            "Have recorded answers judged by ToolBench's rules; run it again to go on.",
-        ),
     },
     'bank': {
         'build': ('.cli.agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
@@ -268,13 +246,32 @@ OF_EXTRAS |= {'tasks', 'conformance'}
 BENCHMARKS |= {'conformance': '.extras.conformance.tables:BENCHMARK'}
 FILES |= {'conformance': '.extras.conformance.files:FILES'}
 CONFIGURED |= {'conformance': '.extras.conformance.files:configured'}
-RECORDED |= {'conformance': '.extras.conformance.recorded:read'}
+RECORDED = {
+    **{name: f'.extras.recorded.{name}:read' for name in _FOLDERS},
+    'conformance': '.extras.conformance.recorded:read',
+}
+"""Benchmark -> the function that reads recorded answers, for ``tooleval score``.
+
+It is called with ``(subset, predictions, *, options)`` and returns
+:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters are the options of this
+benchmark, as ``Annotated[type, 'help']``.
+"""
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live'
 MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
 COMMANDS[''] |= {
+    'score': (
+        '.extras.recorded.score:score_commands',
+        'Score recorded answers, without OpenCompass or a GPU.',
+        'Look at results',
+    ),
+    'agreement': (
+        '.extras.recorded.agreement:agreement',
+        'Correlate two sets of judgements of UltraTool, dimension by dimension.',
+        'Look at results',
+    ),
     'export': (
         '.extras.exports.command:export_run',
         'Write a run to files to publish, or for another program.',
@@ -294,6 +291,12 @@ COMMANDS['tasks'] = {
     'check': (
         '.extras.tasks.check:check_tasks',
         'Execute the gold calls of a task set, and agents that must fail; exits with 1 on a fault.',
+    ),
+}
+COMMANDS['agents'] |= {
+    'judge': (
+        '.extras.recorded.agents_judge:judge_agents',
+        "Have recorded answers judged by ToolBench's rules; run it again to go on.",
     ),
 }
 COMMANDS['bank'] |= {

@@ -714,7 +714,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'models/shared_servers.py': 'one class of characters, in names of models',
     'judging/judge.py': 'names and settings in a config of the user',
     'judging/judge_item.py': 'templates of benchmarks',
-    'work_dir/right_subset.py': 'names of files and data sets',
+    'extras/recorded/right_subset.py': 'names of files and data sets',
     'models/gpus.py': 'a variable of the environment',
     'summarizers/last_screen.py': 'names of data sets',
     'work_dir/shards.py': 'names of files and data sets',

@@ -11,7 +11,7 @@ from opencompass_tooleval.extras.conformance.files import DATA_PATH
 from opencompass_tooleval.extras.conformance.records import FIX, find_subset, load_records
 from opencompass_tooleval.extras.conformance.scoring import ConformanceScorer
 from opencompass_tooleval.extras.conformance.tables import BENCHMARK
-from opencompass_tooleval.work_dir.right_subset import load_answers
+from opencompass_tooleval.extras.recorded.right_subset import load_answers
 
 
 def read(

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores
-from opencompass_tooleval.benchmarks.ultratool.judge_correlation import agree, pearson
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
-from opencompass_tooleval.cli.agreement import agreement
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.extras.recorded.agreement import agreement
+from opencompass_tooleval.extras.recorded.judge_correlation import agree, pearson
 from opencompass_tooleval.judging.judgement import FAILED, JUDGED, MISSING
 from tests.benchmarks.ultratool.support import PREDICTIONS, real
 

@@ -18,10 +18,10 @@ from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.scoring.scorer import Scored
+from opencompass_tooleval.extras.recorded.right_subset import warn_if_unread
 from opencompass_tooleval.results.serving import read_serving, serving_of_recorded
 from opencompass_tooleval.results.serving_words import lines_of
 from opencompass_tooleval.work_dir.printing import Screen
-from opencompass_tooleval.work_dir.right_subset import warn_if_unread
 
 
 def _result(benchmark: Benchmark, subset: str, run: RecordedRun, scored: Scored) -> dict[str, Any]:
@@ -139,6 +139,8 @@ def _command(benchmark: Benchmark) -> Command:
 def score_commands() -> typer.Typer:
     """Returns a group with one command per benchmark."""
     summaries = {
-        benchmark.name: f'Score recorded answers to one subset of {benchmark.title}.' for benchmark in all_benchmarks()
+        benchmark.name: f'Score recorded answers to one subset of {benchmark.title}.'
+        for benchmark in all_benchmarks()
+        if benchmark.name in plugin.RECORDED
     }
     return command_group(summaries, lambda name: _command(find_benchmark(name)), add_completion=False)

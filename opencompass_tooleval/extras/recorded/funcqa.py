@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.benchmarks.funcqa.files import DATA_PATH
-from opencompass_tooleval.benchmarks.funcqa.logs import LoggedQuestion, count_labels, load_log
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import ACCURACY, FuncQAScorer, QuestionScore, tool_errors
 from opencompass_tooleval.benchmarks.funcqa.tables import BENCHMARK
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.work_dir.right_subset import load_answers
+from opencompass_tooleval.extras.recorded.funcqa_logs import LoggedQuestion, count_labels, load_log
+from opencompass_tooleval.extras.recorded.right_subset import load_answers
 
 _PUBLISHED_ERROR = 2.34
 """Published error rate in Table 6, for ChatGPT with EasyTool, over both subsets."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.recorded import read
 from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.scorer import Scored
+from opencompass_tooleval.extras.recorded.agents import read
 from tests.environments.test_playback import CALLS, ERRORS, tool_messages
 from tests.instructions.shared_data import DEMO, real
 

@@ -27,9 +27,9 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, s
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.right_subset import check_name
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
-from opencompass_tooleval.work_dir.right_subset import check_name
 
 _NAMES = [row.name for row in TABLE]
 _SAMPLE = 4000

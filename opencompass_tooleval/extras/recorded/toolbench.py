@@ -32,7 +32,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-from opencompass_tooleval.work_dir.right_subset import load_answers
+from opencompass_tooleval.extras.recorded.right_subset import load_answers
 
 
 def _read_success(predictions: Path, data: Path | None, judgements: Path | None) -> RecordedRun:

@@ -15,7 +15,6 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import StoredAnswer, stored_answer
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, load_judged_answers, of_run, of_score
 from opencompass_tooleval.agents.toolbench.judged_scores import Judged, JudgedAgentScorer
-from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, holds_runs, load_runs
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
@@ -23,8 +22,9 @@ from opencompass_tooleval.core.calls.observation import SIMULATED
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
+from opencompass_tooleval.extras.recorded.right_subset import load_answers, named_subsets
+from opencompass_tooleval.extras.recorded.toolbench_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.work_dir.recorded import load_recorded
-from opencompass_tooleval.work_dir.right_subset import load_answers, named_subsets
 
 _RETRIEVED = 'retrieve'
 """Part of the file name of a method that retrieves tools: its calls name APIs without their tool."""

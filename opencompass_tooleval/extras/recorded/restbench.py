@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS
 from opencompass_tooleval.benchmarks.restbench.files import DATA_PATH
-from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_log
 from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
 from opencompass_tooleval.benchmarks.restbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
 from opencompass_tooleval.catalogue.benchmark import RecordedRun, count_kinds
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.extras.recorded.restbench_logs import logged_paths, read_log
+from opencompass_tooleval.extras.recorded.right_subset import load_answers
 from opencompass_tooleval.work_dir.data_files import command_to_generate
-from opencompass_tooleval.work_dir.right_subset import load_answers
 
 
 def read(

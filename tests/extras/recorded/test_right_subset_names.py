@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.work_dir.right_subset import named_subsets
+from opencompass_tooleval.extras.recorded.right_subset import named_subsets
 
 TEVAL = ('instruct', 'plan_json', 'plan_str', 'reason_str', 'reason_retrieve_understand_json', 'review_str')
 ULTRATOOL = ('planning', 'tool_creation', 'tool_creation_awareness', 'tool_usage', 'tool_usage_awareness')

@@ -18,9 +18,9 @@ from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.extras.recorded.right_subset import check_name, check_prompts
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.recorded import load_recorded
-from opencompass_tooleval.work_dir.right_subset import check_name, check_prompts
 
 logger = logging.getLogger(__name__)
 

@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.agents.recorded import load_to_judge
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import WIN_AREA
-from opencompass_tooleval.agents.toolbench.recorded_judgements import ask_judge, judged_lines
 from opencompass_tooleval.agents.toolbench.references import load_references
 from opencompass_tooleval.agents.toolbench.solved import TIMES
 from opencompass_tooleval.agents.toolbench.win import COMPARISONS, RANDOM, STABLETOOLBENCH
@@ -21,6 +19,8 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.extras.recorded.agents import load_to_judge
+from opencompass_tooleval.extras.recorded.toolbench_judgements import ask_judge, judged_lines
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
