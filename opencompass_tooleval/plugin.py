@@ -198,40 +198,10 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Show the messages that a model is sent; of dialogues the first turn.',
             'Data',
         ),
-        'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
         'config-dir': (
             '.cli.main:print_config_dir',
             'Print the folder of our configs, for opencompass --config-dir.',
             'Data',
-        ),
-        'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
-        'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
-    },
-    'build': {
-        'ultratool': (
-            '.cli.build_ultratool:build_ultratool',
-            "Build UltraTool's six tasks from annotated samples.",
-        ),
-    },
-    'easytool': {
-        'generate': (
-            '.cli.easytool_generate:easytool_generate',
-            'Make concise instructions from documentation; run it again to go on after a kill.',
-        ),
-        'stats': ('.cli.easytool_stats:easytool_stats', 'Count tokens before and after, per tool and in all.'),
-        'retrieval': (
-            '.cli.easytool_retrieval:easytool_retrieval',
-            'How well tools are found by documentation and by instructions: NDCG, side by side.',
-        ),
-    },
-    'agents': {
-        'bank': ('', 'Recorded responses: make a bank of them, measure it.'),
-    },
-    'bank': {
-        'build': ('.cli.agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
-        'stats': (
-            '.cli.agents_bank:bank_stats',
-            'What is in a bank; with --data, what of the gold calls it answers.',
         ),
     },
 }
@@ -277,8 +247,31 @@ COMMANDS[''] |= {
         'Write a run to files to publish, or for another program.',
         'Look at results',
     ),
+    'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
+    'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
+    'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: check them.', 'Your own tools'),
+}
+COMMANDS['build'] = {
+    'ultratool': (
+        '.extras.preparing.build_ultratool:build_ultratool',
+        "Build UltraTool's six tasks from annotated samples.",
+    ),
+}
+COMMANDS['easytool'] = {
+    'generate': (
+        '.extras.preparing.easytool_generate:easytool_generate',
+        'Make concise instructions from documentation; run it again to go on after a kill.',
+    ),
+    'stats': (
+        '.extras.preparing.easytool_stats:easytool_stats',
+        'Count tokens before and after, per tool and in all.',
+    ),
+    'retrieval': (
+        '.extras.preparing.easytool_retrieval:easytool_retrieval',
+        'How well tools are found by documentation and by instructions: NDCG, side by side.',
+    ),
 }
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
@@ -293,13 +286,22 @@ COMMANDS['tasks'] = {
         'Execute the gold calls of a task set, and agents that must fail; exits with 1 on a fault.',
     ),
 }
-COMMANDS['agents'] |= {
+COMMANDS['agents'] = {
+    'bank': ('', 'Recorded responses: make a bank of them, measure it.'),
     'judge': (
         '.extras.recorded.agents_judge:judge_agents',
         "Have recorded answers judged by ToolBench's rules; run it again to go on.",
     ),
 }
-COMMANDS['bank'] |= {
+COMMANDS['bank'] = {
+    'build': (
+        '.extras.preparing.agents_bank:build_bank',
+        'Make a response bank of T-Eval data, stored runs and caches.',
+    ),
+    'stats': (
+        '.extras.preparing.agents_bank:bank_stats',
+        'What is in a bank; with --data, what of the gold calls it answers.',
+    ),
     'record': ('.extras.mcp_servers.commands:record_bank', 'Record what a live MCP server answers.'),
     'serve': ('.extras.mcp_servers.commands:serve_bank', 'Be an MCP server that answers from a bank.'),
 }

@@ -54,7 +54,7 @@ GLUE_MODULES = {
     'cli/run_data.py',  # reads configs with mmengine
     'partitioner.py',
     'agents/loops/lagent_bridge.py',
-    'instructions/generation.py',
+    'extras/preparing/generation.py',
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
 DOORS = ('scoring.py', 'records.py', 'prompts.py')

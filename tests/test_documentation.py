@@ -28,8 +28,8 @@ from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
+from tests.extras.preparing.test_generate_command import SCRIPT
 from tests.forked import run_opencompass, run_python
-from tests.instructions.test_generate_command import SCRIPT
 from tests.models.api.scripted_server import KEY, Script, serving
 
 PACKAGE = ROOT / 'opencompass_tooleval'

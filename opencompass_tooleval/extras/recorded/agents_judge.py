@@ -106,7 +106,7 @@ def judge_agents(
 
 
 def _judge_cfg(config: Path | None) -> dict[str, object]:
-    from opencompass_tooleval.instructions.generation import load_model_cfg
+    from opencompass_tooleval.extras.preparing.generation import load_model_cfg
     from opencompass_tooleval.judging.judge import judge_cfg_from_env, tell_only_warnings
 
     tell_only_warnings()

@@ -11,19 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from opencompass_tooleval.benchmarks.ultratool import VERSION
-from opencompass_tooleval.benchmarks.ultratool.build import (
-    TASKS,
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, read_samples
+from opencompass_tooleval.benchmarks.ultratool.records import read_rows
+from opencompass_tooleval.catalogue.benchmark import count_kinds
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.extras.preparing.ultratool_rows import (
     TOOLSET_SIZE,
     build_rows,
     file_name,
     published_withheld,
 )
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.benchmarks.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
-from opencompass_tooleval.benchmarks.ultratool.records import read_rows
-from opencompass_tooleval.catalogue.benchmark import count_kinds
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole

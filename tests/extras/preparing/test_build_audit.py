@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build import creation_row, planning_row, usage_awareness_row, usage_row
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
-from tests.benchmarks.ultratool.test_build import needs_real_data, official, real_samples, tool, write_samples
+from opencompass_tooleval.extras.preparing.ultratool_rows import (
+    creation_row,
+    planning_row,
+    usage_awareness_row,
+    usage_row,
+)
 from tests.conftest import load_tool
+from tests.extras.preparing.test_ultratool_rows import needs_real_data, official, real_samples, tool, write_samples
 
 AUDIT = load_tool('audit_ultratool')
 SHOWN = [tool('ant_ash'), tool('bee_fir')]

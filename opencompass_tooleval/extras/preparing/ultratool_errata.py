@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build import PUBLISHED_WITHOUT, gold_arguments, usage_row
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample
 from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
+from opencompass_tooleval.extras.preparing.ultratool_rows import PUBLISHED_WITHOUT, gold_arguments, usage_row
 
 KINDS = ('cut', 'quoted')
 

@@ -14,8 +14,8 @@ from opencompass_tooleval.core.calls.answer import strip_reasoning, unfence
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.core.text.reading import Parsed, bounded, json_values, parse_enclosed, parse_literal
-from opencompass_tooleval.instructions.prompts import DESCRIPTION_CUE
-from opencompass_tooleval.instructions.validate import UNKNOWN_FUNCTION, Fault
+from opencompass_tooleval.extras.preparing.prompts import DESCRIPTION_CUE
+from opencompass_tooleval.extras.preparing.validate import UNKNOWN_FUNCTION, Fault
 from opencompass_tooleval.tool_docs.instruction import Example
 
 EMPTY = 'description:empty'

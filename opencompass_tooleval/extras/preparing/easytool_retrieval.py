@@ -11,7 +11,14 @@ import typer
 
 from opencompass_tooleval.benchmarks.toolbench import VERSION, tool_texts
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
-from opencompass_tooleval.benchmarks.toolbench.retrieval import (
+from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
+from opencompass_tooleval.core.scoring.aggregate import aggregate
+from opencompass_tooleval.core.statistics.intervals import Pairs, intervals_of
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.extras.preparing.retrieval import (
     DOCUMENTATION,
     INSTRUCTIONS,
     METRICS,
@@ -20,13 +27,6 @@ from opencompass_tooleval.benchmarks.toolbench.retrieval import (
     instructed_corpus,
     retrieve,
 )
-from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
-from opencompass_tooleval.core.scoring.aggregate import aggregate
-from opencompass_tooleval.core.statistics.intervals import Pairs, intervals_of
-from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 from opencompass_tooleval.work_dir.printing import Screen
 

@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build import (
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, read_samples
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.preparing.ultratool_rows import (
     PUBLISHED_WITHOUT,
-    TASKS,
     build_rows,
     draw_withheld,
     published_withheld,
     usage_row,
 )
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.benchmarks.ultratool.build_tools import ToolPool, name_words, same_function
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.preparing.ultratool_tools import ToolPool, name_words, same_function
 
 REAL = Path(__file__).resolve().parents[4] / 'shared' / 'data' / 'ultratool'
 FOLDERS = ('Chinese-dataset', 'English-dataset')

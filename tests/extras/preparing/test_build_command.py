@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build import TASKS, creation_row, planning_row, usage_row
-from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, read_samples
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
-from opencompass_tooleval.cli.build_ultratool import build_ultratool
 from opencompass_tooleval.cli.prepare import prepare
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
-from tests.benchmarks.ultratool.test_build import REAL, needs_real_data, tool, write_samples
+from opencompass_tooleval.extras.preparing.build_ultratool import build_ultratool
+from opencompass_tooleval.extras.preparing.ultratool_rows import creation_row, planning_row, usage_row
+from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, tool, write_samples
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Runs the dialogues of :mod:`opencompass_tooleval.instructions.generate` with any model of OpenCompass."""
+"""Runs the dialogues of :mod:`opencompass_tooleval.extras.preparing.generate` with any model of OpenCompass."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.instructions.generate import Generated, Options, assemble, describe, exemplify, merge
-from opencompass_tooleval.instructions.reply import Description
-from opencompass_tooleval.instructions.split import Limit, split
+from opencompass_tooleval.extras.preparing.generate import Generated, Options, assemble, describe, exemplify, merge
+from opencompass_tooleval.extras.preparing.reply import Description
+from opencompass_tooleval.extras.preparing.split import Limit, split
 from opencompass_tooleval.judging.judge import settings_hash
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_config import build_model

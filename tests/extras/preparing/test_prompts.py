@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.messages import normalise
-from opencompass_tooleval.instructions.prompts import (
+from opencompass_tooleval.extras.preparing.prompts import (
     DESCRIPTION_EXAMPLES,
     DESCRIPTION_TASKS,
     GUIDELINE_EXAMPLES,
@@ -21,8 +21,8 @@ from opencompass_tooleval.instructions.prompts import (
     description_prompt,
     guideline_prompt,
 )
-from opencompass_tooleval.instructions.reply import Description, read_description, read_example
-from opencompass_tooleval.instructions.validate import check_example
+from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from tests.conftest import ROOT

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.instructions.prompts import description_prompt
-from opencompass_tooleval.instructions.validate import is_prose
+from opencompass_tooleval.extras.preparing.prompts import description_prompt
+from opencompass_tooleval.extras.preparing.validate import is_prose
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.render import render_doc, to_json
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc

@@ -18,18 +18,10 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties
-from opencompass_tooleval.benchmarks.ultratool.build_tools import ToolPool
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, Tool, properties
 from opencompass_tooleval.benchmarks.ultratool.calls import Call, published_value
+from opencompass_tooleval.extras.preparing.ultratool_tools import ToolPool
 
-TASKS = (
-    'planning',
-    'tool_creation_awareness',
-    'tool_creation',
-    'tool_usage_awareness',
-    'tool_selection',
-    'tool_usage',
-)
 SIZED_TASKS = ('tool_creation_awareness', 'tool_selection')
 TOOLSET_SIZE = 8
 CREATION_TOOLS = 2

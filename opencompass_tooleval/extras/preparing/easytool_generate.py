@@ -12,8 +12,8 @@ from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOpti
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.extras.preparing.prompts import VARIANTS
 from opencompass_tooleval.instructions import VERSION
-from opencompass_tooleval.instructions.prompts import VARIANTS
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
@@ -23,7 +23,7 @@ from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.instructions.generation import Generation
+    from opencompass_tooleval.extras.preparing.generation import Generation
 
 TEMPLATE = 'template'
 """The value of ``--model`` that selects the rules instead of a model config."""
@@ -98,7 +98,7 @@ def _by_model(
     shape: str,
     json_out: str | None,
 ) -> int:
-    from opencompass_tooleval.instructions.generation import generate, journal_path, load_model_cfg
+    from opencompass_tooleval.extras.preparing.generation import generate, journal_path, load_model_cfg
     from opencompass_tooleval.work_dir.journal import Journal
 
     given = {'batch_size': batch_size, 'max_out_len': max_out_len}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.instructions.validate import check_example
+from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Example, Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs

@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
-from opencompass_tooleval.instructions.generate import (
+from opencompass_tooleval.extras.preparing.generate import (
     TOO_LONG_TO_ASK,
     TRIES,
     Options,
@@ -19,10 +19,10 @@ from opencompass_tooleval.instructions.generate import (
     exemplify,
     merge,
 )
-from opencompass_tooleval.instructions.prompts import VARIANTS
-from opencompass_tooleval.instructions.reply import Description, read_description, read_example
-from opencompass_tooleval.instructions.split import Limit, split
-from opencompass_tooleval.instructions.validate import Fault, check_example
+from opencompass_tooleval.extras.preparing.prompts import VARIANTS
+from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.split import Limit, split
+from opencompass_tooleval.extras.preparing.validate import Fault, check_example
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction

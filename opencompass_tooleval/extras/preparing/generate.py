@@ -15,17 +15,17 @@ from typing import TypeVar
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.result import TRUNCATED
-from opencompass_tooleval.instructions.prompts import (
+from opencompass_tooleval.extras.preparing.prompts import (
     DESCRIPTION_FORM,
     GUIDELINE_FORM,
     PAPER,
     again_prompt,
     guideline_prompt,
 )
-from opencompass_tooleval.instructions.reply import Description, read_description, read_example
-from opencompass_tooleval.instructions.split import Limit, compose, parameter_list, part_prompt, shortest_that_fits
-from opencompass_tooleval.instructions.validate import Fault, check_example
-from opencompass_tooleval.instructions.validate_description import check_description
+from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.split import Limit, compose, parameter_list, part_prompt, shortest_that_fits
+from opencompass_tooleval.extras.preparing.validate import Fault, check_example
+from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import Example, ToolInstruction
 from opencompass_tooleval.tool_docs.template import template_instruction
@@ -115,7 +115,7 @@ def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
     """Requests the description of a tool, or of a part of one (stage I).
 
     Args:
-        part: A part from :func:`~opencompass_tooleval.instructions.split.split`.
+        part: A part from :func:`~opencompass_tooleval.extras.preparing.split.split`.
         options: Options of the prompts.
 
     Returns:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.cli.easytool_generate import easytool_generate
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.instructions.validate import check_example
+from opencompass_tooleval.extras.preparing.easytool_generate import easytool_generate
+from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction

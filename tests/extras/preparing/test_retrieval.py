@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from opencompass_tooleval.benchmarks.toolbench.retrieval import (
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.locate import locate_encoder
+from opencompass_tooleval.extras.preparing.retrieval import (
     FIELDS,
     METRICS,
     UNITS,
@@ -19,8 +21,6 @@ from opencompass_tooleval.benchmarks.toolbench.retrieval import (
     ndcg,
     retrieve,
 )
-from opencompass_tooleval.embedding.encoder import EncoderSimilarity
-from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.tool_docs.template import template_instruction
 from tests.benchmarks.toolbench.support import Words, demo, published
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build import PUBLISHED_WITHOUT, usage_row
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.benchmarks.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.catalogue.benchmark import count_kinds
-from tests.benchmarks.ultratool.test_build import REAL, needs_real_data, official, real_samples, write_samples
+from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.extras.preparing.ultratool_rows import PUBLISHED_WITHOUT, usage_row
+from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, official, real_samples, write_samples
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
-from opencompass_tooleval.instructions.validate import Fault
+from opencompass_tooleval.extras.preparing.validate import Fault
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 REFUSAL = 'description:refusal'

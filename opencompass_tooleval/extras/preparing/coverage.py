@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from opencompass_tooleval.benchmarks.teval.records import FINISH, Sample, Step, load_samples, split_stem
+from opencompass_tooleval.agents.tasks.records_teval import plan_calls
+from opencompass_tooleval.benchmarks.teval.records import load_samples, split_stem
 from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.environments.environment import Environment
 
 
@@ -32,12 +31,6 @@ def gold_calls(file: Path) -> dict[str, list[GoldCall]]:
     if not subset.startswith('plan_'):
         raise DataError(file, "only T-Eval's plans (plan_json, plan_str) have the gold calls of a task")
     return {sample.record.id: plan_calls(sample) for sample in load_samples(file, subset)}
-
-
-def plan_calls(sample: Sample) -> list[GoldCall]:
-    """Returns the gold calls of one of T-Eval's plans in order, without the finish."""
-    steps = cast(tuple[Step, ...], sample.record.gold)
-    return [GoldCall(step.name, parse_literal(step.args).value) for step in steps if step.name != FINISH]
 
 
 @dataclass(frozen=True)

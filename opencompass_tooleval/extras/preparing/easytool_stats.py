@@ -9,8 +9,8 @@ import typer
 
 from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
-from opencompass_tooleval.cli.tokenizers import CL100K, default_counter, load_counter
-from opencompass_tooleval.instructions.tokens import TokenStats, token_stats
+from opencompass_tooleval.extras.preparing.tokenizers import CL100K, default_counter, load_counter
+from opencompass_tooleval.extras.preparing.tokens import TokenStats, token_stats
 from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs, source_name

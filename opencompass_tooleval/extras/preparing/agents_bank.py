@@ -11,11 +11,11 @@ from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.environments.bank import Bank, write_bank
-from opencompass_tooleval.environments.coverage import Coverage, coverage, gold_calls
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.environments.teval_tools import teval_functions
+from opencompass_tooleval.extras.preparing.coverage import Coverage, coverage, gold_calls
 from opencompass_tooleval.work_dir.printing import Screen, say
 
 _MOST_APIS = 20
