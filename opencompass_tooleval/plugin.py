@@ -186,11 +186,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.',
             'Look at results',
         ),
-        'import': (
-            '.cli.import_predictions:import_run',
-            'Make a run of what tooleval export wrote, to score it.',
-            'Look at results',
-        ),
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.', 'Data'),
         'prepare': ('.cli.prepare:prepare_commands', 'Fetch and verify benchmark data.', 'Data'),
         'prompts': (
@@ -232,6 +227,11 @@ MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
 COMMANDS[''] |= {
+    'import': (
+        '.extras.exports.import_predictions:import_run',
+        'Make a run of what tooleval export wrote, to score it.',
+        'Look at results',
+    ),
     'score': (
         '.extras.recorded.score:score_commands',
         'Score recorded answers, without OpenCompass or a GPU.',

@@ -204,12 +204,14 @@ def test_everything_that_is_plugged_in_exists() -> None:
         assert (PACKAGE / f'{module.replace(".", "/")}.py').is_file(), module
 
 
-def reached() -> set[Path]:
+def reached(with_extras: bool = True) -> set[Path]:
     """Modules that ``plugin.py``, the commands, the configs and the faces of folders reach by imports."""
     files = {str(file.relative_to(PACKAGE).with_suffix('')).replace('/', '.'): file for file in ALL}
     files |= {name.removesuffix('.__init__'): file for name, file in files.items() if name.endswith('.__init__')}
     starts = ['cli.main', *entries({name: value for name, value in vars(plugin).items() if name.isupper()})]
     starts += [name for name, file in files.items() if room_of(file) in ('configs', '__init__')]
+    if not with_extras:
+        files = {name: file for name, file in files.items() if room_of(file) != 'extras'}
     seen, left = set[Path](), [files[name] for name in starts if name in files]
     while left:
         if (file := left.pop()) in seen:
@@ -243,6 +245,11 @@ def test_no_module_is_left_that_nothing_reaches() -> None:
     assert [NAMES[file] for file in ALL if file not in found and file.name != '__init__.py'] == []
 
 
+def test_no_module_of_the_plugin_serves_only_an_extra() -> None:
+    plugins = {file for file in reached() if room_of(file) != 'extras'}
+    assert [NAMES[file] for file in sorted(plugins - reached(with_extras=False))] == []
+
+
 def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
     text = (PACKAGE / 'plugin.py').read_text(encoding='utf-8')
     assert 'extras.' not in EXTRAS_PART.sub('', text)
@@ -257,7 +264,7 @@ import sys
 from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
 from opencompass_tooleval.plugin import VARIANTS
-from opencompass_tooleval.results import bundle, exporting, gating, importing
+from opencompass_tooleval.results import gating
 from opencompass_tooleval.results.comparing import Comparer
 Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))
 for name in sorted(sys.modules):
@@ -380,7 +387,7 @@ def test_every_room_has_a_readme(room: str) -> None:
         'opencompass_tooleval.embedding.encoder',
         'opencompass_tooleval.work_dir.recorded',
         'opencompass_tooleval.results.comparing',
-        'opencompass_tooleval.results.importing',
+        'opencompass_tooleval.extras.exports.importing',
         'opencompass_tooleval.work_dir.unanswered',
         'opencompass_tooleval.work_dir.progress',
     ],

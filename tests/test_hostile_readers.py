@@ -22,7 +22,6 @@ import pytest
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
@@ -86,6 +85,7 @@ from opencompass_tooleval.extras.preparing.reply import read_description, read_e
 from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
+from opencompass_tooleval.extras.tasks.goal_check import holds_fact
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
@@ -535,7 +535,7 @@ READERS: Mapping[str, Reader] = {
         )
     },
     'agents, facts of an answer': Reader(
-        lambda text: holds_fact(plain_text(text), text[:80]), ('agents/scoring/goal_check.py',)
+        lambda text: holds_fact(plain_text(text), text[:80]), ('extras/tasks/goal_check.py',)
     ),
     'results of one line': Reader(
         lambda text: [

@@ -12,12 +12,12 @@ import pytest
 from opencompass_tooleval.catalogue.comparable import why_not_comparable
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.exports.bundle import read_bundle, write_bundle
 from opencompass_tooleval.extras.leaderboard.rankings import Leaderboard, method_of
 from opencompass_tooleval.extras.leaderboard.site import write_site
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.read import read
-from opencompass_tooleval.results.bundle import read_bundle, write_bundle
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, detail, result_of

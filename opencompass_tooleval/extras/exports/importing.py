@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,14 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
-from opencompass_tooleval.core.text.json_object import load_object
-from opencompass_tooleval.results.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
-from opencompass_tooleval.results.result_row import check_names
-from opencompass_tooleval.work_dir.data_files import open_plain
+from opencompass_tooleval.extras.exports.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
+from opencompass_tooleval.results.result_row import check_names, json_lines
 from opencompass_tooleval.work_dir.journal import write_json
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.whole_file import host_mark, left_behind
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
-MAX_LINE = 1 << 26
-"""Maximum bytes of one line; no answer is as long."""
 _BATCH = 256
 _EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING)
 """Columns that inference omits when they are empty."""
@@ -61,28 +56,6 @@ class Imported:
     models: int
     datasets: int
     predictions: int
-
-
-def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yields the place and the value of each line of a file, which are bounded in length.
-
-    Raises:
-        DataError: A line is no JSON, too long, or has a key twice.
-    """
-    with open_plain(file, None) as stream:
-        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):
-            where = f'line {number}'
-            if len(line) > MAX_LINE:
-                raise DataError(file, f'{where}: it is longer than {MAX_LINE} bytes')
-            if not line.strip():
-                continue
-            try:
-                row, repeated = load_object(line.decode('utf-8'))
-            except ValueError as error:
-                raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
-            if repeated:
-                raise DataError(file, f'{where}: {repeated[0]!r} is there more than once')
-            yield where, row
 
 
 def _stored_rows(file: Path) -> Iterator[dict[str, Any]]:

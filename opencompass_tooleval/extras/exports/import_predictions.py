@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.results.importing import import_predictions
+from opencompass_tooleval.extras.exports.importing import import_predictions
 from opencompass_tooleval.work_dir.printing import say
 
 

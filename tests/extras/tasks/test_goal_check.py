@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.agents.scoring.goal_check import check_goal, holds_fact
 from opencompass_tooleval.agents.tasks.goal import MISSING_PARAMETER, NO_TOOL, Goal
 from opencompass_tooleval.core.calls.observation import FUNCTION, INJECTED
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import TOO_MANY_STEPS, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.typed_result import plain_text
+from opencompass_tooleval.extras.tasks.goal_check import check_goal, holds_fact
 
 READ, WRITE = GoldCall('read', {'id': 1}), GoldCall('write', {'text': 'x'})
 
