@@ -46,9 +46,11 @@ setup(
         'jsonschema>=4.18',
         'networkx>=3',
         'packaging',
+        'psutil',
         'pyyaml',
         'rapidfuzz>=3',
         'rich>=13',
+        'scipy',
         'typer>=0.19',
     ],
     extras_require={

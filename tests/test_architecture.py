@@ -48,7 +48,7 @@ LAYERS = {
 BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
 FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
 HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
-PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing'}
+PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing', 'scipy'}
 GLUE_ROOMS = {'models', 'judging', 'inferencers', 'evaluators', 'summarizers', 'tasks', 'runners', 'configs'}
 GLUE_MODULES = {
     'cli/run_data.py',  # reads configs with mmengine

@@ -13,24 +13,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
+
+import psutil
 
 _LOOK_EVERY = 1.0
 _SECONDS_TO_END = 10.0
 
 
-def _ancestors() -> Iterator[int]:
-    """Yields the ids of the parent, its parent and so on; none without ``/proc``."""
-    process = os.getppid()
-    while process > 0:
-        yield process
-        try:
-            stat = Path(f'/proc/{process}/stat').read_text(encoding='utf-8', errors='replace')
-        except OSError:
-            return
-        process = int(stat.rpartition(')')[2].split()[1])  # a program's name may hold blanks and brackets
+def _ancestors() -> list[int]:
+    """Returns the ids of the parent, its parent and so on."""
+    return [process.pid for process in psutil.Process().parents()]
 
 
 def _end_after(starter: int) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opencompass_tooleval.core.statistics.intervals import ALPHA, NOISE, Effect
-from opencompass_tooleval.core.statistics.student_t import t_chance
+from opencompass_tooleval.core.statistics.intervals import ALPHA, NOISE, Effect, t_chance
 
 
 def drop_p_value(effect: Effect, max_drop: float, lower_is_better: bool = False) -> float:

@@ -10,10 +10,10 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from opencompass_tooleval.core.scoring.aggregate import deviations, standard_error, sums_of
-from opencompass_tooleval.core.statistics.student_t import t_quantile
 
 LEVEL = 0.95
 ALPHA = (1 - LEVEL) / 2
@@ -404,3 +404,18 @@ def lead_of(interval: Interval | None) -> str:
 def intervals_of(pairs: Mapping[Score, Pairs]) -> dict[Score, Interval]:
     """Computes the difference and the interval of each score with :func:`compare_column`."""
     return {score: compare_column({score: 1.0}, pairs) for score in pairs}
+
+
+def t_chance(value: float, freedom: int) -> float:
+    """Computes the chance that Student's t with these degrees of freedom is at most ``value``."""
+    from scipy.special import stdtr  # most commands need none
+
+    return float(stdtr(freedom, value))
+
+
+@cache
+def t_quantile(chance: float, freedom: int) -> float:
+    """Returns the value that Student's t with these degrees of freedom is at most with this chance."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, chance))

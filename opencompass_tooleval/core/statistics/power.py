@@ -14,9 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.statistics.intervals import ALPHA, Cluster, RecordValues, deviations_of
+from opencompass_tooleval.core.statistics.intervals import (
+    ALPHA,
+    Cluster,
+    RecordValues,
+    deviations_of,
+    t_chance,
+    t_quantile,
+)
 from opencompass_tooleval.core.statistics.paired import details_of, values_of
-from opencompass_tooleval.core.statistics.student_t import t_chance, t_quantile
 
 POWER = 0.8
 _MOST = 10**9

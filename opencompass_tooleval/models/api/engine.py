@@ -198,7 +198,7 @@ class Engine:
     def _launch(self, log: Path) -> None:
         self.port, claim = claim_port()
         self._claims = [claim]
-        guard = [sys.executable, '-I', '-S', engine_guard.__file__]
+        guard = [sys.executable, engine_guard.__file__]
         if self._nodes > 1:
             master_port, claim = claim_port()
             self._claims.append(claim)

@@ -1,6 +1,6 @@
 """Runs a command, and stops it with all processes that it started when it is no longer needed.
 
-``python -I -S engine_guard.py``, in a new session, with a pipe as its input: a line of JSON has the command
+``python engine_guard.py``, in a new session, with a pipe as its input: a line of JSON has the command
 (``words``), changes of its environment (``env``), the seconds between SIGTERM and SIGKILL (``grace``), and further
 words for all ranks but 0 (``worker_options``), so that no command line has a key. The command is stopped when the pipe
 is closed (the kernel closes it when the process is killed), when the process that started this one is gone, and on
@@ -24,8 +24,9 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import FrameType
+
+import psutil
 
 NOT_STARTED = 127
 _LOOK_EVERY = 0.5
@@ -44,19 +45,12 @@ def _prctl(option: int, value: int) -> None:
 
 def _descendants() -> list[int]:
     """Returns the ids of all running processes that this one started, directly or not."""
-    parents: dict[int, int] = {}
-    for stat in Path('/proc').glob('[0-9]*/stat'):
-        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
-            # A program's name may hold blanks and brackets.
-            state, parent = stat.read_text(encoding='utf-8', errors='replace').rpartition(')')[2].split()[:2]
-            if state not in 'ZX':
-                parents[int(stat.parent.name)] = int(parent)
-    descendants: list[int] = []
-    level = {os.getpid()}
-    while level:
-        level = {process for process, parent in parents.items() if parent in level}
-        descendants += level
-    return descendants
+    running = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            if process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+                running.append(process.pid)
+    return running
 
 
 class Guard:

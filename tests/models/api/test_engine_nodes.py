@@ -87,7 +87,7 @@ def test_each_rank_gets_its_words(rank: str, expected: str) -> None:
         worker_options=['--headless', '{rank}'],
     )
     done = subprocess.run(
-        [sys.executable, '-I', '-S', engine_guard.__file__],
+        [sys.executable, engine_guard.__file__],
         env={**os.environ, 'SLURM_PROCID': rank, 'OURS': 'set'},
         input=json.dumps(settings) + '\n',
         capture_output=True,
