@@ -14,7 +14,7 @@ _FOLDERS = {
     'agents': 'agents',
 }
 
-BENCHMARKS = {name: f'.{folder}.tables:BENCHMARK' for name, folder in _FOLDERS.items()}
+BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()}
 """Name on the command line and in results -> its description."""
 
 USERS: dict[str, str] = {}
@@ -208,7 +208,7 @@ A command without a function is a group.
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
 OF_EXTRAS |= {'tasks', 'conformance'}
-BENCHMARKS |= {'conformance': '.extras.conformance.tables:BENCHMARK'}
+BENCHMARKS |= {'conformance': '.extras.conformance.description:BENCHMARK'}
 FILES |= {'conformance': '.extras.conformance.files:FILES'}
 CONFIGURED |= {'conformance': '.extras.conformance.files:configured'}
 RECORDED = {

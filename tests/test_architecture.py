@@ -280,7 +280,7 @@ def test_what_results_and_the_catalogue_load() -> None:
     ours = [name.removeprefix('opencompass_tooleval.') for name in loaded if name.startswith('opencompass_tooleval.')]
     below = {room for room, layer in LAYERS.items() if layer <= LAYERS['results']}
     rows = re.compile(
-        r'(?:benchmarks|agents|instructions|extras)(?:\.\w+)?(?:\.(?:metrics|tables|subsets|groups|questions))?'
+        r'(?:benchmarks|agents|instructions|extras)(?:\.\w+)?(?:\.(?:description|metrics|subsets|groups|questions))?'
         r'|benchmarks\.variant_kinds'
     )
     assert [name for name in ours if name.partition('.')[0] not in below and not rows.fullmatch(name)] == []

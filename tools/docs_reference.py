@@ -157,7 +157,7 @@ def datasets_page() -> str:
     """Every data set."""
     intro = (
         '# Data sets\n\n'
-        'This page is generated from the tables of the benchmarks (`subsets.py`, `metrics.py`, `files.py`).\n\n'
+        'This page is generated from the tables of the benchmarks (`subsets.py`, `description.py`, `files.py`).\n\n'
         + table(
             ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
             (

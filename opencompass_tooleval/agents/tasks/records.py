@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.agents.metrics import METRICS
+from opencompass_tooleval.agents.description import METRICS
 from opencompass_tooleval.agents.subsets import SUBSETS
 from opencompass_tooleval.agents.tasks.errata import Erratum
 from opencompass_tooleval.agents.tasks.task import Task

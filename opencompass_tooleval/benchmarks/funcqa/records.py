@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, plain
+from opencompass_tooleval.benchmarks.funcqa.description import METRICS
 from opencompass_tooleval.benchmarks.funcqa.errata import repair
-from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.errors import Fault, naming_record

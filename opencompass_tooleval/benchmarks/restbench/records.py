@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.benchmarks.restbench.description import METRICS
 from opencompass_tooleval.benchmarks.restbench.errata import Erratum, find_errata, repair
-from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table

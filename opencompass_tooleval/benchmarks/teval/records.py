@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.metrics import METRICS
+from opencompass_tooleval.benchmarks.teval.description import METRICS
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.calls.messages import Message

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.benchmarks.toolbench.description import METRICS
 from opencompass_tooleval.benchmarks.toolbench.errata import Erratum, find_errata
-from opencompass_tooleval.benchmarks.toolbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.toolbench.subsets import FILES, SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.errors import DataError

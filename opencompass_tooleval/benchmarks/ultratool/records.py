@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
+from opencompass_tooleval.benchmarks.ultratool.description import METRICS
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES, SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.core.calls.messages import joined_text

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.extras.conformance.description import BENCHMARK
 from opencompass_tooleval.extras.conformance.files import DATA_PATH
 from opencompass_tooleval.extras.conformance.records import FIX, find_subset, load_records
 from opencompass_tooleval.extras.conformance.scoring import ConformanceScorer
-from opencompass_tooleval.extras.conformance.tables import BENCHMARK
 from opencompass_tooleval.extras.recorded.right_subset import load_answers
 
 

@@ -18,7 +18,7 @@ from opencompass_tooleval.core.calls.messages import Message, read_message
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall, parse_gold_call, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.conformance.metrics import METRICS
+from opencompass_tooleval.extras.conformance.description import METRICS
 from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 from opencompass_tooleval.work_dir.data_files import check_counts, read_list
 

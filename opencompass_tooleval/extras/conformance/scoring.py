@@ -16,7 +16,7 @@ from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.scoring.typed_result import find_result, is_same
 from opencompass_tooleval.extras.conformance import VERSION
-from opencompass_tooleval.extras.conformance.metrics import METRICS, RIGHT_RATE
+from opencompass_tooleval.extras.conformance.description import METRICS, RIGHT_RATE
 from opencompass_tooleval.extras.conformance.records import Record, find_subset, parse_payload
 
 WRONG_TOOL = 'name:wrong'

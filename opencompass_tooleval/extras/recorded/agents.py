@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
+from opencompass_tooleval.agents.description import BENCHMARK
 from opencompass_tooleval.agents.scorer import AgentScorer
 from opencompass_tooleval.agents.scoring.scoring import OF_REPAIRED, AgentScore
-from opencompass_tooleval.agents.tables import BENCHMARK
 from opencompass_tooleval.agents.tasks.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import StoredAnswer, stored_answer

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from opencompass_tooleval.benchmarks.funcqa.description import BENCHMARK
 from opencompass_tooleval.benchmarks.funcqa.files import DATA_PATH
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import ACCURACY, FuncQAScorer, QuestionScore, tool_errors
-from opencompass_tooleval.benchmarks.funcqa.tables import BENCHMARK
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.data_path import resolve_data_path

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from opencompass_tooleval.benchmarks.restbench.description import BENCHMARK
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS
 from opencompass_tooleval.benchmarks.restbench.files import DATA_PATH
 from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
-from opencompass_tooleval.benchmarks.restbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
 from opencompass_tooleval.catalogue.benchmark import RecordedRun, count_kinds
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path

@@ -17,6 +17,7 @@ from opencompass_tooleval.benchmarks.toolbench.build import (
     open_tools,
     single_tool_requests,
 )
+from opencompass_tooleval.benchmarks.toolbench.description import BENCHMARK
 from opencompass_tooleval.benchmarks.toolbench.records import Subset, find_file, find_subset
 from opencompass_tooleval.benchmarks.toolbench.scoring import (
     TRAJECTORIES,
@@ -25,7 +26,6 @@ from opencompass_tooleval.benchmarks.toolbench.scoring import (
     SuccessScorer,
     ToolBenchScorer,
 )
-from opencompass_tooleval.benchmarks.toolbench.tables import BENCHMARK
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer

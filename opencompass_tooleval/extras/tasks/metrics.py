@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.agents.metrics import METRICS as OF_AGENTS
+from opencompass_tooleval.agents.description import METRICS as OF_AGENTS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import Metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow

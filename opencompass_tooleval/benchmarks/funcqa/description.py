@@ -1,9 +1,13 @@
-"""FuncQA's metrics, and the columns of EasyTool's Table 6: a row for each."""
+"""Description of FuncQA: its metrics, and the columns of EasyTool's Table 6, a row for each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
+from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import (
     ACCURACY,
     PARAMETER_ERROR_RATE,
@@ -31,4 +35,17 @@ METRICS = (
         replace(rate, name=column)
         for column, rate in zip(('error', 'name_error', 'parameter_error'), _ERRORS, strict=True)
     ),
+)
+
+_ROWS: Sequence[Mapping[str, Any]] = SUBSETS
+
+BENCHMARK = Benchmark(
+    name='funcqa',
+    title='FuncQA',
+    paper='arXiv 2305.11554',
+    subsets=tuple(row['name'] for row in _ROWS),
+    metrics=METRICS,
+    sizes={(row['name'], None): row['count'] for row in _ROWS},
+    are_dialogues=True,
+    words={'cot': 'chain of thought', 'react': 'ReAct', 'easytool': 'EasyTool', 'fc': 'function calling'},
 )

@@ -1,7 +1,12 @@
-"""T-Eval's metrics, and the columns of its table (arXiv 2312.14033, Table 1): a row for each."""
+"""Description of T-Eval: its metrics, and the columns of its table (arXiv 2312.14033, Table 1), a row for each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS, VERSIONS
+from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import Metric, halves
 
 _ABILITIES = (
@@ -35,4 +40,17 @@ METRICS = (
     Metric('json_args_em_metric', 'Arguments, JSON', 'share of API and arguments that equal the gold ones', rank=3),
     Metric('string_format_metric', 'Format, text', 'share of answers in the requested text format', binary=True),
     Metric('string_args_em_metric', 'Arguments, text', 'share of API and arguments that equal the gold ones', rank=3),
+)
+
+_ROWS: Sequence[Mapping[str, Any]] = SUBSETS
+
+BENCHMARK = Benchmark(
+    name='teval',
+    title='T-Eval',
+    paper='arXiv 2312.14033',
+    subsets=tuple(row['name'] for row in _ROWS),
+    metrics=METRICS,
+    sizes={(row['name'], version): count for row in _ROWS for version, count in row['counts'].items()},
+    protocols={version: version.partition('_')[0] for version in VERSIONS},
+    words={'zh': 'Chinese', 'en': 'English', 'json': 'JSON', 'str': 'text', 'fc': 'function calling'},
 )

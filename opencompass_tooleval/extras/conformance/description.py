@@ -1,8 +1,13 @@
-"""Conformance's metrics: a row for each."""
+"""Description of Conformance: its metrics, a row for each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import Metric
+from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 
 RIGHT_RATE = 'right_rate'
 
@@ -20,4 +25,15 @@ METRICS = (
     Metric('tool_results', 'Tool results', 'right answers and calls after the result of a tool', binary=True),
     Metric('system_text', 'System text', 'answers with a fact that only the system text has', binary=True),
     Metric('no_tool_needed', 'No tool needed', 'right answers without a call, although tools are offered', binary=True),
+)
+
+_ROWS: Sequence[Mapping[str, Any]] = SUBSETS
+
+BENCHMARK = Benchmark(
+    name='conformance',
+    title='Conformance',
+    paper='-',
+    subsets=tuple(row['name'] for row in _ROWS),
+    metrics=METRICS,
+    sizes={(row['name'], None): row['requests'] for row in _ROWS},
 )

@@ -1,12 +1,16 @@
-"""UltraTool's metrics, and the columns of its table (arXiv 2401.17167, Table 2): a row for each.
+"""Description of UltraTool: its metrics, and the columns of its table (arXiv 2401.17167, Table 2), a row for each.
 
 ``json_rate`` is the paper's Table 6, ``json_rate_unrepaired`` the share of answers that are JSON without repairs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS
+from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import ACCURACY, Metric, halves
 
 _OF_STEPS = (
@@ -49,4 +53,16 @@ METRICS = (
             ('richness', 'Richness', 'the tools are described completely'),
         )
     ),
+)
+
+_ROWS: Sequence[Mapping[str, Any]] = SUBSETS
+
+BENCHMARK = Benchmark(
+    name='ultratool',
+    title='UltraTool',
+    paper='arXiv 2401.17167',
+    subsets=tuple(row['name'] for row in _ROWS),
+    metrics=METRICS,
+    sizes={(row['name'], None): row['count'] for row in _ROWS},
+    words={'zh': 'Chinese', 'en': 'English'},
 )

@@ -1,8 +1,13 @@
-"""Metrics of agents: against gold calls, of wasted calls, and by a judge. A row for each."""
+"""Description of agents: metrics against gold calls, of wasted calls, and by a judge, a row for each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from opencompass_tooleval.agents.questions import YES_NO
+from opencompass_tooleval.agents.subsets import SUBSETS
+from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import Metric
 
 METRICS = (
@@ -74,4 +79,18 @@ METRICS = (
         'share of calls that repeat a failed call',
         higher_is_better=False,
     ),
+)
+
+_ROWS: Sequence[Mapping[str, Any]] = SUBSETS
+
+BENCHMARK = Benchmark(
+    name='agents',
+    title='Agents',
+    paper='arXiv 2312.14033, 2307.16789, 2401.17167',
+    subsets=tuple(row['name'] for row in _ROWS),
+    metrics=METRICS,
+    sizes={(row['name'], None): row['tasks'] for row in _ROWS if row['tasks']},
+    are_agents=True,
+    are_dialogues=True,
+    words={'react': 'ReAct', 'dfsdt': 'DFSDT', 'fc': 'function calling', 'easytool': 'EasyTool'},
 )

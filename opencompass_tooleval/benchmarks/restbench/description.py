@@ -1,13 +1,24 @@
-"""Description of RestBench for tables, commands and reports."""
+"""Description of RestBench: its metrics (EasyTool, Figure 5), a row for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
+from opencompass_tooleval.catalogue.metrics import TOOL_NAME_ERROR_RATE, Metric
+
+METRICS = (
+    Metric(
+        'correct_path_rate',
+        'Correct path',
+        'share of answers that contain the gold calls in order',
+        binary=True,
+        rank=2,
+    ),
+    TOOL_NAME_ERROR_RATE,
+)
 
 _ROWS: Sequence[Mapping[str, Any]] = SUBSETS
 
