@@ -125,7 +125,8 @@ COMMAND = ['server', '{port}']
     ('model', 'said'),
     [
         pytest.param({**API, 'retries': 3}, 'does not read retries; did you mean retry?', id='near'),
-        pytest.param({**API, 'zzz': 3}, 'does not read zzz; it reads abbr, ', id='far'),
+        pytest.param({**API, 'zzz': 3}, 'does not read zzz; docs/reference/models.md lists its options', id='far'),
+        pytest.param({**API, 'base_url': 'http://a'}, 'read base_url; did you mean openai_api_base?', id='of a client'),
         pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
         pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
         pytest.param(
@@ -145,7 +146,11 @@ COMMAND = ['server', '{port}']
         ),
         pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is no address", id='one of several'),
         pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'and not verfy', id='http client'),
-        pytest.param({**HF, 'temprature': 1}, 'ToolEvalHFChat does not read temprature; it reads abbr,', id='local'),
+        pytest.param(
+            {**HF, 'temprature': 1},
+            'ToolEvalHFChat does not read temprature; did you mean generation_kwargs=dict(temperature=...)?',
+            id='local',
+        ),
         pytest.param({**HF, 'tool_parser': 'hermess'}, "tool_parser is 'hermess'; there are", id='parser'),
         pytest.param(
             {**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'
