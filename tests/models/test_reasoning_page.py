@@ -88,7 +88,7 @@ def test_examples(tmp_path: Path) -> None:
     assert 'temperature' not in body and body['max_tokens'] == 32768 and body['stream'] is True
     path, headers, body = sent(third[0])
     assert path == '/v1/chat/completions?api-version=2026-01' and headers['X-Project'] == 'evaluation'
-    assert (body['thinking'], body['reasoning_effort']) == ({'type': 'enabled'}, 'high')
+    assert body['reasoning_effort'] == 'high'
     assert not {'extra_body', 'extra_headers', 'extra_query'} & set(body)
 
 

@@ -124,6 +124,9 @@ def test_answers_that_are_all_thoughts_and_the_limit_of_a_server_are_named(tmp_p
         f'WARNING swallowed: {asked["swallowed"]} answers are empty: all of their text is thoughts, although the model'
     )
     assert done.returncode == 0 and said in done.stdout and 'Start the server without --reasoning-parser' in done.stdout
-    stopped = f'WARNING stopped: {asked["stopped"]} of {asked["stopped"]} answers were cut (funcqa-one_hop-zero_shot)'
+    stopped = f'WARNING stopped: {asked["stopped"]} of {asked["stopped"]} answers were cut. The'
     flat = re.sub(r'\s+', ' ', done.stdout)
-    assert f'{stopped}. The server stopped them at about 12 tokens, before your limit of 512: check its own' in flat
+    assert (
+        f'{stopped} server stopped them at about 12 tokens, before your limit of 512 (funcqa-one_hop-zero_shot): '
+        in flat
+    )
