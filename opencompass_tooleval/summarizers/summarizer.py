@@ -453,7 +453,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
             {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
         )
         if rebuilt:
-            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
+            what = f'{len(rebuilt)} data sets were' if len(rebuilt) > 1 else 'one data set was'
+            yield f"NOTE {what} rebuilt from published samples; the scores are not the paper's: {', '.join(rebuilt)}"
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         same: dict[tuple[str, int], list[str]] = {}
@@ -515,9 +516,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
         unjudged = []
         for row in (row for row in rows if row.is_empty):
-            lacking = {dataset: None for dataset, _ in columns.get((row.name, row.metric), {}) if dataset not in done}
+            needed = dict.fromkeys(dataset for dataset, _ in columns.get((row.name, row.metric), {}))
+            lacking = [dataset for dataset in needed if dataset not in done]
             if lacking:
-                yield f'NOTE {_few([row.name])} has no {row.metric!r}: there is no result of {_few(lacking)}'
+                needs = f'{row.metric!r} needs all {len(needed)} data sets'
+                yield f'NOTE {_few([row.name])}: {needs}; missing: {_few(lacking)}'
             elif row.metric in judged_metrics().values():
                 unjudged.append(row.name)
         if unjudged:

@@ -450,7 +450,7 @@ def test_a_table_says_why_it_has_no_main_score(tmp_path: Path, capsys: pytest.Ca
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ['ultratool_zh', 'overall', '-'] in lines and ['ultratool_zh', 'usage', '86.62'] in lines
     assert lines.index(['ultratool_zh', 'overall', '-']) < lines.index(['ultratool_zh', 'usage', '86.62'])
-    why = "NOTE ultratool_zh has no 'overall': there is no result of ultratool-planning_zh, "
+    why = "NOTE ultratool_zh: 'overall' needs all 6 data sets; missing: ultratool-planning_zh, "
     assert f'{why}ultratool-tool_creation_awareness_zh and 2 more\n' in run.notes()
     assert 'MISSING m1 x tooleval-ultratool-planning_zh' in run.notes()
 

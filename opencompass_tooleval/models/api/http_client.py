@@ -344,7 +344,10 @@ def _words(error: BaseException) -> str:
 
 def _connection_failure(error: BaseException) -> Failure:
     if isinstance(error, aiohttp.ClientConnectorError):  # its own text is long; the error below is short
-        return Failure('infra:connection', _words(error.os_error), no_connection=True, sent=False)
+        words = _words(error.os_error)
+        if isinstance(error.os_error, ConnectionRefusedError):
+            words = f'no connection to {error.host}:{error.port} (refused): start the server, or correct the address'
+        return Failure('infra:connection', words, no_connection=True, sent=False)
     return Failure('infra:connection', _words(error), no_connection=True)
 
 
