@@ -99,7 +99,7 @@ def test_a_run_with_a_keyword_that_nobody_reads_ends_at_once(
     said = run_refuses(tmp_path, config, canned_server, stages)
     assert 'tooleval: m: ToolEvalOpenAI does not read temprature; did you mean temperature?' in said
     assert "tooleval: m: max_workers='16' of ToolEvalOpenAI should be int, not str" in said
-    assert "tooleval: m: 'host:80' is no address of a server: write the scheme and the host" in said
+    assert "tooleval: m: 'host:80' is not an address of a server: write the scheme and the host" in said
 
 
 def test_a_run_with_a_cost_and_no_prices_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
@@ -132,7 +132,9 @@ COMMAND = ['server', '{port}']
         pytest.param(
             {**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float or None, not str", id='text'
         ),
-        pytest.param({**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is no number'),
+        pytest.param(
+            {**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is not a number'
+        ),
         pytest.param({**API, 'max_workers': None}, 'max_workers=None of ToolEvalOpenAI', id='none'),
         pytest.param({**API, 'batch_size': '8'}, "batch_size='8' of ToolEvalOpenAI should be int", id='batch size'),
         pytest.param(
@@ -144,7 +146,7 @@ COMMAND = ['server', '{port}']
         pytest.param(
             {**HF, 'budget': {'tokens': 5}, 'run_cfg': {'num_procs': 2}}, 'set num_procs=1', id='budget of processes'
         ),
-        pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is no address", id='one of several'),
+        pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is not an address", id='one of several'),
         pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'and not verfy', id='http client'),
         pytest.param(
             {**HF, 'temprature': 1},

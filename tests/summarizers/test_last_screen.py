@@ -209,7 +209,7 @@ def test_each_fault_of_a_real_run_is_said_once_with_what_fixes_it(tmp_path: Path
     assert said.count('  why: ') == said.count('  fix: ') == said.count(again) == 3
     assert '  fix: hf download sentence-transformers/all-mpnet-base-v2' in said
     assert '  fix: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
-    assert "scoring 'oficial' is none of official, strict\n  fix: correct mine.py: it fails again as it is" in said
+    assert "scoring 'oficial' is not one of official, strict\n  fix: correct mine.py: it fails again as it is" in said
     assert said.count('MISSING') == 2 + 2 + 3 and '        and 1 more for the same reason\n' in said
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path, env=env)

@@ -33,7 +33,7 @@ REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"
         pytest.param(REFUSED.format(402), 'add credit to the account', id='402'),
         pytest.param(REFUSED.format(403), 'take a key that may use this model', id='403'),
         pytest.param(REFUSED.format(404), "correct the model's `path`", id='404'),
-        pytest.param("d: ValueError: scoring 'oficial' is none of official, strict", 'correct CONFIG', id='scoring'),
+        pytest.param("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG', id='scoring'),
         pytest.param("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG', id='argument'),
         pytest.param(
             "d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of', id='full disk'

@@ -89,7 +89,7 @@ def check_base_url(url: str) -> str:
         is_usable = False
     if not is_usable:
         raise ValueError(
-            f"{redact(url)!r} is no address of a server: write the scheme and the host, as in 'http://127.0.0.1:8000/v1'"
+            f"{redact(url)!r} is not an address of a server: write the scheme and the host, as in 'http://127.0.0.1:8000/v1'"
         )
     return url.rstrip('/')
 

@@ -86,14 +86,14 @@ def test_a_damaged_line_is_named(line: str, tmp_path: Path) -> None:
     ('changes', 'message'),
     [
         ({'tooleval_tasks': 2}, 'reads 1'),
-        ({'name': 'a b'}, 'no name of a set'),
+        ({'name': 'a b'}, 'not a name of a set'),
         ({'environment': {'loop': 'none'}}, 'no loop'),
-        ({'environment': {'loop': 'react', 'bank': '/etc/passwd'}}, 'no path in the folder'),
-        ({'environment': {'loop': 'react', 'live': {**LIVE, 'fixture': '../x'}}}, 'no path in the folder'),
-        ({'environment': {'loop': 'react', 'live': 'x'}}, 'no object'),
-        ({'environment': {'loop': 'react', 'live': {'server': 7}}}, 'its server is no text'),
-        ({'environment': {'loop': 'react', 'live': {**LIVE, 'env': {'A': 1}}}}, 'are no texts'),
-        ({'environment': {'loop': 'react', 'live': {**LIVE, 'probes': ['x']}}}, 'probes of its server is no list'),
+        ({'environment': {'loop': 'react', 'bank': '/etc/passwd'}}, 'not a path in the folder'),
+        ({'environment': {'loop': 'react', 'live': {**LIVE, 'fixture': '../x'}}}, 'not a path in the folder'),
+        ({'environment': {'loop': 'react', 'live': 'x'}}, 'not an object'),
+        ({'environment': {'loop': 'react', 'live': {'server': 7}}}, 'its server is not a string'),
+        ({'environment': {'loop': 'react', 'live': {**LIVE, 'env': {'A': 1}}}}, 'are not strings'),
+        ({'environment': {'loop': 'react', 'live': {**LIVE, 'probes': ['x']}}}, 'probes of its server is not a list'),
         ({'environment': None}, 'TypeError'),
     ],
 )
@@ -110,5 +110,5 @@ def test_a_set_without_tasks_is_refused(tmp_path: Path) -> None:
         load_set(tmp_path / 'none')
     write_set(tmp_path, {'loop': 'react'}, [task()])
     (tmp_path / TASKS_FILE).write_text('\n')
-    with pytest.raises(DataError, match='no task'):
+    with pytest.raises(DataError, match='not a task'):
         load_set(tmp_path)

@@ -544,7 +544,7 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (
         BrokenArguments,
         {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'arguments are no JSON',
+        'arguments are not JSON',
     ),
     (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are no obj'),
     (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is no tool that was'),
