@@ -10,9 +10,7 @@ from importlib import import_module
 from typing import Any
 
 _FOLDERS = {
-    **{
-        name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance')
-    },
+    **{name: f'benchmarks.{name}' for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')},
     'agents': 'agents',
 }
 
@@ -22,6 +20,9 @@ BENCHMARKS = {name: f'.{folder}.tables:BENCHMARK' for name, folder in _FOLDERS.i
 USERS: dict[str, str] = {}
 """The same of benchmarks that users make: results have them, commands do not list them."""
 
+OF_EXTRAS: set[str] = set()
+"""Benchmarks whose descriptions are parts of extras: a run of others does not load them."""
+
 FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 """Benchmark -> its data files."""
 
@@ -30,14 +31,6 @@ CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.i
 
 It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Of ``language``,
 ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
-"""
-
-RECORDED = {name: f'.{folder}.recorded:read' for name, folder in _FOLDERS.items()}
-"""Benchmark -> the function that reads recorded answers, for ``tooleval score``.
-
-It is called with ``(subset, predictions, *, options)`` and returns
-:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters are the options of this
-benchmark, as ``Annotated[type, 'help']``.
 """
 
 DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
@@ -94,7 +87,6 @@ MODULES = [
     '.agents.judged_adapter',
     '.instructions.adapter',
     '.benchmarks.funcqa.adapter',
-    '.benchmarks.conformance.adapter',
     '.benchmarks.restbench.adapter',
     '.benchmarks.toolbench.adapter',
     '.models.openai_model',
@@ -124,7 +116,6 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalUltraToolEasyToolDataset',
         'ToolEvalRestBenchDataset',
         'ToolEvalFuncQADataset',
-        'ToolEvalConformanceDataset',
         'ToolEvalToolBenchDataset',
         'ToolEvalToolBenchTrajectories',
         'ToolEvalAgentDataset',
@@ -136,7 +127,6 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalRestBenchEvaluator',
         'ToolEvalRestBenchCallsEvaluator',
         'ToolEvalFuncQAEvaluator',
-        'ToolEvalConformanceEvaluator',
         'ToolEvalToolBenchEvaluator',
         'ToolEvalToolBenchCallsEvaluator',
         'ToolEvalToolBenchSuccessEvaluator',
@@ -196,21 +186,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.',
             'Look at results',
         ),
-        'score': (
-            '.cli.score:score_commands',
-            'Score recorded answers, without OpenCompass or a GPU.',
-            'Look at results',
-        ),
-        'agreement': (
-            '.cli.agreement:agreement',
-            'Correlate two sets of judgements of UltraTool, dimension by dimension.',
-            'Look at results',
-        ),
-        'import': (
-            '.cli.import_predictions:import_run',
-            'Make a run of what tooleval export wrote, to score it.',
-            'Look at results',
-        ),
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.', 'Data'),
         'prepare': ('.cli.prepare:prepare_commands', 'Fetch and verify benchmark data.', 'Data'),
         'prompts': (
@@ -218,44 +193,10 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Show the messages that a model is sent; of dialogues the first turn.',
             'Data',
         ),
-        'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
         'config-dir': (
             '.cli.main:print_config_dir',
             'Print the folder of our configs, for opencompass --config-dir.',
             'Data',
-        ),
-        'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
-        'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
-    },
-    'build': {
-        'ultratool': (
-            '.cli.build_ultratool:build_ultratool',
-            "Build UltraTool's six tasks from annotated samples.",
-        ),
-    },
-    'easytool': {
-        'generate': (
-            '.cli.easytool_generate:easytool_generate',
-            'Make concise instructions from documentation; run it again to go on after a kill.',
-        ),
-        'stats': ('.cli.easytool_stats:easytool_stats', 'Count tokens before and after, per tool and in all.'),
-        'retrieval': (
-            '.cli.easytool_retrieval:easytool_retrieval',
-            'How well tools are found by documentation and by instructions: NDCG, side by side.',
-        ),
-    },
-    'agents': {
-        'bank': ('', 'Recorded responses: make a bank of them, measure it.'),
-        'judge': (
-            '.cli.agents_judge:judge_agents',
-            "Have recorded answers judged by ToolBench's rules; run it again to go on.",
-        ),
-    },
-    'bank': {
-        'build': ('.cli.agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
-        'stats': (
-            '.cli.agents_bank:bank_stats',
-            'What is in a bank; with --data, what of the gold calls it answers.',
         ),
     },
 }
@@ -266,19 +207,71 @@ A command without a function is a group.
 
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
+OF_EXTRAS |= {'tasks', 'conformance'}
+BENCHMARKS |= {'conformance': '.extras.conformance.tables:BENCHMARK'}
+FILES |= {'conformance': '.extras.conformance.files:FILES'}
+CONFIGURED |= {'conformance': '.extras.conformance.files:configured'}
+RECORDED = {
+    **{name: f'.extras.recorded.{name}:read' for name in _FOLDERS},
+    'conformance': '.extras.conformance.recorded:read',
+}
+"""Benchmark -> the function that reads recorded answers, for ``tooleval score``.
+
+It is called with ``(subset, predictions, *, options)`` and returns
+:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters are the options of this
+benchmark, as ``Annotated[type, 'help']``.
+"""
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live'
-MODULES += ['.extras.tasks.adapter']
-REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset']
-REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator']
+MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
+REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
+REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
 COMMANDS[''] |= {
+    'import': (
+        '.extras.exports.import_predictions:import_run',
+        'Make a run of what tooleval export wrote, to score it.',
+        'Look at results',
+    ),
+    'score': (
+        '.extras.recorded.score:score_commands',
+        'Score recorded answers, without OpenCompass or a GPU.',
+        'Look at results',
+    ),
+    'agreement': (
+        '.extras.recorded.agreement:agreement',
+        'Correlate two sets of judgements of UltraTool, dimension by dimension.',
+        'Look at results',
+    ),
     'export': (
         '.extras.exports.command:export_run',
         'Write a run to files to publish, or for another program.',
         'Look at results',
     ),
+    'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
+    'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
+    'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: check them.', 'Your own tools'),
+}
+COMMANDS['build'] = {
+    'ultratool': (
+        '.extras.preparing.build_ultratool:build_ultratool',
+        "Build UltraTool's six tasks from annotated samples.",
+    ),
+}
+COMMANDS['easytool'] = {
+    'generate': (
+        '.extras.preparing.easytool_generate:easytool_generate',
+        'Make concise instructions from documentation; run it again to go on after a kill.',
+    ),
+    'stats': (
+        '.extras.preparing.easytool_stats:easytool_stats',
+        'Count tokens before and after, per tool and in all.',
+    ),
+    'retrieval': (
+        '.extras.preparing.easytool_retrieval:easytool_retrieval',
+        'How well tools are found by documentation and by instructions: NDCG, side by side.',
+    ),
 }
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
@@ -293,7 +286,22 @@ COMMANDS['tasks'] = {
         'Execute the gold calls of a task set, and agents that must fail; exits with 1 on a fault.',
     ),
 }
-COMMANDS['bank'] |= {
+COMMANDS['agents'] = {
+    'bank': ('', 'Recorded responses: make a bank of them, measure it.'),
+    'judge': (
+        '.extras.recorded.agents_judge:judge_agents',
+        "Have recorded answers judged by ToolBench's rules; run it again to go on.",
+    ),
+}
+COMMANDS['bank'] = {
+    'build': (
+        '.extras.preparing.agents_bank:build_bank',
+        'Make a response bank of T-Eval data, stored runs and caches.',
+    ),
+    'stats': (
+        '.extras.preparing.agents_bank:bank_stats',
+        'What is in a bank; with --data, what of the gold calls it answers.',
+    ),
     'record': ('.extras.mcp_servers.commands:record_bank', 'Record what a live MCP server answers.'),
     'serve': ('.extras.mcp_servers.commands:serve_bank', 'Be an MCP server that answers from a bank.'),
 }

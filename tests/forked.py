@@ -208,7 +208,12 @@ def _ask(**question: Any) -> Any:
 def _serve(listening: socket.socket) -> None:
     import yapf.yapflib.yapf_api
 
-    import opencompass_tooleval.tasks.preload  # noqa: F401
+    from opencompass_tooleval import plugin
+    from opencompass_tooleval.tasks.preload import preload
+
+    for module in plugin.MODULES:
+        plugin.load(module)
+    preload()
 
     # Up to a second for the line breaks of each task's config, which nobody reads. Real programs do it.
     yapf.yapflib.yapf_api.FormatCode = lambda text, **_: (text, True)

@@ -45,7 +45,7 @@ LAYERS = {
 }
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 
-BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance')
+BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
 FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
 HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing'}
@@ -54,10 +54,13 @@ GLUE_MODULES = {
     'cli/run_data.py',  # reads configs with mmengine
     'partitioner.py',
     'agents/loops/lagent_bridge.py',
-    'instructions/generation.py',
+    'extras/preparing/generation.py',
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
 DOORS = ('scoring.py', 'records.py', 'prompts.py')
+
+CONFIGS_OF_EXTRAS = ('configs/datasets/conformance/tooleval_conformance_gen.py',)
+"""Configs of extras' benchmarks: OpenCompass's users look for configs in one tree."""
 
 EXTRAS_PART = re.compile(r'^# --- extras -.*?^# --- end of the extras -[^\n]*\n', re.MULTILINE | re.DOTALL)
 
@@ -174,7 +177,7 @@ def test_rooms_import_only_rooms_below_them() -> None:
         for file in ALL
         if file.parent != PACKAGE or file.name != '__init__.py'
         for room in rooms_of(file) - {room_of(file)}
-        if LAYERS[room] >= LAYERS[room_of(file)]
+        if NAMES[file] not in CONFIGS_OF_EXTRAS and LAYERS[room] >= LAYERS[room_of(file)]
     }
     assert back == set()
 
@@ -201,12 +204,14 @@ def test_everything_that_is_plugged_in_exists() -> None:
         assert (PACKAGE / f'{module.replace(".", "/")}.py').is_file(), module
 
 
-def reached() -> set[Path]:
+def reached(with_extras: bool = True) -> set[Path]:
     """Modules that ``plugin.py``, the commands, the configs and the faces of folders reach by imports."""
     files = {str(file.relative_to(PACKAGE).with_suffix('')).replace('/', '.'): file for file in ALL}
     files |= {name.removesuffix('.__init__'): file for name, file in files.items() if name.endswith('.__init__')}
     starts = ['cli.main', *entries({name: value for name, value in vars(plugin).items() if name.isupper()})]
     starts += [name for name, file in files.items() if room_of(file) in ('configs', '__init__')]
+    if not with_extras:
+        files = {name: file for name, file in files.items() if room_of(file) != 'extras'}
     seen, left = set[Path](), [files[name] for name in starts if name in files]
     while left:
         if (file := left.pop()) in seen:
@@ -240,10 +245,17 @@ def test_no_module_is_left_that_nothing_reaches() -> None:
     assert [NAMES[file] for file in ALL if file not in found and file.name != '__init__.py'] == []
 
 
+def test_no_module_of_the_plugin_serves_only_an_extra() -> None:
+    plugins = {file for file in reached() if room_of(file) != 'extras'}
+    assert [NAMES[file] for file in sorted(plugins - reached(with_extras=False))] == []
+
+
 def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
     text = (PACKAGE / 'plugin.py').read_text(encoding='utf-8')
     assert 'extras.' not in EXTRAS_PART.sub('', text)
-    others = [file for file in ALL if room_of(file) not in ('extras', 'plugin')]
+    others = [
+        file for file in ALL if room_of(file) not in ('extras', 'plugin') and NAMES[file] not in CONFIGS_OF_EXTRAS
+    ]
     assert [NAMES[file] for file in others if re.search(r'\bextras\.', file.read_text(encoding='utf-8'))] == []
 
 
@@ -252,7 +264,7 @@ import sys
 from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
 from opencompass_tooleval.plugin import VARIANTS
-from opencompass_tooleval.results import bundle, exporting, gating, importing
+from opencompass_tooleval.results import gating
 from opencompass_tooleval.results.comparing import Comparer
 Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))
 for name in sorted(sys.modules):
@@ -375,7 +387,7 @@ def test_every_room_has_a_readme(room: str) -> None:
         'opencompass_tooleval.embedding.encoder',
         'opencompass_tooleval.work_dir.recorded',
         'opencompass_tooleval.results.comparing',
-        'opencompass_tooleval.results.importing',
+        'opencompass_tooleval.extras.exports.importing',
         'opencompass_tooleval.work_dir.unanswered',
         'opencompass_tooleval.work_dir.progress',
     ],

@@ -28,8 +28,8 @@ from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
+from tests.extras.preparing.test_generate_command import SCRIPT
 from tests.forked import run_opencompass, run_python
-from tests.instructions.test_generate_command import SCRIPT
 from tests.models.api.scripted_server import KEY, Script, serving
 
 PACKAGE = ROOT / 'opencompass_tooleval'
@@ -54,7 +54,7 @@ NOT_RUN = {
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
     **{
-        f'tooleval {command}': 'needs a large context; tests/benchmarks/conformance (make test-long) has servers'
+        f'tooleval {command}': 'needs a large context; tests/extras/conformance (make test-long) has servers'
         for command in (
             'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/reference',
             'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/served',

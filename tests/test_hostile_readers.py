@@ -22,7 +22,6 @@ import pytest
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.scoring.goal_check import holds_fact
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
@@ -50,7 +49,6 @@ from opencompass_tooleval.benchmarks.ultratool import judge
 from opencompass_tooleval.benchmarks.ultratool import protocol as ultratool_protocol
 from opencompass_tooleval.benchmarks.ultratool import records as ultratool_records
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
-from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.calls.attribution import RawText
@@ -83,10 +81,12 @@ from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
+from opencompass_tooleval.extras.preparing.reply import read_description, read_example
+from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
+from opencompass_tooleval.extras.preparing.validate import check_example
+from opencompass_tooleval.extras.preparing.validate_description import check_description
+from opencompass_tooleval.extras.tasks.goal_check import holds_fact
 from opencompass_tooleval.instructions import method_replies as replies
-from opencompass_tooleval.instructions.reply import read_description, read_example
-from opencompass_tooleval.instructions.validate import check_example
-from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
 from opencompass_tooleval.models.api.endings import error_in
@@ -500,7 +500,7 @@ READERS: Mapping[str, Reader] = {
     },
     'UltraTool, prompt of the judge': Reader(lambda text: judge.judge_prompt('planning', 'en', text, text, text)),
     'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/calls.py',)),
-    'UltraTool, names of tools': Reader(name_words, ('benchmarks/ultratool/build_tools.py',)),
+    'UltraTool, names of tools': Reader(name_words, ('extras/preparing/ultratool_tools.py',)),
     'UltraTool, language': Reader(
         lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/records.py',)
     ),
@@ -535,7 +535,7 @@ READERS: Mapping[str, Reader] = {
         )
     },
     'agents, facts of an answer': Reader(
-        lambda text: holds_fact(plain_text(text), text[:80]), ('agents/scoring/goal_check.py',)
+        lambda text: holds_fact(plain_text(text), text[:80]), ('extras/tasks/goal_check.py',)
     ),
     'results of one line': Reader(
         lambda text: [
@@ -615,7 +615,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
-        ('core/scoring/refusal.py', 'instructions/validate_description.py'),
+        ('core/scoring/refusal.py', 'extras/preparing/validate_description.py'),
     ),
     'first words of a task': Reader(
         lambda text: tasks_of([[('user', text)], [('user', f'{text} ')], [('user', '. ' + text)]]),
@@ -634,7 +634,7 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, ReAct': Reader(_react),
     'loops of agents': Reader(_loops),
     'generated description': Reader(
-        lambda text: read_description(text, ['Map.route'], 'Map'), ('instructions/reply.py',)
+        lambda text: read_description(text, ['Map.route'], 'Map'), ('extras/preparing/reply.py',)
     ),
     'generated example': Reader(lambda text: read_example(text, 'Map.route')),
     'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
@@ -714,7 +714,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'models/shared_servers.py': 'one class of characters, in names of models',
     'judging/judge.py': 'names and settings in a config of the user',
     'judging/judge_item.py': 'templates of benchmarks',
-    'work_dir/right_subset.py': 'names of files and data sets',
+    'extras/recorded/right_subset.py': 'names of files and data sets',
     'models/gpus.py': 'a variable of the environment',
     'summarizers/last_screen.py': 'names of data sets',
     'work_dir/shards.py': 'names of files and data sets',

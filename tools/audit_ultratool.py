@@ -2,7 +2,8 @@
 
 Usage: python tools/audit_ultratool.py data/ultratool/English-dataset/test.json data/ultratool/English-dataset
 
-A count of 0 is a finding too. Errata that are repaired are in :mod:`~opencompass_tooleval.benchmarks.ultratool.errata`.
+A count of 0 is a finding too. Errata that are repaired are in
+:mod:`~opencompass_tooleval.extras.preparing.ultratool_errata`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build import (
-    TASKS,
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, properties, read_samples
+from opencompass_tooleval.benchmarks.ultratool.records import read_rows
+from opencompass_tooleval.extras.preparing.ultratool_errata import find_errata
+from opencompass_tooleval.extras.preparing.ultratool_rows import (
     gold_arguments,
     planning_row,
     published_withheld,
     usage_awareness_row,
 )
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, properties, read_samples
-from opencompass_tooleval.benchmarks.ultratool.build_tools import same_function
-from opencompass_tooleval.benchmarks.ultratool.errata import find_errata
-from opencompass_tooleval.benchmarks.ultratool.records import read_rows
+from opencompass_tooleval.extras.preparing.ultratool_tools import same_function
 
 Rows = Sequence[Mapping[str, Any]]
 Hits = Iterator[tuple[str, int]]

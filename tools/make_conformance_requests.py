@@ -1,4 +1,4 @@
-"""Writes the requests of the benchmark conformance: opencompass_tooleval/benchmarks/conformance/{requests,tools}.json.
+"""Writes the requests of the benchmark conformance: opencompass_tooleval/extras/conformance/{requests,tools}.json.
 
 Usage: python tools/make_conformance_requests.py [FOLDER]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_description
 from opencompass_tooleval.catalogue.labels import Words
-from opencompass_tooleval.plugin import BENCHMARKS, USERS
+from opencompass_tooleval.plugin import BENCHMARKS, OF_EXTRAS, USERS
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,27 @@ def _rows(benchmarks: tuple[str, ...]) -> dict[str, Metric]:
     return rows
 
 
-def all_metrics() -> dict[str, Metric]:
-    """Returns name -> row, of every metric of every benchmark; for a shared name, the first."""
-    return _rows((*BENCHMARKS, *USERS))
+def all_metrics(names: Iterable[str] | None = None) -> dict[str, Metric]:
+    """Returns name -> row, of every metric of every benchmark; for a shared name, the first.
+
+    Args:
+        names: Metrics to look up. Descriptions of extras are loaded only if the plugin's benchmarks lack one of them.
+    """
+    rows = _rows(tuple(name for name in BENCHMARKS if name not in OF_EXTRAS))
+    is_complete = names is not None and all(name in rows for name in names)
+    return rows if is_complete else _rows((*BENCHMARKS, *USERS))
 
 
 def words_of_metric(metric: str) -> Words:
     """Returns the words for a metric or a column of a table; for an unknown one, its name with blanks."""
-    row = all_metrics().get(metric)
+    row = all_metrics([metric]).get(metric)
     return row.words if row else Words(metric.replace('_', ' '), '')
 
 
 def lower_is_better(metric: str) -> bool:
     """Tests if a lower value of a metric, or of the column ``DATASET METRIC`` of a table, is better."""
-    row = all_metrics().get(metric.rpartition(' ')[2])
+    name = metric.rpartition(' ')[2]
+    row = all_metrics([name]).get(name)
     return not row.higher_is_better if row else metric.endswith(('error', 'error_rate'))
 
 
@@ -98,7 +105,7 @@ def main_metrics(metrics: Sequence[str], rows: Iterable[Metric] | None = None) -
         metrics: Names of the metrics.
         rows: Rows of the benchmark, if it is known; else those of all benchmarks are loaded.
     """
-    rows = all_metrics().values() if rows is None else (_OVERALL, *rows)
+    rows = all_metrics(metrics).values() if rows is None else (_OVERALL, *rows)
     ranked = [row for row in rows if row.rank and row.name in metrics]
     best = min((row.rank for row in ranked), default=0)
     return tuple(row.name for row in ranked if row.rank == best) or tuple(metrics[:1])
@@ -111,10 +118,14 @@ def main_first(metrics: Sequence[str], rows: Iterable[Metric] | None = None) -> 
 
 
 def judged_metrics() -> dict[str, str]:
-    """Returns the main metric without a judge -> the metric that replaces it if a judge graded the answers."""
-    return {row.name: row.judged for row in all_metrics().values() if row.judged}
+    """Returns the main metric without a judge -> the metric that replaces it if a judge graded the answers.
+
+    Only the plugin's benchmarks have such metrics.
+    """
+    return {row.name: row.judged for row in all_metrics(()).values() if row.judged}
 
 
 def empty_metrics(result: Mapping[str, Any]) -> list[str]:
     """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
-    return [name for name, value in result.items() if value is None and name in all_metrics()]
+    empty = [name for name, value in result.items() if value is None]
+    return [name for name in empty if name in all_metrics(empty)]

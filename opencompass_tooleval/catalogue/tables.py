@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.metrics import OVERALL
 from opencompass_tooleval.core.statistics.intervals import Cluster, Score, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of, values_of
 from opencompass_tooleval.core.text.bounds import is_number
@@ -36,6 +37,28 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
                 shares[score] = shares.get(score, 0.0) + share * weight / sum(weights)
         columns[str(group['name']), str(group['metric'])] = shares
     return columns
+
+
+def with_omitted(
+    main: Iterable[str], parts: Mapping[str, Collection[Score]], measured: Iterable[Collection[str]]
+) -> list[str]:
+    """Returns the main columns of a table, and those that show each model's other scores of the overall column.
+
+    A model without ``plan_str`` has no score for plan and none overall: ``plan_json`` shows what it has.
+
+    Args:
+        main: The main columns.
+        parts: Column -> the scores that it is a mean of.
+        measured: For each model, the columns that it has.
+    """
+    shown = list(main)
+    for names in measured:
+        left = set(parts.get(OVERALL, ())).difference(*(parts[name] for name in main if name in names))
+        for name in sorted(names, key=lambda name: -len(parts[name])):
+            if left.intersection(parts[name]):
+                left.difference_update(parts[name])
+                shown += [name] * (name not in shown)
+    return shown
 
 
 def errors_of(result: Mapping[str, Any]) -> dict[str, float]:

@@ -103,6 +103,18 @@ class Conversation(PromptList):
         )
         return f'[{", ".join(texts)}]'
 
+    def shown_texts(self, without: Collection[str] = ()) -> list[str]:
+        """Returns the texts to count against a context: contents, native messages as JSON, and tools as JSON.
+
+        Args:
+            without: Members of the server's messages that it refuses.
+        """
+        tools = [json.dumps(self.tools.as_sent, ensure_ascii=False)] if self.tools and self.tools.tools else []
+        return tools + [
+            json.dumps(self._requested(message, without), ensure_ascii=False) if message.is_native else message.content
+            for message in self._messages
+        ]
+
     def _requested(self, message: Message, without: Collection[str] = ()) -> dict[str, Any]:
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:

@@ -394,20 +394,24 @@ class ToolEvalOpenAI(OpenAI):
 
     def _fitted(self, prompt: Any, max_out_len: int, without: Collection[str]) -> tuple[str, int]:
         """Returns the messages as JSON, and the maximum length of the answer, as OpenCompass does, without counting
-        short prompts.
+        short prompts. Tools, calls and returned thoughts count.
 
         Counting takes longer than everything else here.
         """
-        limit = self.max_seq_len
-        is_short = limit is None or (self.mode == 'none' and _most_tokens(prompt) + max_out_len + _RESERVED <= limit)
-        if not (is_short and isinstance(prompt, Conversation)):
-            count: Callable[[str], int] = _nothing if is_short else cache(self.get_token_len)
-            most = None if limit is None else max_out_len
-            messages, fitting = self._preprocess_messages(prompt, most, limit or 0, self.mode, count)
-            max_out_len = max_out_len if fitting is None else int(fitting)
-            if getattr(prompt, 'tools', None) is None:
-                return json.dumps(messages), max_out_len
-        return prompt.request_text(without), max_out_len
+        limit, text = self.max_seq_len, ''
+        mode = self.mode if getattr(prompt, 'tools', None) is None else 'none'  # a part of a call would be refused
+        if isinstance(prompt, Conversation) and (limit is None or mode == 'none'):
+            text = prompt.request_text(without)
+            if limit is None:
+                return text, max_out_len
+            prompt = [{'role': 'HUMAN', 'prompt': shown} for shown in prompt.shown_texts(without)]
+        is_short = limit is None or (mode == 'none' and _most_tokens(prompt) + max_out_len + _RESERVED <= limit)
+        if text and is_short:
+            return text, max_out_len
+        count: Callable[[str], int] = _nothing if is_short else cache(self.get_token_len)
+        most = None if limit is None else max_out_len
+        messages, fitting = self._preprocess_messages(prompt, most, limit or 0, mode, count)
+        return text or json.dumps(messages), max_out_len if fitting is None else int(fitting)
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request about tools."""

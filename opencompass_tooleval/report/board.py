@@ -18,7 +18,7 @@ from opencompass_tooleval.catalogue.metrics import (
     main_metrics,
     words_of_metric,
 )
-from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error, errors_of
+from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error, errors_of, with_omitted
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.report.caveats import caveats_of
@@ -261,7 +261,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
         if not is_variant(name)
         or any(dataset in present and is_variant(dataset) for shares in group.values() for dataset, _ in shares)
     }
-    groups = {name: group for name, group in groups.items() if _whole(group, material, measured=False)}
+    groups = {name: group for name, group in groups.items() if any(_whole(group, material, measured=False))}
     grouped = {dataset for group in groups.values() for shares in group.values() for dataset, _ in shares}
     alone: dict[str, dict[str, Mapping[Score, float]]] = {}
     for entry in sorted(material.scored, key=lambda entry: entry.dataset):
@@ -281,8 +281,8 @@ def boards(material: Material, columns: Columns) -> list[Board]:
     return [board for board in tables if any(not row.source for row in board.rows)]
 
 
-def _whole(columns: Mapping[str, Mapping[Score, float]], material: Material, measured: bool) -> list[str]:
-    """Returns the columns of a table of which a model has every data set, and with ``measured`` every score."""
+def _whole(columns: Mapping[str, Mapping[Score, float]], material: Material, measured: bool) -> list[list[str]]:
+    """Returns the columns of a table of which each model has every data set, and with ``measured`` every score."""
     done = material.by_pair()
 
     def has(model: str, score: Score) -> bool:
@@ -290,9 +290,8 @@ def _whole(columns: Mapping[str, Mapping[Score, float]], material: Material, mea
         return entry is not None and not (measured and entry.number(score[1]) is None)
 
     return [
-        name
-        for name, shares in columns.items()
-        if any(all(has(model, score) for score in shares) for model in material.models)
+        [name for name, shares in columns.items() if all(has(model, score) for score in shares)]
+        for model in material.models
     ]
 
 
@@ -304,8 +303,10 @@ def _overview(
     """Returns the scores that represent the tables (overall or abilities), and each other data set, by benchmark."""
     rows: list[tuple[str, str, Mapping[Score, float]]] = []
     for name, columns in groups.items():
-        whole = _whole(columns, material, measured=True) or _whole(columns, material, measured=False)
-        for column in main_metrics(whole):
+        measured = _whole(columns, material, measured=True)
+        of_models = measured if any(measured) else _whole(columns, material, measured=False)
+        whole = [column for column in columns if any(column in names for names in of_models)]
+        for column in with_omitted(main_metrics(whole), columns, measured):
             ending = '' if column == 'overall' else f', {words_of_metric(column).name.lower()}{_unjudged(column)}'
             rows.append((family_of(name), title_of(name) + ending, columns[column]))
     scores: dict[str, dict[str, Mapping[Score, float]]] = {}

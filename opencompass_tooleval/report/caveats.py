@@ -10,13 +10,12 @@ from opencompass_tooleval.catalogue.benchmark import all_benchmarks, part_of, pu
 from opencompass_tooleval.catalogue.comparable import decides
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
+from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.figure import short_name
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
-
-_INFRA_SHARE = 0.005
 
 FEW = 100
 """Fewer records than this are taken for a part of the data if its published size is unknown."""
@@ -102,16 +101,6 @@ def _caveats(entry: Scored) -> Iterator[str]:
     if many_failed(samples):
         what = 'samples failed because of the infrastructure; they count as wrong'
         yield f'{samples["infra"]} of {samples["all"]} {what}'
-
-
-def many_failed(samples: Mapping[str, Any]) -> bool:
-    """Tests if so many samples have no answer, through no fault of the model, that tables and the report say so.
-
-    Args:
-        samples: The counts ``samples`` of a result.
-    """
-    count = samples.get('all')
-    return isinstance(count, int) and samples.get('infra', 0) > _INFRA_SHARE * count
 
 
 def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:

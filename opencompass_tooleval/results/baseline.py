@@ -17,8 +17,15 @@ from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, 
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.text.bounds import is_number
-from opencompass_tooleval.results.importing import json_lines
-from opencompass_tooleval.results.result_row import Results, Row, checked_row, result_of, result_row, valid_result
+from opencompass_tooleval.results.result_row import (
+    Results,
+    Row,
+    checked_row,
+    json_lines,
+    result_of,
+    result_row,
+    valid_result,
+)
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

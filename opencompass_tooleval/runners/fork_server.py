@@ -26,11 +26,11 @@ from typing import Any, NoReturn
 
 from opencompass_tooleval.work_dir.interrupts import interrupt_held
 
-_PRELOAD = 'opencompass_tooleval.tasks.preload'
 _PROGRAM = f"""
 import sys
 sys.path[:] = {{path!r}}
-import {_PRELOAD}
+from opencompass_tooleval.tasks.preload import preload
+preload()
 from {__name__} import serve
 serve({{control}})
 """
@@ -89,7 +89,7 @@ class ForkServer:
         """Starts a task, also from a thread; starts another process if the last one was killed.
 
         Args:
-            job: Arguments of :func:`_run_task`.
+            job: Arguments of :func:`_run_task`, and ``modules`` to import for later tasks.
         """
         with self._lock:
             connection, used = self._connect(), self._control
@@ -201,13 +201,16 @@ def serve(control: int) -> NoReturn:
             connection = socket.socket(fileno=descriptors[0])
             with connection.makefile() as stream:
                 job = json.load(stream)
+            modules = job.pop('modules')
             inherited = [arrivals, has_ended, wakeup, connection, *running.values()]
             task = multiprocessing.get_context('fork').Process(target=_run_task, args=[inherited], kwargs=job)
             task.start()
             running[task] = connection
             _report(connection, task.pid or 0)
             if job['stage'] in stages:  # there are several, which share what the first one did without
-                from opencompass_tooleval.tasks import preload  # noqa: F401
+                from opencompass_tooleval.tasks.preload import preload
+
+                preload(modules)
             stages.add(job['stage'])
 
 

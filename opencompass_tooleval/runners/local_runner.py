@@ -31,6 +31,7 @@ from opencompass_tooleval.runners.local_servers import LocalServers, environment
 from opencompass_tooleval.runners.task_progress import RunsNextStage, TaskProgress
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.tasks.preload import named_modules
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.trust import trust_own_run
@@ -262,6 +263,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
                     code = self._wait_for(subprocess.Popen(command, shell=True, stdout=stream, stderr=stream))
             else:
                 job = {'stage': stage, 'config': config, 'starter': os.getpid(), 'log': str(log), 'command': command}
+                job['modules'] = named_modules(task.cfg)
                 with self._changed:
                     server = _fork_server(has_gpus=bool(gpu_ids))
                 code = self._wait_for(server.start(**job, environment=environment(gpu_ids), has_gpus=bool(gpu_ids)))

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_metrics
+from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
@@ -85,8 +86,8 @@ def headlines(
         overall: Names of those with an overall score if no result is missing. If no model has that score, or one that
             needs a judge, a dash stands for it and the other scores follow.
         partly: Model and name of scores over a part of the records, which are marked.
-        columns: Table and column -> the scores that it is a mean of. Where the overall score is missing, every other
-            score that it is a mean of is part of a shown column, or is shown: ``plan_json`` without ``plan_str``.
+        columns: Table and column -> the scores that it is a mean of. Scores of a model that lacks the overall score
+            are part of a shown column, or are shown: ``plan_json`` without ``plan_str``.
     """
     models = table[0][4:] if table else ()
     rows: dict[str, dict[str, list[str]]] = {}
@@ -101,23 +102,16 @@ def headlines(
         lacking = OVERALL if name in overall and OVERALL not in by_metric else judged_metrics().get(main[0])
         if lacking:
             headlines.append(Headline(name, lacking, [NONE] * len(models)))
-        shown = _with_halves(name, main, list(by_metric), columns) if lacking == OVERALL else main
-        headlines += [Headline(name, metric, by_metric[metric], is_main=not lacking) for metric in shown]
+        parts = {metric: columns.get((name, metric), ()) for metric in by_metric}
+        parts[OVERALL] = columns.get((name, OVERALL), ())
+        measured = [
+            [metric for metric, of_models in by_metric.items() if of_models[i] != NONE] for i in range(len(models))
+        ]
+        shown = with_omitted(main, parts, measured)
+        headlines += [
+            Headline(name, metric, by_metric[metric], is_main=not lacking and metric in main) for metric in shown
+        ]
     return headlines
-
-
-def _with_halves(
-    table: str, main: Sequence[str], metrics: Sequence[str], columns: Mapping[Score, Collection[Score]]
-) -> list[str]:
-    """Returns the main columns of a table, and the parts of its overall score that no main column contains."""
-    shown = list(main)
-    left = set(columns.get((table, OVERALL), ()))
-    left.difference_update(*(columns.get((table, column), ()) for column in main))
-    for column in metrics:
-        if left.intersection(columns.get((table, column), ())) and column not in main:
-            shown.append(column)
-            left.difference_update(columns[table, column])
-    return shown
 
 
 def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:

@@ -29,13 +29,13 @@ from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
+from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.models.api.endings import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.models.literal_keys import other_models
-from opencompass_tooleval.report.caveats import many_failed
 from opencompass_tooleval.results.serving_words import notes_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,

@@ -1,22 +1,52 @@
-"""Imports the modules of every task once, in the process that forks tasks: ``runners/fork_server.py``."""
+"""Imports what tasks need once, in the process that forks them: ``runners/fork_server.py``."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from typing import Any
 
-os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')  # counting GPUs through CUDA itself forbids it in forks
+_OF_EVERY_TASK = (
+    'opencompass.cli.main',
+    'opencompass_tooleval.tasks.infer_task',
+    'opencompass_tooleval.tasks.eval_task',
+    'sentence_transformers',
+    'jsonschema',
+)
 
-try:
-    from opencompass_tooleval import plugin
 
-    for _module in plugin.MODULES:
-        plugin.load(_module)
-    for _name in ('opencompass.cli.main', 'sentence_transformers', 'jsonschema'):
-        import_module(_name)
-except Exception:  # the task raises the same error and logs it; a report here would not be read
-    logging.getLogger(__name__).debug('not everything could be imported beforehand', exc_info=True)
+def preload(named: Iterable[str] = ()) -> None:
+    """Imports modules, and those that every task needs. A task raises and logs the error of one that it needs.
 
-gc.freeze()  # objects that all tasks share are not searched for cycles in each of them
+    Args:
+        named: From :func:`named_modules`.
+    """
+    # Counting GPUs through CUDA itself forbids it in forks.
+    os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')
+    for module in (*_OF_EVERY_TASK, *named):
+        try:
+            import_module(module)
+        except Exception:
+            logging.getLogger(__name__).debug('%s could not be imported beforehand', module, exc_info=True)
+    gc.freeze()  # objects that all tasks share are not searched for cycles in each of them
+
+
+def named_modules(cfg: Any) -> list[str]:
+    """Returns the modules of the classes that a task's config names."""
+    return sorted(set(_modules(cfg)))
+
+
+def _modules(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        named = value.get('type')
+        module = named.rpartition('.')[0] if isinstance(named, str) else getattr(named, '__module__', '')
+        if module:
+            yield module
+        for item in value.values():
+            yield from _modules(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _modules(item)

@@ -12,8 +12,8 @@ import pytest
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import match_answer
-from opencompass_tooleval.agents.toolbench.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.toolbench_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, judge_answers, run, status
 

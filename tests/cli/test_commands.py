@@ -62,7 +62,7 @@ def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.Mo
 
 def test_list_of_no_benchmark(tooleval: Command) -> None:
     done = tooleval('list', 'gorilla')
-    names = 'teval, ultratool, restbench, funcqa, toolbench, conformance, agents'
+    names = 'teval, ultratool, restbench, funcqa, toolbench, agents, conformance'
     assert done.code == 1 and done.err == f"tooleval: no benchmark 'gorilla'; there are {names}\n"
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from opencompass_tooleval.results.exporting import COLUMNS, chosen_pairs, export_rows
-from opencompass_tooleval.results.importing import import_predictions
+from opencompass_tooleval.extras.exports.exporting import COLUMNS, chosen_pairs, export_rows
+from opencompass_tooleval.extras.exports.importing import import_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
 from tests.extras.exports.read_back import check_numbers
@@ -367,7 +367,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 
 
 def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.results.importing.MAX_LINE', 1000)
+    monkeypatch.setattr('opencompass_tooleval.results.result_row.MAX_LINE', 1000)
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
     done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err
@@ -410,8 +410,8 @@ def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> N
 KILLED = """
 import os, sys
 from pathlib import Path
-from opencompass_tooleval.results import exporting
-from opencompass_tooleval.results import importing
+from opencompass_tooleval.extras.exports import exporting
+from opencompass_tooleval.extras.exports import importing
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 run, out = map(Path, sys.argv[1:])
 def kill(*_):

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.logs import load_log as load_funcqa_log
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
@@ -30,6 +29,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
+from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs

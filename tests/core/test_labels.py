@@ -12,11 +12,9 @@ from opencompass_tooleval.agents.scoring.scoring import LOOP
 from opencompass_tooleval.agents.scoring.scoring import METRICS as AGENTS
 from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import KINDS
-from opencompass_tooleval.benchmarks.conformance.subsets import SUBSETS as CONFORMANCE
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS as TEVAL
-from opencompass_tooleval.benchmarks.toolbench.retrieval import METRICS as RETRIEVAL
 from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS as ULTRATOOL
 from opencompass_tooleval.catalogue.labels import (
@@ -30,6 +28,8 @@ from opencompass_tooleval.catalogue.metrics import all_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.calls import observation
 from opencompass_tooleval.core.scoring import result
+from opencompass_tooleval.extras.conformance.subsets import SUBSETS as CONFORMANCE
+from opencompass_tooleval.extras.preparing.retrieval import METRICS as RETRIEVAL
 from opencompass_tooleval.extras.tasks.metrics import NAMES as TASKS
 
 PACKAGE = Path(opencompass_tooleval.__file__).parent

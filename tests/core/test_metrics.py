@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
-from opencompass_tooleval.benchmarks.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
@@ -19,6 +18,7 @@ from opencompass_tooleval.catalogue import benchmark, metrics
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.catalogue.metrics import OVERALL, Metric, lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.plugin import BENCHMARKS
 
 TABLES = {

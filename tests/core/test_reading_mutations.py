@@ -29,8 +29,8 @@ from opencompass_tooleval.core.calls import literal_reply
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.instructions import reply
-from opencompass_tooleval.instructions.validate import Fault
+from opencompass_tooleval.extras.preparing import reply
+from opencompass_tooleval.extras.preparing.validate import Fault
 from opencompass_tooleval.judging.judgement import Opinion
 from opencompass_tooleval.judging.yes_no import read_reply
 

@@ -15,7 +15,6 @@ from mmengine.config import Config, ConfigDict
 from opencompass.registry import ICL_EVALUATORS
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
-from opencompass_tooleval.benchmarks.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.function_calling import native_subset
@@ -29,6 +28,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.damage import damage
 from opencompass_tooleval.core.statistics.trials import SUCCESS, names_of
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa import recorded as funcqa
-from opencompass_tooleval.benchmarks.restbench import recorded as restbench
-from opencompass_tooleval.benchmarks.toolbench import recorded as toolbench
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
+from opencompass_tooleval.extras.recorded import funcqa as funcqa
+from opencompass_tooleval.extras.recorded import restbench as restbench
+from opencompass_tooleval.extras.recorded import toolbench as toolbench
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
 from tests.instructions.shared_data import DATA, DEMO, real

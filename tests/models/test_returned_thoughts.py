@@ -131,6 +131,26 @@ def test_a_strict_server_gets_its_message_back(shape: str) -> None:
     assert not script.sent.get('reasoning_details') or '<think>' in outcome.answers[0].text
 
 
+@pytest.mark.parametrize('part', ['thoughts', 'arguments', 'tools'])
+def test_everything_that_a_round_sends_counts_for_max_seq_len(part: str) -> None:
+    """The limit of tokens is lowered by it, and a dialogue that no longer fits ends; no part of it is sent."""
+    words = 'word ' * 300
+    script = Strict({'reasoning_content': words} if part == 'thoughts' else {}, {})
+    if part == 'arguments':
+        script.call['function']['arguments'] = json.dumps({'a': words})
+    tools = ToolSet([ToolSchema('add', words if part == 'tools' else 'adds', {'type': 'object'})])
+    with serving(script) as url:
+        request = ModelRequest(ASKED.messages, '', tools)
+        for room in (10_000, 470):
+            outcome = DialogueRunner(model_of(url, max_seq_len=room), None, 64).run({'0': plan_calls(request, 3)})['0']
+            assert outcome.infra is None
+            assert [len(script.asked), script.asked[-1]['max_tokens'] < 64] == [2, room == 470]
+            script.asked.clear()
+        outcome = DialogueRunner(model_of(url, max_seq_len=390), None, 64).run({'0': plan_calls(request, 3)})['0']
+        assert outcome.infra == 'infra:truncated'
+        assert len(script.asked) == (part != 'tools')
+
+
 def test_none_is_the_old_behaviour_and_names_the_setting_where_thoughts_are_required(
     logged: list[str],
 ) -> None:

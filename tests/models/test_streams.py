@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import opencompass_tooleval.benchmarks.conformance.files as conformance
-from opencompass_tooleval.benchmarks.conformance.prompts import build_messages
-from opencompass_tooleval.benchmarks.conformance.records import load_records
+import opencompass_tooleval.extras.conformance.files as conformance
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.extras.conformance.prompts import build_messages
+from opencompass_tooleval.extras.conformance.records import load_records
 from opencompass_tooleval.models import served_model
 from opencompass_tooleval.models.api import http_client
 from opencompass_tooleval.models.conversation import Conversation

@@ -12,18 +12,19 @@ import pytest
 from opencompass_tooleval.catalogue.comparable import why_not_comparable
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.exports.bundle import read_bundle, write_bundle
 from opencompass_tooleval.extras.leaderboard.rankings import Leaderboard, method_of
 from opencompass_tooleval.extras.leaderboard.site import write_site
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.read import read
-from opencompass_tooleval.results.bundle import read_bundle, write_bundle
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, detail, result_of
 from tests.report.test_figures import scored
 
 REVIEW = 'tooleval-teval-review_str_v2'
+PLAN = 'tooleval-teval-plan_json_v2'
 TABLE = 'tooleval-teval_v2'
 ABOUT = {'benchmark': 'teval', 'subset': 'review_str', 'language': 'EN', 'version': '3', 'records_sha256': 'a' * 64}
 MAIN = 'overview-teval'
@@ -32,6 +33,15 @@ MAIN = 'overview-teval'
 def score(right: int, **provenance: Any) -> dict[str, Any]:
     rows = [detail(f'r{i}', *((1.0, 'ok') if i < right else (0.0, 'review:wrong'))) for i in range(40)]
     return result_of(rows, provenance={**ABOUT, **provenance})
+
+
+def plan(right: int) -> dict[str, Any]:
+    values = [float(i < right) for i in range(40)]
+    rows = [
+        detail(f'p{i}', reason='ok' if value else 'plan:wrong_steps', values={'f1_score': value})
+        for i, value in enumerate(values)
+    ]
+    return result_of(rows, provenance={**ABOUT, 'subset': 'plan_json'})
 
 
 def put(folder: Path, date: str, **results: Any) -> Path:
@@ -81,6 +91,14 @@ def test_a_number_is_that_of_the_report(tmp_path: Path) -> None:
         kept = [expected.cells[before.columns.index(column)] for column in ranking.board.columns]
         assert list(row.cells) == kept, 'values, errors, stars, notes, gaps'
     assert ranked(board) == [(['best', 'worst'], '')]
+
+
+def test_a_data_set_without_its_other_half_has_a_column_on_the_first_page(tmp_path: Path) -> None:
+    file = put(tmp_path, '20260101', a={REVIEW: score(20), PLAN: plan(30)}, b={REVIEW: score(20), PLAN: plan(12)})
+    (section,) = [section for section in board_of([file]).sections('') if section.name == MAIN]
+    (ranking,) = section.rankings
+    shown = {row.model[0]: [cell.value for cell in row.cells] for row in ranking.board.rows if not row.source}
+    assert shown == {'a': [50.0, 75.0], 'b': [50.0, 30.0]}, ranking.board.columns
 
 
 def test_what_differs_in_data_version_or_judge_is_apart_with_the_reason(tmp_path: Path) -> None:

@@ -188,6 +188,33 @@ def test_a_format_alone_is_shown_without_being_asked_for(tmp_path: Path) -> None
     assert next(board for board in tables if board.name == 'tooleval-teval_v1').halves == ('plan_json', 'plan_str')
 
 
+def test_every_data_set_of_a_model_has_a_row_and_those_that_all_have_decide(tmp_path: Path) -> None:
+    """Without ``plan_str`` there is no score for plan; ``plan_json`` shows the difference."""
+    run = tmp_path / 'run'
+    for model, right in (('a', 75), ('b', 30)):
+        add(run, model, 'tooleval-teval-plan_json_v1', answers(right, 100, 'f1_score'))
+        add(run, model, PLAN, answers(50, 100))
+    page = first_page(run, tmp_path / 'samples')
+    assert {row.title: [cell.value for cell in row.cells] for row in page.rows} == {
+        'T-Eval v1, review': [50.0, 50.0],
+        'T-Eval v1, plan, json': [75.0, 30.0],
+    }
+    assert page.headline.startswith('a leads b by 22.5 points [')
+    for model in ('b', 'c'):
+        add(run, model, 'tooleval-teval-plan_str_v1', answers(90, 100, 'f1_score'))
+    add(run, 'c', 'tooleval-teval-plan_json_v1', answers(60, 100, 'f1_score'))
+    add(run, 'c', PLAN, answers(50, 100))
+    page = first_page(run, tmp_path / 'more_samples')
+    assert {
+        row.title: {m: cell.value for m, cell in zip(page.models, row.cells, strict=True)} for row in page.rows
+    } == {
+        'T-Eval v1, review': {'a': 50.0, 'b': 50.0, 'c': 50.0},
+        'T-Eval v1, plan': {'a': None, 'b': 60.0, 'c': 75.0},
+        'T-Eval v1, plan, json': {'a': 75.0, 'b': 30.0, 'c': 60.0},
+    }
+    assert [(place.model, place.score) for place in page.places] == [('a', 62.5), ('c', 55.0), ('b', 40.0)]
+
+
 @pytest.mark.parametrize('value', [math.nan, math.inf, True, 'x'])
 def test_what_is_no_number_ranks_nobody(tmp_path: Path, value: object) -> None:
     add(tmp_path / 'run', 'a', PLAN, {**answers(5, 10), 'review_quality': value})

@@ -66,6 +66,22 @@ def test_a_half_of_an_ability_has_its_score_on_the_screen(there: list[str], show
     assert [row.metric for row in rows] == ['overall', *shown]
 
 
+def test_a_model_without_the_overall_score_has_its_scores_on_the_screen() -> None:
+    """Another model has the overall score, and the same data sets for it have no row of their own."""
+    scores = {'overall': ('60.00', '-'), 'plan': ('50.00', '-'), 'review': ('70.00', '40.00')}
+    halves = {'plan_json': ('40.00', '30.00'), 'plan_str': ('60.00', '-')}
+    table = [
+        ['dataset', 'version', 'metric', 'mode', 'whole', 'part'],
+        *([TEVAL, '-', name, 'gen', *both] for name, both in {**scores, **halves}.items()),
+    ]
+    rows = headlines(table, {TEVAL}, columns=columns_of(tooleval_teval_summary_groups))
+    assert {row.metric: tuple(row.scores) for row in rows} == {
+        'overall': ('60.00', '-'),
+        'review': ('70.00', '40.00'),
+        'plan_json': ('40.00', '30.00'),
+    }
+
+
 def test_no_note_is_replaced_by_a_count_of_one() -> None:
     def shown(count: int) -> str:
         notes = [f'NOTE {number}' for number in range(count)]

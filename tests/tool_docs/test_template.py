@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.instructions.validate import check_example
+from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions

@@ -21,9 +21,9 @@ from benchmark_report import LOOKS, browser_or_none
 
 from opencompass_tooleval.catalogue.benchmark import find_description
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.extras.exports.bundle import write_bundle
 from opencompass_tooleval.extras.leaderboard.site import write_site
 from opencompass_tooleval.report.names import family_of
-from opencompass_tooleval.results.bundle import write_bundle
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 MODELS = 200

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from opencompass_tooleval.agents.tasks.errata import Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
-from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.records import FINISH, FIX, Sample, Step, load_samples, split_stem
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.environments.coverage import plan_calls
+from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 
 _PLAN = 'plan_json'
@@ -34,6 +35,12 @@ def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Tas
     if plan != _PLAN:
         raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", fix=FIX)
     return [_task(sample, file, subset, errata) for sample in load_samples(file, plan)]
+
+
+def plan_calls(sample: Sample) -> list[GoldCall]:
+    """Returns the gold calls of one of T-Eval's plans in order, without the finish."""
+    steps = cast(tuple[Step, ...], sample.record.gold)
+    return [GoldCall(step.name, parse_literal(step.args).value) for step in steps if step.name != FINISH]
 
 
 def _task(sample: Sample, file: Path, subset: str, errata: list[Erratum]) -> Task:

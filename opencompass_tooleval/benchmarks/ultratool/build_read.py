@@ -19,6 +19,14 @@ from opencompass_tooleval.benchmarks.ultratool.records import read_lines
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.json_object import load_json
 
+TASKS = (
+    'planning',
+    'tool_creation_awareness',
+    'tool_creation',
+    'tool_usage_awareness',
+    'tool_selection',
+    'tool_usage',
+)
 FIX_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
 FIX_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
 

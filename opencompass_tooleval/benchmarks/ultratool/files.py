@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from opencompass_tooleval.benchmarks.ultratool.build import TASKS
-from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, read_samples
+from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, TASKS, read_samples
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
 from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles

@@ -33,6 +33,7 @@ TRUNCATED = 'infra:truncated'
 """Reason for a prompt that is longer than the model's limit."""
 OVER_BUDGET = 'infra:budget'
 """Reason for a request that is not sent: it could exceed the budget of the model."""
+_MOST_INFRA = 0.005
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,13 @@ class SampleScore:
             'parse_method': self.parse_method,
             'gold': to_jsonable(self.gold),
         }
+
+
+def many_failed(samples: Mapping[str, Any]) -> bool:
+    """Tests if so many samples have no answer, through no fault of the model, that tables and the report say so.
+
+    Args:
+        samples: The counts ``samples`` of a result.
+    """
+    count = samples.get('all')
+    return isinstance(count, int) and samples.get('infra', 0) > _MOST_INFRA * count

@@ -12,12 +12,12 @@ import typer
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.core.text.redaction import redact
+from opencompass_tooleval.extras.exports.bundle import write_bundle
+from opencompass_tooleval.extras.exports.exporting import FORMATS as ROW_FORMATS
+from opencompass_tooleval.extras.exports.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_entry
 from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_export
 from opencompass_tooleval.report.read import begun_pairs
-from opencompass_tooleval.results.bundle import write_bundle
-from opencompass_tooleval.results.exporting import FORMATS as ROW_FORMATS
-from opencompass_tooleval.results.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

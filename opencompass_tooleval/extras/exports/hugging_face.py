@@ -13,10 +13,11 @@ import yaml
 from opencompass_tooleval.catalogue.benchmark import records_of
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of
+from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.extras.exports.evaluation import Evaluation
 from opencompass_tooleval.extras.exports.published import published
 from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry
-from opencompass_tooleval.report.caveats import caveats_of, many_failed
+from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import shown
 
 FOLDER = '.eval_results'

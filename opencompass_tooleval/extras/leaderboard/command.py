@@ -11,7 +11,7 @@ import typer
 
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.results.bundle import add_bundle
+from opencompass_tooleval.extras.exports.bundle import add_bundle
 from opencompass_tooleval.work_dir.printing import say
 
 NEEDED = 'jinja2'

@@ -14,13 +14,13 @@ from opencompass_tooleval.catalogue.metrics import main_first, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of, published_columns
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.statistics.paired import metrics_of
+from opencompass_tooleval.extras.exports.bundle import Bundle, BundleResult
 from opencompass_tooleval.plugin import USERS, VARIANTS
 from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
 from opencompass_tooleval.report.caveats import caveats_of, settings_of
 from opencompass_tooleval.report.figure import short_name, shown, slug
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
-from opencompass_tooleval.results.bundle import Bundle, BundleResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Settings = Mapping[str, Mapping[str, str]]

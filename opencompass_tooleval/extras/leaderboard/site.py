@@ -12,6 +12,7 @@ from typing import Any
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.exports.bundle import SUFFIX, Bundle, read_bundle
 from opencompass_tooleval.extras.leaderboard.rankings import Leaderboard, page_of
 from opencompass_tooleval.plugin import VARIANTS
 from opencompass_tooleval.report.board import board_table, printed_table
@@ -19,7 +20,6 @@ from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import save_table
 from opencompass_tooleval.report.names import FAMILIES
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
-from opencompass_tooleval.results.bundle import SUFFIX, Bundle, read_bundle
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 MARKER = '.tooleval-leaderboard'

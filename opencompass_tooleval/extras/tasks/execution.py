@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from opencompass_tooleval.agents.scoring.goal_check import WRONG_EFFECTS, holds_fact
 from opencompass_tooleval.agents.scoring.scoring import ALL_RIGHT
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task
@@ -17,6 +16,7 @@ from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.typed_result import named_values, plain_text
 from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
+from opencompass_tooleval.extras.tasks.goal_check import WRONG_EFFECTS, holds_fact
 from opencompass_tooleval.extras.tasks.scoring import score_task
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel

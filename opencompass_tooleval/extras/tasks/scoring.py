@@ -13,7 +13,6 @@ from typing import Any
 
 import networkx as nx
 
-from opencompass_tooleval.agents.scoring.goal_check import GoalResult, check_goal, made_calls
 from opencompass_tooleval.agents.scoring.matching import largest_matching, same_calls, spare_calls
 from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT, Goal
@@ -23,6 +22,7 @@ from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
 from opencompass_tooleval.core.scoring.result import OK
+from opencompass_tooleval.extras.tasks.goal_check import GoalResult, check_goal, made_calls
 from opencompass_tooleval.extras.tasks.metrics import FORBIDDEN_RATE, RESTRAINT_RATE, SOLVED
 from opencompass_tooleval.extras.tasks.task_set import check_order, order_of
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call
-from opencompass_tooleval.agents.scoring.goal_check import check_goal
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.extras.tasks.goal_check import check_goal
 from opencompass_tooleval.extras.tasks.metrics import RESTRAINT_RATE, SOLVED
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 

@@ -12,7 +12,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt
 from tests.benchmarks.ultratool.support import DATA, ROOT, SHARED, real
-from tests.benchmarks.ultratool.test_build import REAL, needs_real_data, official, rebuilt
+from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, official, rebuilt
 from tests.official import Recorder
 
 PROMPTS = SHARED / 'expected' / 'ultratool' / 'prompts'

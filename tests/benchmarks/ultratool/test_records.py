@@ -188,7 +188,7 @@ def test_step_numbers(text: Any, number: str | None) -> None:
 def test_importing_costs_no_framework() -> None:
     heavy = ('opencompass', 'mmengine', 'torch', 'datasets', 'transformers')
     code = (
-        'import sys; from opencompass_tooleval.benchmarks.ultratool import recorded, scoring; '
+        'import sys; from opencompass_tooleval.extras.recorded import ultratool; '
         f'print([name for name in {heavy!r} if name in sys.modules])'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
-from opencompass_tooleval.cli.score import score_recorded
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.score import score_recorded
 from tests.benchmarks.ultratool.support import DATA, PREDICTIONS, real
 
 RAW = {

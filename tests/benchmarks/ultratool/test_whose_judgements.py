@@ -17,9 +17,9 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_answers, score_judgements
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
-from opencompass_tooleval.cli.score import score_recorded
 from opencompass_tooleval.core.calls.answer import as_answer, clean
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.score import score_recorded
 from opencompass_tooleval.judging.grading import item_digests
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, published, real

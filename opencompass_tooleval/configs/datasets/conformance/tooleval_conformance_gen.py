@@ -2,18 +2,18 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.benchmarks.conformance.adapter import ToolEvalConformanceDataset, ToolEvalConformanceEvaluator
+from opencompass_tooleval.extras.conformance.adapter import ToolEvalConformanceDataset, ToolEvalConformanceEvaluator
 from opencompass_tooleval.inferencers import ToolEvalGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.conformance.subsets import SUBSETS
+    from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 
 tooleval_conformance_datasets = [
     dict(
         abbr=f'tooleval-conformance-{subset["name"]}',
         type=ToolEvalConformanceDataset,
-        path='tooleval:benchmarks/conformance',
+        path='tooleval:extras/conformance',
         name=subset['name'],
         n=1,
         k=1,

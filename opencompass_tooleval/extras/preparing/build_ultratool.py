@@ -1,0 +1,165 @@
+"""``tooleval build ultratool``: the six tasks from annotated samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from opencompass_tooleval.benchmarks.ultratool import VERSION
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, read_samples
+from opencompass_tooleval.benchmarks.ultratool.records import read_rows
+from opencompass_tooleval.catalogue.benchmark import count_kinds
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.extras.preparing.ultratool_rows import (
+    TOOLSET_SIZE,
+    build_rows,
+    file_name,
+    published_withheld,
+)
+from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
+from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+ERRATA_FILE = 'tool_usage_errata.json'
+REPAIRED_FILE = 'tool_usage_repaired.json'
+LOG_FILE = 'build.json'
+
+Row = Mapping[str, Any]
+
+
+def _tasks(asked: Sequence[str] | None) -> list[str]:
+    """Returns the tasks to build, in the paper's order; ``--tasks a,b`` and ``--tasks a --tasks b`` are the same."""
+    names = [name for item in asked or () for name in item.replace(',', ' ').split()] or list(TASKS)
+    unknown = sorted(set(names) - set(TASKS))
+    if unknown:
+        raise ValueError(f'UltraTool has no task {", ".join(unknown)}; it has {", ".join(TASKS)}')
+    return [task for task in TASKS if task in names]
+
+
+def _official_files(folder: Path) -> dict[str, list[Row]]:
+    """Reads task -> rows of the authors' files in ``folder`` or its ``test_set``; files built here are skipped."""
+    data_folder = folder / 'test_set' if (folder / 'test_set').is_dir() else folder
+    files = {task: data_folder / f'{task}.json' for task in TASKS}
+    read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
+    official = {task: rows for task, rows in read.items() if not any(row.get('rebuilt') for row in rows)}
+    if not official:
+        raise DataError(folder, 'there is no official file, such as tool_usage.json', fix='tooleval prepare ultratool')
+    return official
+
+
+def _spare(targets: Iterable[Path]) -> None:
+    """Refuses to overwrite a file that was not built here."""
+    for target in targets:
+        if target.is_file() and not next(read_rows(target))[1].get('rebuilt'):
+            raise DataError(target, 'this is an official file', fix='another --out, or --tasks without it')
+
+
+def _write(target: Path, text: str) -> None:
+    """Writes the file atomically."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, text)
+
+
+def _lines(rows: Iterable[Row]) -> str:
+    return ''.join(f'{json.dumps(row, ensure_ascii=False)}\n' for row in rows)
+
+
+def _log(out: Path, entries: Mapping[str, Any]) -> None:
+    """Adds the build settings of each file to ``build.json`` and keeps its entries for other files."""
+    target = out / LOG_FILE
+    try:
+        entries_before = load_json(read_plain(target))
+    except (OSError, ValueError):
+        entries_before = {}
+    _write(target, json.dumps({**entries_before, **entries}, ensure_ascii=False, indent=2) + '\n')
+
+
+def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
+    keys = list(official[0])
+    equal = {key: sum(made[key] == right[key] for made, right in zip(rows, official, strict=False)) for key in keys}
+    return ', '.join(f'{key} {count}' for key, count in equal.items()) + f' of {len(official)}'
+
+
+def _write_errata(console: Screen, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
+    """Writes the list of repaired values and, given an official file, a copy of it with these values."""
+    errata = plan_errata(samples) if official is None else find_errata(official, samples)
+    _write(out / ERRATA_FILE, _lines(map(asdict, errata)))
+    counts = count_kinds(errata, KINDS)
+    counted = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
+    console.print(f'wrote {out / ERRATA_FILE}: {counted} in the published gold', soft_wrap=True)
+    if official is not None:
+        rows = zip(repair_rows(official, errata), samples, strict=True)
+        _write(out / REPAIRED_FILE, _lines({**row, 'domain': s.domain, 'gold': 'repaired'} for row, s in rows))
+        console.print(f'wrote {out / REPAIRED_FILE}: the official file, repaired', soft_wrap=True)
+
+
+def build_ultratool(
+    source: Annotated[Path, typer.Option('--from', help='Annotated samples: test.json or dev.json.')],
+    out: Annotated[
+        Path,
+        typer.Option('--out', '-o', help='Folder for the built files; test_set of a prepared language, to use them.'),
+    ],
+    *,
+    toolset_size: Annotated[int, typer.Option(help='Tools that each step chooses from.')] = TOOLSET_SIZE,
+    seed: Annotated[int, typer.Option(help='Decides which distractors are drawn, and which tools are withheld.')] = 0,
+    tasks: Annotated[list[str] | None, typer.Option(help='By default all six.')] = None,
+    official: Annotated[
+        Path | None, typer.Option(help="Folder with the authors' files, to compare with and to repair.")
+    ] = None,
+    skip_damaged: Annotated[bool, typer.Option(help='Name damaged samples and go on without them.')] = False,
+) -> int:
+    """Builds tasks from annotated samples, and lists every value of the published gold that it repairs.
+
+    ``out`` gets ``{task}.json`` (``{task}_{size}.json`` where the toolset is not of 8), ``tool_usage_errata.json``, and
+    ``build.json``, which records the settings of each file. With ``official`` it also gets
+    ``tool_usage_repaired.json``, the official file with the plan's values (``gold='repaired'``), and the tools that the
+    official tool_creation.json withholds are withheld here too. An official file is never overwritten.
+
+    Returns:
+        0.
+
+    Raises:
+        DataError: A file is missing or damaged, or an official file would be overwritten.
+        ValueError: The task does not exist, or there are too few tools.
+    """
+    console = Screen()
+    names = _tasks(tasks)
+    targets = {task: out / file_name(task, toolset_size) for task in names}
+    _spare(targets.values())
+    skipped: list[DataError] | None = [] if skip_damaged else None
+    samples = read_samples(source, skipped=skipped)
+    for damage in skipped or ():
+        console.print(f'LEFT OUT {damage}', soft_wrap=True)
+    official_files = _official_files(official) if official else {}
+    if official_files and skipped:
+        raise DataError(
+            source, 'rows were left out, so that it cannot be compared row by row', fix='leave --official out'
+        )
+    withheld = published_withheld(official_files['tool_creation']) if 'tool_creation' in official_files else None
+    made = {
+        'from': source.name,
+        'sha256': sha256_of(source),
+        'seed': seed,
+        'withheld': 'published' if withheld else 'drawn',
+        'version': VERSION,
+    }
+    for task, target in targets.items():
+        rows = build_rows(task, samples, toolset_size=toolset_size, seed=seed, withheld=withheld)
+        _write(target, _lines(rows))
+        _log(out, {target.name: {**made, 'toolset_size': toolset_size, 'rows': len(rows)}})
+        note = (
+            f'; equal to the official file: {_compare(task, rows, official_files[task])}'
+            if task in official_files
+            else ''
+        )
+        console.print(f'wrote {target}: {len(rows)} rows{note}', soft_wrap=True)
+        if task == 'tool_usage':
+            _write_errata(console, out, samples, official_files.get(task))
+    return 0

@@ -1,0 +1,192 @@
+"""``tooleval easytool generate``: tool instructions from documentation, by a model or by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, write_outputs
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.extras.preparing.prompts import VARIANTS
+from opencompass_tooleval.instructions import VERSION
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
+from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.template import template_instruction
+from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.extras.preparing.generation import Generation
+
+TEMPLATE = 'template'
+"""The value of ``--model`` that selects the rules instead of a model config."""
+
+
+def easytool_generate(
+    source: SourceOption,
+    input_: InputOption,
+    model: Annotated[
+        str, typer.Option(help="A config with models, the first of which is asked; or 'template': by rule.")
+    ],
+    out: Annotated[
+        Path, typer.Option('--out', '-o', help='The file of instructions; unfinished work is kept beside it.')
+    ],
+    *,
+    prompt: Annotated[
+        str, typer.Option(help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C.")
+    ] = VARIANTS[0],
+    batch_size: Annotated[int | None, typer.Option(min=1, help="By default the config's, or 64.")] = None,
+    max_out_len: Annotated[
+        int | None, typer.Option(min=1, help="Tokens per answer; by default the config's, or 1024.")
+    ] = None,
+    shape: Annotated[
+        str, typer.Option(help='toolbench; restbench and funcqa hold tools of one function.')
+    ] = 'toolbench',
+    json_out: JsonOption = None,
+) -> int:
+    """Makes instructions, writes them, and prints a report of the tools made and missing.
+
+    A finished file is not overwritten.
+
+    Returns:
+        0; 1 if infrastructure failures left requests without an answer: their tools are not in ``out``, and the same
+        command sends these requests again and no others. 1 also if no reply was usable; then nothing is written.
+
+    Raises:
+        DataError: The documentation or the config cannot be used, the model's library raised an error, or ``out`` is
+            already finished.
+        ValueError: The source, prompt or shape does not exist, or the shape cannot hold these tools.
+    """
+    if prompt not in VARIANTS:
+        raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
+    out.parent.mkdir(parents=True, exist_ok=True)
+    check_outputs(json_out, out)
+    docs = load_docs(source, input_)
+    ruled = [template_instruction(doc) for doc in docs]
+    dump_instructions(ruled, shape)  # hours later would be a bad moment to learn that it has no room for them
+    console = Screen(stderr=json_out == STDOUT)
+    if model == TEMPLATE:
+        _spare(out)
+        _write(out, ruled, shape)
+        report = {
+            **_report(docs, ruled, model, ''),
+            'calls': 0,
+            'from_earlier_run': 0,
+            'tokens': 0,
+            'listed': [],
+            'failed': {},
+        }
+        return _finish(console, out, report, json_out)
+    return _by_model(console, docs, Path(model), out, prompt, batch_size, max_out_len, shape, json_out)
+
+
+def _by_model(
+    console: Screen,
+    docs: Sequence[ToolDoc],
+    config: Path,
+    out: Path,
+    prompt: str,
+    batch_size: int | None,
+    max_out_len: int | None,
+    shape: str,
+    json_out: str | None,
+) -> int:
+    from opencompass_tooleval.extras.preparing.generation import generate, journal_path, load_model_cfg
+    from opencompass_tooleval.work_dir.journal import Journal
+
+    given = {'batch_size': batch_size, 'max_out_len': max_out_len}
+    cfg = {**load_model_cfg(config), **{name: value for name, value in given.items() if value is not None}}
+    journal = Journal(journal_path(out, cfg))
+    if not journal.path.exists():
+        _spare(out)
+    with naming_model_faults(config, journal.path):
+        generation = generate(docs, cfg, journal, prompt)
+    made = [tool.instruction for tool in generation.generated]
+    report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
+    usable = report['described'] + report['examples']
+    if made and usable:
+        _write(out, made, shape)
+    if not generation.failed:
+        journal.remove()
+    return _finish(console, out, report, json_out, nothing_usable=bool(made) and not usable)
+
+
+def _spare(out: Path) -> None:
+    if out.exists():
+        raise DataError(out, 'there is a finished file already', fix='another --out, or remove the file')
+
+
+def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
+    """Writes the file atomically."""
+    write_whole(out, dump_instructions(instructions, shape))
+
+
+def _report(docs: Sequence[ToolDoc], made: Sequence[ToolInstruction], model: str, prompt: str) -> dict[str, Any]:
+    functions = [function for instruction in made for function in instruction.functions]
+    return {
+        'model': model,
+        'prompt': prompt,
+        'version': VERSION,
+        'documented': len(docs),
+        'tools': len(made),
+        'functions': len(functions),
+        'examples': sum(function.example is not None for function in functions),
+        'described': 0,
+    }
+
+
+def _counts(generation: Generation) -> dict[str, Any]:
+    listed = [
+        {'tool': row.tool, 'function': row.function, 'reason': row.fault.code, 'said': row.fault.message}
+        for tool in generation.generated
+        for row in tool.listed
+    ]
+    return {
+        'calls': generation.calls,
+        'from_earlier_run': generation.from_earlier_run,
+        'tokens': generation.tokens,
+        'split': generation.split,
+        'described': len(generation.generated) - sum(not row['function'] for row in listed),
+        'listed': listed,
+        'failed': generation.failed,
+    }
+
+
+def _finish(
+    console: Screen, out: Path, report: dict[str, Any], json_out: str | None, nothing_usable: bool = False
+) -> int:
+    """Prints the report, and returns the status to exit with."""
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True)
+
+    for row in report['listed']:
+        where = f'{row["tool"]}: {row["function"]}: no example' if row['function'] else f'{row["tool"]}: description'
+        taken = '' if row['function'] else ' is taken from the documentation'
+        say(f'LISTED {where}{taken} ({row["reason"]}: {row["said"]})')
+    for tool, reason in report['failed'].items():
+        say(f'FAILED {tool}: {reason}')
+    asked = f'{report["calls"]} calls, {report["tokens"]} tokens'
+    reused = (
+        f', {report["from_earlier_run"]} answers of an earlier run used again' if report['from_earlier_run'] else ''
+    )
+    if nothing_usable:
+        say(f'FAILED not one reply of {report["model"]} could be used, so that nothing is written: try another model')
+    elif report['tools']:
+        say(f'wrote {out}: {report["tools"]} of {report["documented"]} tools, by {report["model"]}')
+        if report['model'] != TEMPLATE:
+            documented = report['tools'] - report['described']
+            say(f'{report["described"]} descriptions by the model, {documented} as documented')
+    say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{reused}')
+    write_outputs(report, (), json_out, None)
+    if report['failed']:
+        say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command asks only for them')
+        return 1
+    return int(nothing_usable)

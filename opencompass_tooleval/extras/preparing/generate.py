@@ -1,0 +1,225 @@
+"""Makes an instruction with a model: the tool's description, then an example for each function (Section 4, Table 2).
+
+The two stages are separate dialogues, so that requests for all tools, and then for all functions of all tools, run at
+the same time. An unusable reply is requested again with its fault named, up to three times. After that the description
+is shortened from the documentation by rule, and a function has no example; both are listed. Parameters come from the
+documentation; :mod:`opencompass_tooleval.tool_docs.template` shortens them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.scoring.result import TRUNCATED
+from opencompass_tooleval.extras.preparing.prompts import (
+    DESCRIPTION_FORM,
+    GUIDELINE_FORM,
+    PAPER,
+    again_prompt,
+    guideline_prompt,
+)
+from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.split import Limit, compose, parameter_list, part_prompt, shortest_that_fits
+from opencompass_tooleval.extras.preparing.validate import Fault, check_example
+from opencompass_tooleval.extras.preparing.validate_description import check_description
+from opencompass_tooleval.tool_docs.first_sentence import first_sentence
+from opencompass_tooleval.tool_docs.instruction import Example, ToolInstruction
+from opencompass_tooleval.tool_docs.template import template_instruction
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
+
+TRIES = 4
+"""Maximum number of requests: an unusable reply is requested again, up to three times."""
+
+TOO_LONG_TO_ASK = Fault('prompt:too_long', "The request does not fit into the model's context.")
+
+_QUOTED = (2_000, 200)
+"""Number of characters of a reply that are shown to the model again; the first number that fits is used."""
+
+T = TypeVar('T')
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the prompts.
+
+    Attributes:
+        variant: Wording of the prompts, one of ``prompts.VARIANTS``.
+        limit: Maximum length of a prompt.
+    """
+
+    variant: str = PAPER
+    limit: Limit = field(default_factory=Limit)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A part of an instruction that the model could not make in ``TRIES`` requests.
+
+    Attributes:
+        tool: Name of the tool.
+        function: The function without example; '' for a description that is taken from the documentation.
+        fault: The fault of the last reply.
+    """
+
+    tool: str
+    function: str
+    fault: Fault
+
+
+@dataclass(frozen=True)
+class Generated:
+    """An instruction with the list of its missing parts."""
+
+    instruction: ToolInstruction
+    listed: tuple[Listed, ...] = ()
+
+
+def ask_until_usable(
+    prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit, model: str = ''
+) -> Dialogue[T | list[Fault]]:
+    """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last.
+
+    A request that the model's server refuses for its length ends it, too.
+
+    Args:
+        prompt: The first request.
+        read: Reads a reply, or returns its faults.
+        form: The expected form of a reply, which a repeated request names.
+        limit: Maximum length of a request.
+        model: The model to ask; ``''`` for the model under test.
+    """
+    asked = prompt
+    result: T | list[Fault] = []
+    for _ in range(TRIES):
+        answer = yield ModelRequest(asked, model=model, may_be_too_long=True)
+        if answer.reason == TRUNCATED:
+            return result or [TOO_LONG_TO_ASK]
+        reply = answer.text
+        result = read(reply)
+        if not isinstance(result, list):
+            return result
+        messages = [fault.message for fault in result]
+        longer = (again_prompt(prompt, reply, messages, form, most) for most in _QUOTED)
+        fitting = next(filter(limit.fits, longer), None)
+        if fitting is None:
+            return result
+        asked = fitting
+    return result
+
+
+def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
+    """Requests the description of a tool, or of a part of one (stage I).
+
+    Args:
+        part: A part from :func:`~opencompass_tooleval.extras.preparing.split.split`.
+        options: Options of the prompts.
+
+    Returns:
+        The model's description; with ``fault``, one from the documentation.
+    """
+    prompt = part_prompt(part, options.limit, options.variant)
+    if prompt is None:
+        return _documented(part, TOO_LONG_TO_ASK)
+    names = [function.name for function in part.functions]
+
+    def read(reply: str) -> Description | list[Fault]:
+        description = read_description(reply, names, part.name)
+        if isinstance(description, list):
+            return description
+        return check_description(part, description.text) or description
+
+    result = yield from ask_until_usable(prompt, read, DESCRIPTION_FORM, options.limit)
+    return _documented(part, result[0]) if isinstance(result, list) else result
+
+
+def _documented(part: ToolDoc, fault: Fault) -> Description:
+    sentence = first_sentence(part.description)
+    return Description(template_instruction(part).description, sentence, {}, fault)
+
+
+def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
+    """Merges the descriptions of a tool's parts into one.
+
+    A description of the whole tool that lists all functions, or of a tool with one function, is not changed. Otherwise
+    it is composed: purposes, then all functions in the documentation's order; a function that the model did not
+    describe gets the first sentence of its documentation.
+    """
+    lines = {name: line for part in parts for name, line in part.functions.items()}
+    functions = {
+        function.name: lines.get(function.name) or first_sentence(function.description) for function in doc.functions
+    }
+    fault = next((part.fault for part in parts if part.fault), None)
+    whole = parts[0]
+    if len(parts) == 1 and (fault or len(functions) == 1 or len(lines) == len(functions)):
+        return replace(whole, functions=functions)
+    purposes = [part.purpose for part in parts]
+    return Description(compose(purposes, functions), ' '.join(dict.fromkeys(filter(None, purposes))), functions, fault)
+
+
+def exemplify(
+    doc: ToolDoc, function: FunctionDoc, description: Description, options: Options
+) -> Dialogue[Example | Fault]:
+    """Requests a scenario with parameters for one function (stage II).
+
+    Args:
+        doc: The tool.
+        function: One of its functions.
+        description: The description from :func:`merge`.
+        options: Options of the prompts.
+
+    Returns:
+        An example that agrees with the documentation, or the fault of the last reply.
+    """
+    purpose = _purpose(doc, function, description)
+
+    def build(most: int | None) -> tuple[Message, ...]:
+        shown = parameter_list(function, most)
+        part = purpose if most is None else purpose[: 10 * most]
+        return guideline_prompt(options.variant, doc.name, function.name, part, shown, is_usage(function.name))
+
+    def read(reply: str) -> Example | list[Fault]:
+        example = read_example(reply, function.name)
+        return example if isinstance(example, list) else check_example(doc, function.name, example) or example
+
+    prompt = shortest_that_fits(options.limit, build)
+    if prompt is None:
+        return TOO_LONG_TO_ASK
+    result = yield from ask_until_usable(prompt, read, GUIDELINE_FORM, options.limit)
+    return result[0] if isinstance(result, list) else result
+
+
+def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> str:
+    """Describes the purpose of tool and function in the wording of Table 2."""
+    line = description.functions.get(function.name, '')
+    if len(doc.functions) == 1 or not line:
+        return description.purpose
+    return f"{description.purpose}\n'{function.name}' in '{doc.name}' is to {line[:1].lower()}{line[1:]}"
+
+
+def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Fault]) -> Generated:
+    """Assembles an instruction.
+
+    Args:
+        doc: The documentation, the source of names and parameters.
+        description: The description from :func:`merge`.
+        examples: Function -> result of :func:`exemplify`.
+
+    Returns:
+        The instruction; the only function of a tool has no description beside that of the tool.
+    """
+    ruled = template_instruction(doc)
+    functions, listed = [], []
+    if description.fault:
+        listed.append(Listed(doc.name, '', description.fault))
+    for function in ruled.functions:
+        example = examples[function.name]
+        if isinstance(example, Fault):
+            listed.append(Listed(doc.name, function.name, example))
+        alone = len(ruled.functions) == 1 and not function.description
+        line = '' if alone else description.functions.get(function.name, '')
+        functions.append(replace(function, description=line, example=example if isinstance(example, Example) else None))
+    return Generated(replace(ruled, description=description.text, functions=tuple(functions)), tuple(listed))

@@ -1,0 +1,227 @@
+"""Reads recorded answers to UltraTool, and judgements of them, for ``tooleval score``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
+from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.records import (
+    FIX,
+    TABLE,
+    Record,
+    Subset,
+    find_subset,
+    guess_language,
+    language_of,
+    load_recorded_rows,
+    load_records,
+    read_rows,
+)
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged
+from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_judgements
+from opencompass_tooleval.catalogue.benchmark import RecordedRun
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.right_subset import check_name
+from opencompass_tooleval.work_dir.data_files import open_plain
+from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded, read_recorded_row
+
+_NAMES = [row.name for row in TABLE]
+_SAMPLE = 4000
+"""Number of characters from which the language of a file is detected."""
+_IN_WORDS = {'zh': 'Chinese', 'en': 'English'}
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Input of scoring: answers, their records, and judgements."""
+
+    predictions: Path | None
+    data: Path | None
+    judgements: Path | None
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Known records and answers, in the same order; and the shapes in which answers were recorded."""
+
+    records: list[Record] | None
+    answers: list[Any] | None
+    shapes: Sequence[str | None] = ()
+
+
+def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
+    """Returns the given language, or else that of the files' paths or texts.
+
+    Raises:
+        DataError: The text is in the other language: steps and tools would be compared with those of other requests.
+    """
+    file = next((file for file in (files.data, files.predictions, files.judgements) if file and file.is_file()), None)
+    if file is None:
+        return given or 'zh'
+    with open_plain(file, None) as stream:
+        sample = stream.read(_SAMPLE).decode('utf-8', 'replace')
+    language = language_of(sample) if given else guess_language(file, sample)
+    if given and language != given:
+        what = f'the text is {_IN_WORDS[language]}, not {_IN_WORDS[given]}'
+        raise DataError(file, f'{what}: give --language {language}, or leave it out')
+    return language
+
+
+def _is_authors(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        return read_recorded_row(next(read_rows(file))[1]) is not None
+    except DataError:
+        return False
+
+
+def _same(records: Sequence[Record], carried: Sequence[Record | None], predictions: Path) -> None:
+    """Checks by the texts of their steps that answers belong to the records of another file."""
+    if len(records) != len(carried):
+        raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
+    for record, carried_record in zip(records, carried, strict=True):
+        texts = [step.text for step in record.steps] or record.question
+        if carried_record is not None and texts != (
+            [step.text for step in carried_record.steps] or carried_record.question
+        ):
+            raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
+
+
+def _load_authors(predictions: Path, files: _Files, subset: Subset, language: str) -> _Loaded:
+    check_name(predictions, subset.name, _NAMES, subset.task)
+    rows = load_recorded_rows(predictions, subset.name, language)
+    carried = [row.record for row in rows]
+    if files.data is not None:
+        records = load_records(files.data, subset.name, language)
+        _same(records, carried, predictions)
+    else:
+        records = [record for record in carried if record is not None]
+        if len(records) != len(rows):
+            raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
+    answers = [Answer(row.answer) if isinstance(row.answer, str) else row.answer for row in rows]
+    return _Loaded(records, answers, [row.shape for row in rows])
+
+
+def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
+    """Checks that answers with their prompts were not requested for another task."""
+    wordings = [(task, text) for tasks in INSTRUCTIONS.values() for task, text in tasks.items()]
+    for record, question in recorded.questions.items():
+        tasks = {task for task, text in wordings if text in question.prompt}
+        if tasks and subset.task not in tasks:
+            what = f'by its prompt this is an answer to {", ".join(sorted(tasks))}, not to {subset.name}'
+            raise DataError(recorded.path, what, str(record))
+
+
+def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
+    if files.predictions is not None and not files.predictions.exists():
+        raise DataError(files.predictions, 'the file is missing')
+    if files.predictions is not None and _is_authors(files.predictions):
+        return _load_authors(files.predictions, files, subset, language)
+    records = load_records(files.data, subset.name, language) if files.data is not None else None
+    if files.predictions is None:
+        return _Loaded(records, None)
+    if records is None:
+        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', fix=FIX)
+    recorded = load_recorded(files.predictions)
+    answers = list(recorded.in_order([record.id for record in records]).values())
+    check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
+    _check_task(recorded, subset)
+    return _Loaded(records, answers, [answer.recorded_shape for answer in answers])
+
+
+def _check(files: _Files, subset: Subset, gold: str) -> None:
+    judged = subset.kind in JUDGED_KINDS
+    if judged and files.judgements is None and files.predictions is None:
+        raise ValueError(
+            f'{subset.name} needs answers or what a judge said of them: give --predictions or --judgements'
+        )
+    if not judged and files.judgements is not None:
+        raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
+    if not judged and files.predictions is None:
+        raise ValueError(f'{subset.name} needs answers: give --predictions FILE')
+    if gold != 'official' and files.data is None:
+        raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
+
+
+class _JudgementsScorer(UltraToolScorer):
+    """Scores judgements without answers: of all records if there are any, else of those that it judges."""
+
+    judged: Sequence[Judged] = ()
+    records: Sequence[Record] | None = None
+
+    def graded(self, grading: Any, source: str) -> Any:
+        """Scores the judgements."""
+        return grading.check(score_judgements(self.subset, self.judged, self.rules, self.records), self.fix)
+
+
+def _check_gold(gold: str, loaded: _Loaded) -> None:
+    """Checks that the records have the requested gold."""
+    held = sorted({record.gold for record in loaded.records or ()}) or [gold]
+    if gold != 'official' and held != [gold]:
+        raise ValueError(f'--gold {gold} was given, but the records hold {", ".join(held)} gold')
+
+
+def read(
+    subset: str,
+    predictions: Path | None = None,
+    *,
+    data: Annotated[Path | None, "The records; the authors' files of answers hold them too."] = None,
+    judgements: Annotated[
+        Path | None, 'Planning and tool_creation: what the judge said; without, answers are only read.'
+    ] = None,
+    language: Annotated[Literal['zh', 'en'] | None, 'By default what path or text say.'] = None,
+    list_choice: Annotated[
+        Literal['last', 'span'] | None,
+        "Which list counts in an answer with several; by default span for the authors' GPT files, else last.",
+    ] = None,
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
+    gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
+) -> RecordedRun:
+    """Reads recorded answers or judgements of one subset, such as ``tool_usage``.
+
+    Raises:
+        DataError: A file is missing, damaged, or does not belong to the others.
+        UnjudgedError: More than 1% of the judgements are missing.
+        ValueError: The options conflict with the task, or name something that does not exist.
+    """
+    row, files = find_subset(subset), _Files(predictions, data, judgements)
+    _check(files, row, gold)
+    in_language = _language(files, language)
+    loaded = _load(files, row, in_language)
+    _check_gold(gold, loaded)
+    rules = Protocol(scoring, gold=gold)
+    rules = replace(rules, list_choice=list_choice) if list_choice else rules.with_shapes(loaded.shapes)
+    style = prompt_style_of(loaded.shapes, rules.list_choice)
+    scorer = UltraToolScorer(subset, in_language, rules, style)
+    scorer.is_graded = judgements is not None
+    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
+    answers = {record.id: answer for record, answer in zip(loaded.records or (), loaded.answers or (), strict=False)}
+    if loaded.answers is None and judgements is not None:
+        alone = _JudgementsScorer(subset, in_language, rules, style)
+        alone.records, alone.fix = loaded.records, f'Say with --predictions FILE which answers {judgements} judged'
+        alone.judged = ScoresGrading(loaded.records or [], [], row, rules).read(judgements)
+        check_single(alone.judged, judgements)
+        scorer, answers = alone, dict.fromkeys(one.id for one in loaded.records or alone.judged)
+    rebuilt = any(record.rebuilt for record in loaded.records or ())
+    is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
+    notes = ['no judgements: the answers were only read. Add --judgements FILE'] if is_judged > has_judge else []
+    notes += ['the records are rebuilt: not comparable with the paper'] if rebuilt else []
+    names = ('language', 'scoring', 'prompt_style', 'list_choice', 'gold', 'rebuilt', 'version')
+    return RecordedRun(
+        scorer,
+        loaded.records or [],
+        answers,
+        f'{subset} {in_language} {rules.scoring}',
+        (*names, *(['judged'] if is_judged else [])),
+        {'judged': has_judge} if is_judged else {},
+        ('error_types', 'parse_methods'),
+        notes=notes,
+        expected=row.count,
+    )

@@ -1,0 +1,197 @@
+"""The commands ``tooleval build ultratool`` and ``tooleval prepare ultratool``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, read_samples
+from opencompass_tooleval.catalogue.benchmark import find_benchmark
+from opencompass_tooleval.cli.prepare import prepare
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.extras.preparing.build_ultratool import build_ultratool
+from opencompass_tooleval.extras.preparing.ultratool_rows import creation_row, planning_row, usage_row
+from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, tool, write_samples
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+
+
+def write_lines(path: Path, rows: Sequence[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(''.join(f'{json.dumps(row)}\n' for row in rows), encoding='utf-8')
+    return path
+
+
+@pytest.fixture
+def annotated(tmp_path: Path) -> Path:
+    return write_samples(tmp_path / 'test.json')
+
+
+@pytest.fixture
+def official(tmp_path: Path, annotated: Path) -> Path:
+    """Three official files of the samples; the second row of tool_creation withholds what the seed does not draw."""
+    samples = read_samples(annotated)
+    folder = tmp_path / 'official'
+    shown = [tool('ant_ash'), tool('bee_fir')]
+    write_lines(folder / 'test_set' / 'planning.json', [planning_row(sample) for sample in samples])
+    write_lines(folder / 'test_set' / 'tool_usage.json', [usage_row(sample, published=True) for sample in samples])
+    creation = [creation_row(s, {'mail'} if s.row == 0 else {str(s.tools[0]['name'])}, shown) for s in samples]
+    write_lines(folder / 'test_set' / 'tool_creation.json', creation)
+    return folder
+
+
+def test_all_tasks(tmp_path: Path, annotated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / 'out'
+    assert build_ultratool(annotated, out) == 0
+    assert {path.name for path in out.iterdir()} == {
+        *(f'{task}.json' for task in TASKS),
+        'tool_usage_errata.json',
+        'build.json',
+    }
+    for task in TASKS:
+        rows = read_lines(out / f'{task}.json')
+        assert len(rows) == 21 and all(row['rebuilt'] is True and row['domain'] for row in rows)
+    assert [row['kind'] for row in read_lines(out / 'tool_usage_errata.json')] == ['cut', 'quoted']
+    printed = capsys.readouterr().out.replace('\n', '')
+    assert 'planning.json: 21 rows' in printed and '1 cut, 1 quoted' in printed
+
+
+def test_sizes_lie_side_by_side(tmp_path: Path, annotated: Path) -> None:
+    out = tmp_path / 'out'
+    build_ultratool(annotated, out, tasks=['tool_selection,tool_usage_awareness'])
+    build_ultratool(annotated, out, tasks=['tool_selection'], toolset_size=12, seed=5)
+    assert {path.name for path in out.iterdir()} == {
+        'tool_selection.json',
+        'tool_selection_12.json',
+        'tool_usage_awareness.json',
+        'build.json',
+    }
+    log = json.loads((out / 'build.json').read_text(encoding='utf-8'))
+    assert (log['tool_selection.json']['toolset_size'], log['tool_selection.json']['seed']) == (8, 0)
+    assert (log['tool_selection_12.json']['toolset_size'], log['tool_selection_12.json']['seed']) == (12, 5)
+    assert {len(row['toolset']) for row in read_lines(out / 'tool_selection_12.json')} == {12}
+
+
+def test_beside_the_official_files(
+    tmp_path: Path, annotated: Path, official: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = official / 'test_set'
+    unpublished = ['tool_selection', 'tool_creation_awareness']
+    for _ in range(2):  # built files may be built again
+        build_ultratool(annotated, out, official=official, tasks=unpublished)
+    assert [item['tool'] for item in read_lines(out / 'tool_creation_awareness.json')[0]['reference']] == [
+        '0',
+        '0',
+        '1',
+    ]
+    build_ultratool(annotated, tmp_path / 'out', official=official)
+    printed = capsys.readouterr().out.replace('\n', ' ')
+    assert 'equal to the official file: input 21, reference 21 of 21' in printed
+    repaired = read_lines(tmp_path / 'out' / 'tool_usage_repaired.json')
+    assert repaired[0]['reference'][0]['param'] == {'path': 'a', 'text': 'Hi, you'}
+    assert all(row['gold'] == 'repaired' and row['domain'] and 'rebuilt' not in row for row in repaired)
+    assert not (out / 'tool_usage_repaired.json').exists()
+    before = (out / 'planning.json').read_bytes()
+    with pytest.raises(DataError, match='official file'):
+        build_ultratool(annotated, out)
+    assert (out / 'planning.json').read_bytes() == before
+
+
+def test_faults(tmp_path: Path, annotated: Path, official: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match='no task selection'):
+        build_ultratool(annotated, tmp_path / 'out', tasks=['selection'])
+    with pytest.raises(DataError, match='no official file'):
+        build_ultratool(annotated, tmp_path / 'out', official=tmp_path)
+    with annotated.open('a', encoding='utf-8') as file:
+        file.write('\n{"cut": ')
+    with pytest.raises(DataError, match='--skip-damaged'):
+        build_ultratool(annotated, tmp_path / 'out')
+    assert not (tmp_path / 'out').exists()
+    assert build_ultratool(annotated, tmp_path / 'out', skip_damaged=True) == 0
+    assert 'LEFT OUT' in capsys.readouterr().out
+    with pytest.raises(DataError, match='row by row'):
+        build_ultratool(annotated, tmp_path / 'out', official=official, skip_damaged=True)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setenv('COLUMNS', '300')
+    return tmp_path / 'cache' / 'data' / 'ultratool'
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A clone: planning in English, whole, its example, and files that are none of ours."""
+    folder = tmp_path / 'clone' / 'data' / 'English-dataset'
+    write_lines(folder / 'test_set' / 'planning.json', [{'input': 'q', 'reference': '1. S'}] * 1000)
+    write_lines(folder / 'example' / 'planning.json', [{'input': 'q', 'reference': '1. S'}])
+    write_lines(folder / 'gpt-4' / 'planning.json', [{'data': {}, 'init output': ''}])
+    write_lines(folder / 'test_set' / 'other.json', [{}])
+    write_lines(tmp_path / 'clone' / 'test_set' / 'planning.json', [{}])
+    return tmp_path / 'clone'
+
+
+def test_without_a_folder_it_says_where_from(cache: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for folder in (None, tmp_path):
+        assert prepare(find_benchmark('ultratool'), folder) == 1
+        printed = capsys.readouterr().out
+        assert 'JoeYing1019/UltraTool' in printed and 'git clone' in printed and '--from' in printed
+    assert not cache.exists()
+
+
+def test_copies_and_keeps(cache: Path, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prepare(find_benchmark('ultratool'), source) == 0
+    copied = sorted(path.relative_to(cache).as_posix() for path in cache.rglob('*') if path.is_file())
+    assert copied == ['English-dataset/example/planning.json', 'English-dataset/test_set/planning.json']
+    assert resolve_data_path('data/ultratool', 'x') == cache
+    assert capsys.readouterr().out.count('copied ') == 2
+    for again in (source, source / 'data' / 'English-dataset' / 'test_set', cache):
+        assert prepare(find_benchmark('ultratool'), again) == 0
+        printed = capsys.readouterr().out
+        assert 'kept ' in printed and 'copied ' not in printed
+
+
+@pytest.mark.parametrize(
+    ('place', 'rows', 'said'),
+    [
+        ('test_set/planning.json', [{'input': 'q', 'reference': '1. S'}] * 999, '999 rows, published are 1000'),
+        ('test_set/planning.json', [{'input': 'q'}], "record '0'"),
+        ('test_set/tool_usage.json', [], 'empty'),
+        ('example/planning.json', [{'input': 'q'}], "'reference'"),
+        ('example/planning.json', [[]], 'not a JSON object'),
+        ('test.json', [{'question': 'q'}], "record '0'"),
+    ],
+)
+def test_damage_is_named_and_left_out(
+    cache: Path, source: Path, capsys: pytest.CaptureFixture[str], place: str, rows: list[Any], said: str
+) -> None:
+    write_lines(source / 'data' / 'English-dataset' / place, rows)
+    assert prepare(find_benchmark('ultratool'), source) == 1
+    printed = capsys.readouterr().out
+    assert 'DAMAGED' in printed and said in printed and place.rpartition('/')[2] in printed
+    assert not (cache / 'English-dataset' / place).exists()
+
+
+@needs_real_data
+def test_the_real_files(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prepare(find_benchmark('ultratool'), REAL.parents[1]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count('copied ') == 22 and printed.count(': 1000 rows') == 10
+    assert printed.count('tooleval build ultratool') == 2
+    for folder in ('Chinese-dataset', 'English-dataset'):
+        for file in (REAL / folder).rglob('*.json'):
+            assert (cache / file.relative_to(REAL)).read_bytes() == file.read_bytes()
+
+
+def test_files_that_are_still_missing_are_listed(cache: Path, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+    prepare(find_benchmark('ultratool'), source)
+    assert f'still missing, neither in {source} nor prepared before: ' in capsys.readouterr().out

@@ -1,0 +1,121 @@
+"""The prompts that make instructions: the paper's wording, and demonstrations that pass our own checks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.calls.messages import normalise
+from opencompass_tooleval.extras.preparing.prompts import (
+    DESCRIPTION_EXAMPLES,
+    DESCRIPTION_TASKS,
+    GUIDELINE_EXAMPLES,
+    GUIDELINE_TASKS,
+    REST_EXAMPLES,
+    VARIANTS,
+    again_prompt,
+    description_prompt,
+    guideline_prompt,
+)
+from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.validate import check_example
+from opencompass_tooleval.tool_docs.instruction import Parameter
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from tests.conftest import ROOT
+
+PAPER = ROOT.parent / 'shared' / 'papers' / 'easytool.md'
+DATA = ROOT.parent / 'shared' / 'data'
+
+
+def bare(text: str) -> str:
+    return re.sub(r'[\s"]+', '', text)  # the paper lost line breaks, and a quotation mark in two of its prompts
+
+
+def test_there_are_the_paper_s_prompt_and_three_more() -> None:
+    assert VARIANTS == ('paper', '1', '2', '3') == tuple(GUIDELINE_TASKS)
+    for tasks in (DESCRIPTION_TASKS, GUIDELINE_TASKS):
+        assert len(set(tasks.values())) == 4
+
+
+@pytest.mark.skipif(not PAPER.is_file(), reason='the paper is not at ../shared/papers')
+@pytest.mark.parametrize('variant', VARIANTS)
+def test_wording_is_the_paper_s(variant: str) -> None:
+    text = PAPER.read_text(encoding='utf-8')
+    listing = ''.join(text.partition('Listing 2:')[2].split('```')[1::2])  # a figure stands in the middle of prompt 2
+    paper = bare(text if variant == 'paper' else listing)
+    assert bare(DESCRIPTION_TASKS[variant]) in paper
+    for line in GUIDELINE_TASKS[variant].split('\n'):
+        assert bare(line) in paper
+
+
+def test_description_prompt_in_whole() -> None:
+    (message,) = description_prompt('paper', 'DOC', several=False)
+    assert message.role == 'user'
+    head, example, asked = message.content.split('\n\n')
+    assert head.startswith('Your task is to create a concise') and head.endswith('\nHere is an example:')
+    documentation, cue, description = example.split('\n')
+    assert json.loads(documentation)['operationId'] and cue == 'Tool usage description:'
+    assert description == "'/gardens/{garden_id}/plants' is a tool that can get the plants that grow in a garden."
+    assert asked == 'DOC\nTool usage description:'
+
+
+def test_several_functions_are_shown_as_a_list() -> None:
+    (message,) = description_prompt('1', 'DOC', several=True)
+    assert 'This tool has 2 multiple built-in functions:\n1. ' in message.content
+    assert message.content.startswith('Your assignment involves developing')
+
+
+def test_guideline_prompt_in_whole() -> None:
+    (message,) = guideline_prompt('paper', 'T', 'F', "'T' can do.\n'F' is to do.", '{"required_parameters": []}', False)
+    head, first, second, asked = message.content.split('\n\n')
+    assert head.startswith('Your task is to create the scenario') and '"Parameters":{}}.\nHere is an example:' in head
+    assert "One scenario for 'Plant Search' of 'Garden Planner' is:\n{" in first
+    assert second.endswith('"Parameters": {}}')
+    assert asked == "'T' can do.\n'F' is to do.\n{\"required_parameters\": []}\nOne scenario for 'F' of 'T' is:"
+
+
+def test_rest_functions_are_shown_a_call() -> None:
+    (rest,) = guideline_prompt('3', '/x', 'GET /x', '', '', True)
+    (other,) = guideline_prompt('3', '/x', 'x', '', '', False)
+    assert '{"input": "GET /gardens/456/plants?colour=red"}' in rest.content and 'GET /gardens' not in other.content
+
+
+@pytest.mark.parametrize('example', [*GUIDELINE_EXAMPLES, *REST_EXAMPLES], ids=lambda example: example[1])
+def test_demonstrations_pass_the_check(example: tuple[str, str, str, str, str]) -> None:
+    tool, name, _, parameters, answer = example
+    listed: dict[str, list[dict[str, Any]]] = json.loads(parameters)
+    groups = ([Parameter(p['name'], p['type']) for p in listed[key]] for key in listed)
+    function = FunctionDoc(name, '', *map(tuple, groups), raw={})  # type: ignore[arg-type]
+    read = read_example(answer, name)
+    assert not isinstance(read, list)
+    assert check_example(ToolDoc(tool, '', (function,)), name, read) == []
+
+
+def test_demonstrated_descriptions_can_be_read() -> None:
+    for shown, description in DESCRIPTION_EXAMPLES:
+        apis: Any = shown.get('api_list', [])
+        names = [api['name'] for api in apis]
+        read = read_description(description, names)
+        assert isinstance(read, Description) and list(read.functions) == names
+        assert read.purpose.endswith('.') and 'https' not in description
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason='the data is not at ../shared/data')
+def test_demonstrations_are_about_tools_of_no_benchmark() -> None:
+    for file in ('toolbench/G1_instruction.json', 'toolbench/G2_category.json', 'restbench/specs/tmdb_oas.json'):
+        text = Path(DATA / file).read_text(encoding='utf-8')
+        assert 'Garden Planner' not in text and '/gardens' not in text
+
+
+def test_again_names_the_fault_and_stays_short() -> None:
+    prompt = description_prompt('paper', 'DOC', several=False)
+    asked = again_prompt(prompt, ' \n', ['It is empty.'], 'Only text.', 200)
+    assert asked[:1] == prompt and [message.role for message in asked] == ['user', 'assistant', 'user']
+    assert asked[2].content == 'This cannot be used. It is empty. Only text.'
+    assert len(normalise(asked, {})) == 3  # an empty answer would be dropped, and two questions become one
+    long = again_prompt(prompt, 'x' * 10**6, ['y' * 10**6], '', 200)
+    assert sum(len(message.content) for message in long[1:]) < 1500

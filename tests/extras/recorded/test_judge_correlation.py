@@ -1,0 +1,199 @@
+"""Agreement of two judges: the correlation, its items, and the command's function."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores
+from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.extras.recorded.agreement import agreement
+from opencompass_tooleval.extras.recorded.judge_correlation import agree, pearson
+from opencompass_tooleval.judging.judgement import FAILED, JUDGED, MISSING
+from tests.benchmarks.ultratool.support import PREDICTIONS, real
+
+PLANNING, CREATION = find_subset('planning'), find_subset('tool_creation')
+
+
+def judged(record: str, score: float, step: str = '', task: str = 'planning', **others: float) -> Judged:
+    return Judged(record, step, JUDGED, Scores({**dict.fromkeys(LABELS[task], score), **others}))
+
+
+def write(file: Path, judgements: list[Judged]) -> Path:
+    rows = [judgement.to_row(Scores.to_row) for judgement in judgements]
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    return file
+
+
+SERIES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2, max_size=40)
+
+
+@given(SERIES)
+def test_against_numpy(pairs: list[tuple[int, int]]) -> None:
+    first, second = ([float(pair[i]) for pair in pairs] for i in (0, 1))
+    coefficient = pearson(first, second)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert coefficient is None
+    else:
+        assert coefficient == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'expected'),
+    [
+        pytest.param([1, 2, 3], [2, 4, 6], 1.0, id='one line'),
+        pytest.param([1, 2, 3], [9, 8, 7], -1.0, id='against each other'),
+        pytest.param([1, 2, 1, 2], [1, 1, 2, 2], 0.0, id='nothing in common'),
+        pytest.param([0.1, 0.1, 0.1], [1, 2, 3], None, id='constant, and its mean rounds'),
+        pytest.param([7], [8], None, id='one'),
+        pytest.param([], [], None, id='none'),
+    ],
+)
+def test_pearson_by_hand(first: list[float], second: list[float], expected: float | None) -> None:
+    assert pearson(first, second) == (expected if expected is None else pytest.approx(expected))
+
+
+def test_only_what_both_judged_counts() -> None:
+    first = [judged('a', 1), judged('b', 5), judged('c', 9), judged('d', 2), Judged('e', '', FAILED)]
+    second = [judged('e', 9), judged('c', 8), judged('b', 6), judged('a', 2), Judged('d', '', FAILED)]
+    found = agree(PLANNING, first, second)
+    assert (found.compared, found.only_first, found.only_second) == (3, 1, 1)
+    assert found.correlations['overall'] == pytest.approx(np.corrcoef([1, 5, 9], [2, 6, 8])[0, 1])
+    assert found.means['overall'] == pytest.approx((5, 16 / 3))
+
+
+def test_dimensions_are_told_apart_and_in_the_papers_order() -> None:
+    first = [judged('a', 1, accuracy=9), judged('b', 5, accuracy=5), judged('c', 9, accuracy=5)]
+    found = agree(PLANNING, first, [judged('a', 2), judged('b', 4), judged('c', 6)])
+    assert list(found.correlations) == list(LABELS['planning'])
+    assert found.correlations['overall'] == pytest.approx(1)
+    assert found.correlations['accuracy'] == pytest.approx(np.corrcoef([9, 5, 5], [2, 4, 6])[0, 1])
+
+
+def test_created_tools_are_compared_step_by_step() -> None:
+    task = 'tool_creation'
+    first = [judged('a', 1, '1.1', task), judged('a', 9, '1.2', task), Judged('b', '1.1', MISSING)]
+    second = [judged('a', 8, '1.2', task), judged('a', 2, '1.1', task), judged('b', 3, '1.1', task)]
+    found = agree(CREATION, first, second)
+    assert (found.compared, found.only_first, found.only_second) == (2, 0, 1)
+    assert found.correlations == dict.fromkeys(LABELS[task], pytest.approx(1))
+
+
+def test_nothing_in_common() -> None:
+    found = agree(PLANNING, [judged('a', 1)], [judged('b', 1)])
+    assert found.compared == 0
+    assert set(found.correlations.values()) == set(found.means.values()) == {None}
+
+
+def test_the_command_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = [random.Random(i).randint(1, 10) for i in range(30)]
+    first = write(tmp_path / 'a.jsonl', [judged(str(i), score) for i, score in enumerate(scores)])
+    second = write(tmp_path / 'b.jsonl', [judged(str(i), 11 - score) for i, score in enumerate(scores[:20])])
+    agreement(first, second, json_out='-')
+    result = json.loads(capsys.readouterr().out)
+    assert (result['compared'], result['only_first'], result['only_second']) == (20, 10, 0)
+    assert result['correlations'] == dict.fromkeys(LABELS['planning'], pytest.approx(-1))
+
+    agreement(first, second, json_out=str(tmp_path / 'out.json'))
+    assert json.loads((tmp_path / 'out.json').read_text(encoding='utf-8')) == result
+    shown = capsys.readouterr().out
+    assert '20 judged by both' in shown
+    assert 'structural_rationality' in shown
+    assert '-1.000' in shown
+    assert '10 that only the first judged' in shown
+
+
+def test_the_authors_shape_against_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[{labels[0]: score} for labels in LABELS['planning'].values()] for score in (3, 9, 4)]
+    authors = tmp_path / 'authors.json'
+    authors.write_text(''.join(json.dumps({'data': {}, 'eval': row}) + '\n' for row in rows), encoding='utf-8')
+    scored = write(tmp_path / 'ours.jsonl', [judged('0', 4), judged('1', 8), judged('2', 8)])
+    agreement(authors, scored, json_out='-')
+    result = json.loads(capsys.readouterr().out)
+    assert result['correlations']['efficiency'] == pytest.approx(np.corrcoef([3, 9, 4], [4, 8, 8])[0, 1])
+
+
+def test_what_is_undefined_is_shown_as_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = write(tmp_path / 'a.jsonl', [judged('0', 7), judged('1', 7)])
+    agreement(same, same, json_out=str(tmp_path / 'out.json'))
+    assert '7.00' in capsys.readouterr().out
+    written: dict[str, Any] = json.loads((tmp_path / 'out.json').read_text(encoding='utf-8'))
+    assert set(written['correlations'].values()) == {None}
+
+
+def test_the_command_says_what_does_not_fit(tmp_path: Path) -> None:
+    first = write(tmp_path / 'a.jsonl', [judged('0', 7)])
+    second = write(tmp_path / 'b.jsonl', [judged('1', 7)])
+    with pytest.raises(ValueError, match='tool_usage has no judge'):
+        agreement(first, first, 'tool_usage')
+    with pytest.raises(ValueError, match='judge nothing in common'):
+        agreement(first, second)
+    with pytest.raises(DataError, match='missing'):
+        agreement(first, tmp_path / 'none.jsonl')
+    with pytest.raises(OSError, match='cannot write'):
+        agreement(first, first, json_out=str(tmp_path / 'no' / 'folder.json'))
+
+
+def with_digest(judgement: Judged, answer: str) -> Judged:
+    return replace(judgement, answer_digest=answer_digest(answer))
+
+
+def test_judgements_of_different_answers_are_known() -> None:
+    first = [with_digest(judged('a', 1), 'x'), with_digest(judged('b', 5), 'x'), judged('c', 9)]
+    second = [with_digest(judged('a', 2), 'x'), with_digest(judged('b', 6), 'y'), with_digest(judged('c', 8), 'z')]
+    found = agree(PLANNING, first, second)
+    assert (found.other_answers, found.unnamed) == ([('b', '')], 1)
+
+
+def test_judgements_of_different_answers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def row(answer: str, score: int) -> dict[str, Any]:
+        evaluation = [{labels[0]: score} for labels in LABELS['planning'].values()]
+        return {'data': {'data': {'input': 'q', 'reference': '1. r'}, 'init output': answer}, 'eval': evaluation}
+
+    def authors(name: str, *rows: dict[str, Any]) -> Path:
+        file = tmp_path / name
+        file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+        return file
+
+    first = authors('a.json', row('1. walk', 3), row('1. run', 8))
+    agreement(first, authors('b.json', row('1. walk', 4), row('1. run', 9)), json_out='-')
+    result = json.loads(capsys.readouterr().out)
+    assert (result['coefficient'], result['unnamed_answers']) == ('pearson', 0)
+    with pytest.raises(ValueError, match=r'judge different answers to 1 of 2 things \(the first: record 1\)'):
+        agreement(first, authors('c.json', row('1. walk', 4), row('1. swim', 9)))
+    silent = write(tmp_path / 'silent.jsonl', [judged('0', 4), judged('1', 9)])
+    agreement(first, silent)
+    shown = capsys.readouterr().out
+    assert "Pearson's r" in shown and 'NOTE 2 judgements do not name their answers' in shown
+
+
+def test_the_published_judgements_against_numpy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Judgements of two models' plans are refused; here those of the second stand as if they were of the first's."""
+    files = [real(PREDICTIONS / model / 'eval' / 'planning_eval.json') for model in ('gpt-3.5', 'gpt-4')]
+    with pytest.raises(ValueError, match='judge different answers to 1000 of 1000 things'):
+        agreement(*files)
+    rows = [[json.loads(line) for line in file.read_text(encoding='utf-8').splitlines()] for file in files]
+    other = tmp_path / 'other.json'
+    lines = [json.dumps({'data': a['data'], 'eval': b['eval']}) for a, b in zip(*rows, strict=True)]
+    other.write_text('\n'.join(lines), encoding='utf-8')
+    agreement(files[0], other, json_out='-')
+    result = json.loads(capsys.readouterr().out)
+    assert (result['compared'], result['unnamed_answers']) == (1000, 0)
+    for name, (label, _) in LABELS['planning'].items():
+        first, second = (
+            [float(next(d[label] for d in row['eval'] if label in d)) for row in rows_of_file] for rows_of_file in rows
+        )
+        assert result['correlations'][name] == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12), name
+    agreement(files[0], files[0], json_out='-')
+    assert json.loads(capsys.readouterr().out)['correlations'] == dict.fromkeys(LABELS['planning'], pytest.approx(1))
