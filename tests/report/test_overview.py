@@ -199,7 +199,7 @@ def test_every_data_set_of_a_model_has_a_row_and_those_that_all_have_decide(tmp_
         'T-Eval v1, review': [50.0, 50.0],
         'T-Eval v1, plan, json': [75.0, 30.0],
     }
-    assert page.headline.startswith('a leads b by 22.5 points [')
+    assert page.headline.startswith('a leads b by 22.5 points on average (95%: ')
     for model in ('b', 'c'):
         add(run, model, 'tooleval-teval-plan_str_v1', answers(90, 100, 'f1_score'))
     add(run, 'c', 'tooleval-teval-plan_json_v1', answers(60, 100, 'f1_score'))

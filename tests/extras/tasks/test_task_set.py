@@ -110,5 +110,5 @@ def test_a_set_without_tasks_is_refused(tmp_path: Path) -> None:
         load_set(tmp_path / 'none')
     write_set(tmp_path, {'loop': 'react'}, [task()])
     (tmp_path / TASKS_FILE).write_text('\n')
-    with pytest.raises(DataError, match='not a task'):
+    with pytest.raises(DataError, match='no task'):
         load_set(tmp_path)
