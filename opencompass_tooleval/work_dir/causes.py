@@ -50,6 +50,9 @@ _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exce
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
+_REFUSED = re.compile(
+    r'\b(?:AskingEndedError: https?:|InfraFailureError: ).{0,2000}? no connection to \S{1,300} \(refused\)'
+)
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
 _CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
 """Classes of this package's errors, which the reader of a screen does not need."""
@@ -152,6 +155,8 @@ def _first_step(error: str, run: Path) -> str:
         setting = _SETTING.search(error)
         config = _config_of(run)
         return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} by what the server says'
+    if _REFUSED.search(error):
+        return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message

@@ -158,7 +158,7 @@ def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Pat
     for change, said in (
         ('DELETE FROM facts', 'no digest'),
         ("UPDATE calls SET response = x'ff'", 'not a string'),
-        ("UPDATE calls SET arguments = '{'", 'no JSON'),
+        ("UPDATE calls SET arguments = '{'", 'not JSON'),
     ):
         write_bank(CALLS, tmp_path / 'bank')
         with closing(sqlite3.connect(tmp_path / 'bank')) as connection, connection:

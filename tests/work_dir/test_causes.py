@@ -40,6 +40,18 @@ REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"
         ),
         pytest.param('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of', id='quota'),
         pytest.param('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...', id='no key'),
+        pytest.param(
+            'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: no connection to '
+            '127.0.0.1:18999 (refused). The other answers are kept.',
+            'start the server, or correct `openai_api_base` in CONFIG',
+            id='refused connections',
+        ),
+        pytest.param(
+            'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): no connection to '
+            '127.0.0.1:18999 (refused). Everything answered is kept',
+            'start the server, or correct `openai_api_base` in CONFIG',
+            id='a server that stays away',
+        ),
     ],
 )
 def test_what_has_to_change_first(error: str, first: str) -> None:

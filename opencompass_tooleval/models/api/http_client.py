@@ -346,7 +346,7 @@ def _connection_failure(error: BaseException) -> Failure:
     if isinstance(error, aiohttp.ClientConnectorError):  # its own text is long; the error below is short
         words = _words(error.os_error)
         if isinstance(error.os_error, ConnectionRefusedError):
-            words = f'no connection to {error.host}:{error.port} (refused): start the server, or correct the address'
+            words = f'no connection to {error.host}:{error.port} (refused)'
         return Failure('infra:connection', words, no_connection=True, sent=False)
     return Failure('infra:connection', _words(error), no_connection=True)
 
