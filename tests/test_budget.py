@@ -138,7 +138,7 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     assert [sum(numbers) for numbers in zip(*of_datasets, strict=True)] == [unsent, undisturbed.model['requests']]
     count, samples = (sum(numbers) for numbers in zip(*notes.values(), strict=True))  # a judge may have come too late
     assert f'{count} of {samples} requests were not sent' in printed, printed
-    assert 'fix: raise `budget` in CONFIG' in printed
+    assert 'fix: raise `budget` in mine.py' in printed
     status_of = run_python('-c', TOOLEVAL, 'status', 'out', cwd=sweep.folder, env=sweep.environment)
     assert f'budget   api: the budget of {limit:,} tokens is used up' in status_of.stdout
 

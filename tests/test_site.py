@@ -13,9 +13,10 @@ from urllib.parse import unquote
 
 import pytest
 
-import opencompass_tooleval
+import opencompass_tooleval.models
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.catalogue.labels import REASONS
+from opencompass_tooleval.core.keywords import initializers, keywords_of
 from tests.conftest import ROOT, load_tool
 
 PAGES = sorted(
@@ -124,6 +125,17 @@ def test_generated_pages_have_what_the_code_has() -> None:
     assert '`--judgements`' in commands
     configs = generated()['reference/configs.md']
     assert all(f'### {file.name}\n' in configs for file in (ROOT / 'configs').glob('*.py'))
+
+
+def test_the_page_of_models_has_every_option() -> None:
+    """Tables of our options as the code has them, and the names of those that OpenCompass's classes read."""
+    tool = load_tool('docs_reference')
+    page = tool.MODELS_PAGE.read_text(encoding='utf-8')
+    assert tool.with_options(page) == page, 'run python tools/docs_reference.py'
+    for name in ('OpenAI', 'HFChat', 'VLLMChat', 'Served'):
+        kind = getattr(opencompass_tooleval.models, f'ToolEval{name}')
+        options = keywords_of(initializers(kind))
+        assert [option for option in options if f'`{option}`' not in page] == [], kind
 
 
 def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path: Path) -> None:

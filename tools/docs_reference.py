@@ -1,9 +1,10 @@
 """Make the pages of the documentation site that say what the code already says: data sets, commands, reason codes.
 
     python tools/docs_reference.py DIR      writes them below DIR, to look at
+    python tools/docs_reference.py          writes the tables of options in docs/reference/models.md
 
-mkdocs runs this file as a hook (`hooks` of mkdocs.yml), so that nothing generated is committed. CHANGELOG.md,
-CONTRIBUTING.md and SECURITY.md become pages here too.
+mkdocs runs this file as a hook (`hooks` of mkdocs.yml), so that no generated page is committed, but for the tables of
+options, which messages name. CHANGELOG.md, CONTRIBUTING.md and SECURITY.md become pages here too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +31,7 @@ from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, SOURCES, Word
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric  # noqa: E402
 from opencompass_tooleval.cli.listing import dataset_configs  # noqa: E402
 from opencompass_tooleval.cli.main import app  # noqa: E402
+from opencompass_tooleval.core.keywords import Keyword, initializers, keywords_of  # noqa: E402
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 ROLE = re.compile(r':(?:class|func|mod|data|meth|attr):(?=<)')
@@ -229,6 +232,38 @@ def configs_page() -> str:
     return '\n'.join(parts)
 
 
+# --- models -----------------------------------------------------------------------------------------------------------
+
+MODELS_PAGE = ROOT / 'docs' / 'reference' / 'models.md'
+OPTIONS = re.compile(r'(?<=<!-- options: )(\S+)( -->\n\n).*?(?=\n<!-- end -->)', re.S)
+ARGUMENTS = re.compile(r'^Args:\n(.*?)(?=^\S|\Z)', re.M | re.S)
+ARGUMENT = re.compile(r'^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)', re.M | re.S)
+NAMED = re.compile(r':\w+:`~?(?:[\w.]*\.)?(\w+)`')
+
+
+def options_of(name: str) -> str:
+    """A table of the options in the docstring of a class, ``module:Class``, with its types and defaults."""
+    kind = plugin.load(name)
+    keywords = keywords_of(initializers(kind))
+    arguments = ARGUMENTS.search(inspect.getdoc(kind) or '')
+    assert arguments, f'{name} has no Args'
+    rows = []
+    for option, text in ARGUMENT.findall(arguments[1]):
+        keyword = keywords.get(option, Keyword())
+        default = '-' if keyword.default is inspect.Parameter.empty else f'`{keyword.default!r}`'
+        meaning = NAMED.sub(r'`\1`', text).replace('``', '`')
+        if option == 'kwargs':
+            rows.append(('others', '', '', meaning))
+        else:
+            rows.append((f'`{option}`', keyword.type_name, default, meaning))
+    return table(('option', 'type', 'default', 'meaning'), rows)
+
+
+def with_options(text: str) -> str:
+    """A page with its tables of options made anew, between ``<!-- options: module:Class -->`` and ``<!-- end -->``."""
+    return OPTIONS.sub(lambda match: f'{match[1]}{match[2]}{options_of(match[1])}', text)
+
+
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
@@ -381,8 +416,11 @@ def on_page_content(html: str, **_: Any) -> str:
 def main() -> None:
     """Writes the pages below a folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('folder', type=Path)
+    parser.add_argument('folder', type=Path, nargs='?')
     folder = parser.parse_args().folder
+    if folder is None:
+        MODELS_PAGE.write_text(with_options(MODELS_PAGE.read_text(encoding='utf-8')), encoding='utf-8')
+        return
     for name, make in PAGES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(make(), encoding='utf-8')

@@ -29,7 +29,7 @@ METRICS = (
     Metric(
         'win_rate',
         'Wins, as published',
-        'share of answers that the judge prefers to the reference in most rounds; a tie is no win',
+        'share of answers that the judge prefers to the reference in most rounds; a tie is not a win',
         rank=5,
         by_judge=True,
     ),

@@ -240,15 +240,15 @@ def check_parts(result: Mapping[str, Any]) -> None:
             for name, value in numbers.items()
             if not (value is None or isinstance(value, bool) or is_number(value))
         ]:
-            raise Fault(f'{part}: {str(wrong[0])[:50]} is no number')
+            raise Fault(f'{part}: {str(wrong[0])[:50]} is not a number')
     for part in _runs(result.get('samples')):
         counts = part if isinstance(part, Mapping) else {}
         if wrong := [name for name, count in counts.items() if not _is_count(count)]:
-            raise Fault(f'samples: {wrong[0][:50]} is no count')
+            raise Fault(f'samples: {wrong[0][:50]} is not a count')
     for part in _runs(result.get('provenance')):
         about = part if isinstance(part, Mapping) else {}
         if wrong := [name for name in _NAMES if not isinstance(about.get(name), (str, type(None)))]:
-            raise Fault(f'provenance: {wrong[0]} is no text')
+            raise Fault(f'provenance: {wrong[0]} is not a string')
 
 
 _NAMES = ('benchmark', 'subset', 'data_version', 'language')

@@ -33,8 +33,8 @@ REASONS: dict[str, Words] = {
     'call:schema': Words('arguments break the schema', "the arguments are invalid under the tool's JSON Schema"),
     # What could not be read.
     'parse:not_json': Words('no JSON', 'the answer holds nothing that can be read as JSON or as a Python literal'),
-    'parse:not_a_literal': Words('no literal', 'the text is no Python literal'),
-    'parse:not_text': Words('not text', 'the value should be a text, and is none'),
+    'parse:not_a_literal': Words('no literal', 'the text is not a Python literal'),
+    'parse:not_text': Words('not text', 'the value is not a string'),
     'parse:not_a_list': Words('not a list', 'the value is not a list'),
     'parse:not_a_dict': Words('no object', 'the value is not an object of keys and values'),
     'parse:no_brackets': Words('no brackets', 'the answer is prose: it has no brackets of what is asked for'),
@@ -55,7 +55,7 @@ REASONS: dict[str, Words] = {
     'name:unknown_api': Words('unknown API', 'an API is named that its tool does not have'),
     'tool:missing': Words('tool missing', 'a step that needs a tool has none'),
     'id:missing': Words('number missing', 'a choice lacks the number of what is chosen'),
-    'id:not_a_number': Words('number unreadable', 'the number of a choice is no number'),
+    'id:not_a_number': Words('number unreadable', 'the number of a choice is not a number'),
     'id:quoted': Words('number in quotes', 'the number of a choice is in quotes: the published code stops there'),
     'id:unknown_in_list': Words('unknown number', 'a choice has a number that is not in the list'),
     # Arguments.
@@ -67,7 +67,7 @@ REASONS: dict[str, Words] = {
     'args:none_in_gold': Words('no gold arguments', 'arguments are passed, but the gold call has none'),
     'args:not_an_object': Words('arguments no object', 'the arguments are not a JSON object of names and values'),
     'args:not_a_list': Words('argument no list', 'the numbers for a tool are not in a list'),
-    'args:not_a_number': Words('argument no number', 'an argument of an arithmetic tool is no number'),
+    'args:not_a_number': Words('argument no number', 'an argument of an arithmetic tool is not a number'),
     'args:count': Words('wrong number of arguments', 'a tool is given too few numbers or too many'),
     'args:domain': Words('undefined result', 'the function has no value for these numbers, such as a division by 0'),
     'args:too_large': Words('argument too large', 'the result would have too many digits'),
@@ -87,7 +87,7 @@ REASONS: dict[str, Words] = {
     'review:wrong': Words('wrong review', 'another option is chosen than the gold one'),
     'step:missing': Words('step missing', 'a gold step is absent from the answer'),
     'step:unreadable': Words('step unreadable', 'a step of the answer cannot be read'),
-    'step:wrong_step': Words('wrong step', 'the answer has a step that is no gold step'),
+    'step:wrong_step': Words('wrong step', 'the answer has a step that is not a gold step'),
     'step:redundant_step': Words('step twice', 'the answer has a gold step more than once'),
     'step:no_result': Words('no task done', 'no task has a result'),
     'awareness:wrong_value': Words(

@@ -94,7 +94,8 @@ def _of_drops(gate: Gate, rules: Rules) -> tuple[str, list[str]]:
     open_ones = [one for one in gate.verdicts if one.outcome != DROPPED and one.worst > rules.max_drop]
     if open_ones:
         worst = max(open_ones, key=lambda one: one.worst)
-        parts.append(f'drops of up to {worst.worst:.2f} points are not ruled out ({worst.row.name} {worst.row.metric})')
+        on = f' on {worst.row.records:,} records' if worst.row.records else ''
+        parts.append(f'a drop of up to {worst.worst:.2f} points is possible ({worst.row.name} {worst.row.metric}{on})')
         if rules.strict:
             parts.append(
                 f'to rule out {rules.max_drop:g} takes {records_without_difference(rules.max_drop)} records or more'

@@ -105,7 +105,7 @@ def check_outputs(json_out: str | None, details: Path | None) -> None:
             continue
         if not path.parent.is_dir():
             fix = f'mkdir -p {shlex.quote(str(path.parent))}'
-            raise OSError(f'cannot write {path}: {path.parent} is no folder. Fix it with: {fix}')
+            raise OSError(f'cannot write {path}: {path.parent} is not a folder. Fix it with: {fix}')
         if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise OSError(f'cannot write {path}')
 

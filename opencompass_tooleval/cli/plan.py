@@ -53,7 +53,7 @@ def _print(plan: Plan) -> None:
             console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}')
             console.print(f'  {row.answers_by}')
         if row.over_budget:
-            console.print(f'{row.model}: {row.over_budget}: the rest would not be sent', soft_wrap=True)
+            console.print(f'{row.model}: {row.over_budget}, so the rest would not be sent', soft_wrap=True)
         for limit, names in row.answer_limits.items():
             which = 'all data sets' if len(row.answer_limits) == 1 else f'{len(names)} data sets: {first_of(names)}'
             console.print(f'{row.model}: an answer has at most {limit}: {which}', soft_wrap=True)

@@ -13,8 +13,51 @@ from difflib import get_close_matches
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _MOST_SHOWN = 60
-_LIKENESS = 0.65
-"""Least likeness of a name to suggest: 'meta_template' is none for 'temprature'."""
+_MOST_LISTED = 6
+"""A reader of more keywords is answered with the page of its options."""
+_SAME, _LIKENESS = 0.85, 0.65
+"""Least likeness of a misspelt name, and of a keyword to suggest: 'meta_template' is none for 'temprature'."""
+_MOST_SUGGESTED = 3
+_CLASSES_PAGE = 'docs/reference/python.md'
+
+_OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    'path': ('model', 'model_name', 'model_path', 'model_name_or_path', 'hf_path', 'pretrained', 'data_path'),
+    'openai_api_base': ('base_url', 'api_base', 'api_url', 'url', 'endpoint', 'openai_base_url'),
+    'key': ('api_key', 'openai_api_key'),
+    'max_out_len': ('max_tokens', 'max_completion_tokens', 'max_new_tokens', 'max_output_tokens', 'max_gen_toks'),
+    'max_seq_len': ('max_model_len', 'context_length', 'context_window', 'max_length', 'session_len'),
+    'max_workers': ('concurrency', 'num_concurrent', 'max_connections', 'max_num_workers', 'num_workers', 'workers'),
+    'retry': ('max_retries', 'num_retries'),
+    'timeout': ('request_timeout',),
+    'query_per_second': ('qps', 'requests_per_second', 'rpm', 'rate_limit'),
+    'openai_proxy_url': ('proxy', 'proxies', 'http_proxy'),
+    'system_prompt': ('system', 'system_message', 'system_instruction'),
+    'stream': ('streaming',),
+    'tool_parser': ('tool_call_parser',),
+    'chat_template_kwargs=dict(NAME=...)': ('enable_thinking', 'thinking', 'reasoning_effort', 'clear_thinking'),
+    'extra_body=dict(chat_template_kwargs=dict(NAME=...))': ('enable_thinking', 'clear_thinking'),
+    'extra_body=dict(NAME=...)': (
+        *('chat_template_kwargs', 'thinking', 'reasoning', 'reasoning_effort', 'reasoning_split', 'top_p', 'top_k'),
+        *('min_p', 'seed', 'stop', 'presence_penalty', 'frequency_penalty', 'repetition_penalty', 'logit_bias'),
+        *('response_format', 'thinking_budget'),
+    ),
+    'openai_extra_kwargs=dict(NAME=...)': ('extra_headers', 'extra_query'),
+    'openai_extra_kwargs=dict(extra_headers=...)': ('headers', 'default_headers'),
+    'extra_body': ('generation_kwargs', 'sampling_params', 'gen_config', 'model_kwargs'),
+    'generation_kwargs=dict(NAME=...)': ('temperature', 'top_p', 'top_k', 'min_p', 'do_sample', 'repetition_penalty'),
+    'generation_kwargs': ('extra_body', 'openai_extra_kwargs', 'sampling_params', 'gen_config'),
+    'model_kwargs=dict(NAME=...)': (
+        *('torch_dtype', 'dtype', 'device_map', 'trust_remote_code', 'quantization', 'tensor_parallel_size'),
+        *('gpu_memory_utilization', 'max_num_seqs'),
+    ),
+    'engine=dict(NAME=...)': ('command', 'health', 'startup', 'env', 'grace', 'nodes', 'worker_options'),
+    'run_cfg=dict(NAME=...)': ('num_gpus', 'num_procs'),
+    "reader_cfg=dict(test_range='[:20]')": ('limit', 'num_samples', 'max_samples', 'test_range'),
+}
+"""Setting -> its names in OpenAI's client, engines, other classes of OpenCompass, and other harnesses.
+
+NAME stands for the other name. A reader of several of the settings is given the first.
+"""
 
 Reader = Callable[..., Any]
 
@@ -73,6 +116,7 @@ def keyword_faults(
     keywords: Mapping[str, Keyword],
     reader: str,
     hidden: Callable[[str], bool] | None = None,
+    page: str = _CLASSES_PAGE,
 ) -> Iterator[str]:
     """Yields a sentence for each setting that is not read, or is of a wrong type.
 
@@ -81,16 +125,32 @@ def keyword_faults(
         keywords: What is read.
         reader: Name of what reads them, for the sentence.
         hidden: Tests if the value of a name must not be shown.
+        page: The page with the options of the reader.
     """
     for name, value in settings.items():
         keyword = keywords.get(name)
         if keyword is None:
-            near = get_close_matches(str(name), keywords, n=1, cutoff=_LIKENESS)
-            advice = f'did you mean {near[0]}?' if near else f'it reads {", ".join(sorted(keywords)) or "none"}'
-            yield f'{reader} does not read {name}; {advice}'
+            yield f'{reader} does not read {name}; {_advice(str(name), keywords, page)}'
         elif not keyword.accepts(value):
             shown = '...' if hidden and hidden(name) else _shown(value)
             yield f'{name}={shown} of {reader} should be {keyword.type_name}, not {type(value).__name__}'
+
+
+def _advice(name: str, keywords: Mapping[str, Keyword], page: str) -> str:
+    """Returns the settings that an unknown name may mean: of that name elsewhere, or of names like it."""
+    known = {keyword: keyword for keyword in keywords}
+    for setting, others in _OTHER_NAMES.items():
+        if setting.partition('=')[0] in keywords:
+            for other in others:
+                known.setdefault(other, setting.replace('NAME', other))
+    written = name.lower().replace('-', '_')[:_MOST_SHOWN]
+    near = get_close_matches(written, known, n=1, cutoff=_SAME)
+    near = near or get_close_matches(written, keywords, n=_MOST_SUGGESTED, cutoff=_LIKENESS)
+    if near:
+        return f'did you mean {" or ".join(dict.fromkeys(known[other] for other in near))}?'
+    if len(keywords) > _MOST_LISTED:
+        return f'{page} lists its options'
+    return f'it reads {", ".join(sorted(keywords)) or "none"}'
 
 
 def _shown(value: Any) -> str:

@@ -200,10 +200,10 @@ class Bank:
             application = self._connection.execute('PRAGMA application_id').fetchone()[0]
             version = self._connection.execute('PRAGMA user_version').fetchone()[0]
         except _DAMAGED as error:
-            raise DataError(file, f'the file is no response bank ({error})', fix=FIX) from error
+            raise DataError(file, f'the file is not a response bank ({error})', fix=FIX) from error
         if (application, version) != (_APPLICATION, VERSION):
             self.close()
-            raise DataError(file, 'the file is no response bank of this version', fix=FIX)
+            raise DataError(file, 'the file is not a response bank of this version', fix=FIX)
         self._check_schema()
 
     def _bound(self) -> None:
@@ -257,12 +257,12 @@ class Bank:
         calls = []
         for row in rows:
             if not all(isinstance(value, str) for value in row):
-                raise self._damage('a call has a value that is no text')
+                raise self._damage('a call has a value that is not a string')
             file, task, name, arguments, response, error = row
             try:
                 calls.append(RecordedCall(file, task, name, load_json(arguments), response, error))
             except ValueError as fault:
-                raise self._damage(f'arguments that are no JSON: {fault}') from fault
+                raise self._damage(f'arguments that are not JSON: {fault}') from fault
         return calls
 
     @property
@@ -283,9 +283,9 @@ class Bank:
         try:
             listed = load_json(str(rows[0][0])) if rows else []
         except ValueError as fault:
-            raise self._damage(f'tools that are no JSON: {fault}') from fault
+            raise self._damage(f'tools that are not JSON: {fault}') from fault
         if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
-            raise self._damage('its tools are no list of objects')
+            raise self._damage('its tools are not a list of objects')
         return listed
 
     def only_task(self) -> str:
@@ -345,7 +345,7 @@ class Bank:
     def _counts(self, query: str) -> dict[str, int]:
         counts = dict(self._rows(query))
         if not all(isinstance(text, str) for text in counts):
-            raise self._damage('a call has a value that is no text')
+            raise self._damage('a call has a value that is not a string')
         return counts
 
     def names(self) -> dict[str, int]:

@@ -75,7 +75,7 @@ class SimulatorStore(MutableMapping[str, str]):
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
                 connection.execute(_TABLE)
             elif application != _APPLICATION:
-                raise DataError(self.file, 'the file holds something else than what was simulated', fix=_FIX)
+                raise DataError(self.file, 'the file holds something else than simulated responses', fix=_FIX)
             else:
                 connection.execute(_FORGET_UNREAD)
             connection.execute('COMMIT')
@@ -89,7 +89,7 @@ class SimulatorStore(MutableMapping[str, str]):
             with self._lock, closing(self._connection.execute(statement, parameters)) as cursor:
                 return cursor.fetchall()
         except sqlite3.Error as error:
-            raise DataError(self.file, f'what was simulated cannot be read or kept ({error})', fix=_FIX) from error
+            raise DataError(self.file, f'simulated responses cannot be read or stored ({error})', fix=_FIX) from error
 
     def __getitem__(self, digest: str) -> str:
         rows = self._run('SELECT response FROM simulated WHERE digest = ?', digest)

@@ -375,7 +375,8 @@ class ToolEvalGenInferencer(GenInferencer):
         if not failed:
             return
         count = sum(failed.values())
-        summary = f'{file.stem}: {count} of {len(questions)} samples have no answer ({dict(failed)})'
+        reasons_shown = ', '.join(f'{reason} {number}' for reason, number in failed.items())
+        summary = f'{file.stem}: {count} of {len(questions)} samples have no answer ({reasons_shown})'
         if any(failed[reason] for reason in accounts):
             raise InfraFailureError(
                 f'{summary}: a budget is used up. {KEPT} Raise budget in the config, and run again with -r'
@@ -395,7 +396,7 @@ class ToolEvalGenInferencer(GenInferencer):
                 'still fails.'
             )
         raise InfraFailureError(
-            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows{server_words}. {" ".join(advice)}'
+            f'{summary}, max_infra_share allows {self.max_infra_share:.2%}{server_words}. {" ".join(advice)}'
         )
 
     def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:

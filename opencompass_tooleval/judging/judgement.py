@@ -157,9 +157,9 @@ def read_judgement(name: str, row: Mapping[str, Any], read: Callable[[Mapping[st
     """
     status, record_id = row.get('status', JUDGED), row.get('id', name)
     if status not in STATUSES:
-        raise Fault(f"'status' is none of {', '.join(STATUSES)}")
+        raise Fault(f"'status' is not one of {', '.join(STATUSES)}")
     if not isinstance(record_id, (str, int)):
-        raise Fault("'id' is no text")
+        raise Fault("'id' is not a string")
     digest, reference, fault = (bounded_text(row.get(key), 100) for key in ('answer_digest', 'reference', 'fault'))
     step = str(row.get('step') or '')
     judgement: Judgement[F] = Judgement(str(record_id), step, str(status), None, digest, reference)

@@ -103,7 +103,7 @@ def read_judgements(
     for name, row in rows:
         with naming_record(file, str(row.get('id', name) if isinstance(row, dict) else name)):
             if not isinstance(row, dict):
-                raise Fault('the judgement is no object')
+                raise Fault('the judgement is not an object')
             judgement = read(name, row)
             key = judgement.id, judgement.step, judgement.answer_digest
             if key in judgements:

@@ -18,14 +18,12 @@ from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.scoring.prices import BUDGET
 from opencompass_tooleval.models.model_config import PRICES
-
-_PROGRAMS = ('opencompass', 'main.py', 'run.py')
-"""Names of OpenCompass's program: its command, ``python -m opencompass.cli.main``, and the script of a checkout."""
+from opencompass_tooleval.work_dir.causes import PROGRAMS
 
 
 def run_options() -> Namespace | None:
     """Returns the options with which ``opencompass`` was started, if it is this process; None in another program."""
-    if Path(sys.argv[0]).name not in _PROGRAMS:
+    if Path(sys.argv[0]).name not in PROGRAMS:
         return None
     from opencompass.cli.main import parse_args
 

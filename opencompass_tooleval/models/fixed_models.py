@@ -85,7 +85,7 @@ class ReplayModel(_FixedModel):
         """Rejects an answer that names another data set; dialogues of several rounds name none."""
         question = recorded.question(prompt.record_id, prompt.position)
         if question.source and question.source != prompt.source:
-            what = f'by its data set, {question.source}, this is no answer to {prompt.source}'
+            what = f'by its data set, {question.source}, this is not an answer to {prompt.source}'
             raise DataError(recorded.path, what, prompt.record_id)
         if prompt.asked is None or question.asked == prompt.asked or not (question.asked or question.prompt):
             return

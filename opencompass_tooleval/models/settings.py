@@ -70,6 +70,7 @@ _ROOTS = (_PACKAGE, 'opencompass')
 _CONCURRENT = 'OpenICLInferConcurrentTask'
 _COUNTING_TASKS = {'infer': 'ToolEvalInferTask', 'eval': 'ToolEvalEvalTask'}
 _MOST_NAMED = 5
+_MODELS_PAGE = 'docs/reference/models.md'
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,8 @@ def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keywor
         return
     settings = {name: value for name, value in cfg.items() if name != _TYPE}
     keywords = {**_keywords_read(kind, settings), **more}
-    yield from keyword_faults(settings, keywords, kind.__name__, is_secret)
+    page = {'page': _MODELS_PAGE} if part == 'model' else {}
+    yield from keyword_faults(settings, keywords, kind.__name__, is_secret, **page)
     if hasattr(kind, 'check_settings'):
         yield from kind.check_settings(
             {name: value for name, value in settings.items() if name in keywords and keywords[name].accepts(value)}

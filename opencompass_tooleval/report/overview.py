@@ -228,12 +228,12 @@ def headline(ranking: Standing | None) -> str:
     interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
     span = f'{-ranking.behind_by(others[0]):.1f} points'
     if interval:
-        span += f' [{-interval.high + 0.0:.1f}, {-interval.low + 0.0:.1f}]'
+        span += f' on average (95%: {-interval.high + 0.0:.1f} to {-interval.low + 0.0:.1f})'
     if lead == LEADS:
         return f'{first} leads {others[0]} by {span}'
     if lead == TOO_FEW:
         return f'{_some(ranking.order)}: too few records to rank'
-    return f'{first} is {lead}: {span} before {others[0]}'
+    return f'{first} is {lead.replace(",", f" of {others[0]} by {span},")}'
 
 
 def verdict_of(standing: Standing | None) -> str:
@@ -314,7 +314,10 @@ def _costs(digest: Digest) -> Iterator[Finding]:
         name, sentence = words_of_reason(reason)
         place = title_of(dataset).removeprefix(FAMILIES[family]).strip()
         text = f'{model}, {FAMILIES[family]}: {name}, most in {place}'
-        number = f'{sum(points_of.values()):.1f} samples’ worth'
+        of = sum(
+            len(scores) for (who, name), scores in digest.scores.items() if (who, family_of(name)) == (model, family)
+        )
+        number = f'cost {sum(points_of.values()):,.1f} of {of:,} samples'.replace('.0 ', ' ')
         yield Finding(text, number, fragment(model, dataset, reason), sentence)
 
 

@@ -306,7 +306,7 @@ class SampleFiles:
             rows = entry.run.prediction_rows(entry.folder, entry.dataset)
             if not all(isinstance(row, dict) for row in rows):
                 file = entry.run.predictions(entry.folder, entry.dataset)
-                raise DataError(file, 'a row of the predictions is no object')
+                raise DataError(file, 'a row of the predictions is not an object')
         except DataError as error:
             self.damaged.append(Missing(entry.model, entry.dataset, f'scored, but shown without answers: {error}'))
             return []

@@ -65,13 +65,13 @@ def find_results(path: Path) -> Results:
         return WorkDir.find(path)
     lines = json_lines(path)
     if next(lines, ('', None))[1] != _FORMAT:
-        raise DataError(path, 'it is no baseline of this version: save it again', fix=_FIX)
+        raise DataError(path, 'it is not a baseline of this version: save it again', fix=_FIX)
     results = {}
     for where, line in lines:
         try:
             row = checked_row(line)
             if not isinstance(details := row.get('details'), list) or not all(map(_is_detail, details)):
-                raise Fault('its details are no samples')
+                raise Fault('its details are not samples')
         except Fault as fault:
             raise DataError(path, f'{where}: {fault}', fix=_FIX) from fault
         results[row['model'], row['dataset']] = result_of(row)

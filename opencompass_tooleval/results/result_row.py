@@ -69,10 +69,10 @@ def checked_row(row: Any) -> Row:
         Fault: It is no row of a result.
     """
     if not isinstance(row, dict) or not isinstance(row.get('metrics'), dict):
-        raise Fault('it is no JSON object with metrics')
+        raise Fault('it is not a JSON object with metrics')
     check_names(row)
     if not all(value is None or is_number(value) for value in row['metrics'].values()):
-        raise Fault('a score is no number')
+        raise Fault('a score is not a number')
     check_parts(row)
     return row
 
@@ -87,7 +87,7 @@ def check_names(row: Mapping[str, Any]) -> None:
         name = row.get(column)
         # In bytes, as file systems count: 100 Chinese characters are 300.
         if not isinstance(name, str) or not name or len(name.encode('utf-8', 'surrogatepass')) > MAX_NAME:
-            raise Fault(f'its {column} is no name')
+            raise Fault(f'its {column} is not a name')
         # '..' and '.lock' hold no separator, and name another folder or file.
         if not name.isprintable() or set(name) & {'/', '\\'} or name.startswith('.'):
             raise Fault(f'its {column} {name!r} cannot be the name of a file')

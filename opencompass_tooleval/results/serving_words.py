@@ -99,4 +99,4 @@ def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
         if sum(count for count, _ in counts) > _UNKNOWN_SHARE * sum(samples for _, samples in counts):
             unknown.append(model)
     if unknown:
-        yield f'NOTE servers returned no raw text: whose fault lost points are is unknown ({first_of(unknown, 2)})'
+        yield f'NOTE servers returned no raw text: lost points cannot be attributed ({first_of(unknown, 2)})'

@@ -144,7 +144,7 @@ def _fork_server() -> socket.socket | None:
 
 
 def _is_single_threaded() -> bool:
-    """Tests if this process has a single thread, after libraries have ended those that they end before a fork."""
+    """Tests if this process has a single thread, after libraries stop their threads."""
     if threading.active_count() > 1 or not _THREADS.is_dir():
         return False
     process = os.fork()

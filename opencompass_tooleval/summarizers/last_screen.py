@@ -164,7 +164,8 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     tables = [sum(row.is_main for row in some) for some in (rows, chosen)]
     left_out = [(tables[0] - tables[1], 'tables'), (0 if few else max(0, len(models) - MOST_ROWS), 'models')]
     more = ' and '.join(f'{count} more {what}' for count, what in left_out if count)
-    lines.append(f"Each table's main score, 0 to 100, higher is better; {NONE} where there is none.")
+    lacks = any(NONE in row.scores for row in chosen)
+    lines.append(f"Each table's main score, 0 to 100, higher is better{f'; {NONE}: no score' if lacks else ''}.")
     if not all(row.is_main for row in chosen):
         lines.append('A table without a main score shows its other scores in the rows below.')
     if any(PART in score for row in chosen for score in row.scores):

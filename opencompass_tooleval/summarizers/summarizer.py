@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from datetime import datetime
 from io import StringIO
@@ -152,9 +152,31 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _servers_limit(result: Mapping[str, Any]) -> int:
+    """Returns the tokens at which the server cut answers, if that was before our limit; 0 if not, or it is unknown."""
+    limit = (result.get('provenance') or {}).get(MAX_OUT_LEN) or 0
+    longest: int = (result.get(ENDINGS) or {}).get('cut_tokens') or 0
+    return longest if longest < _SHARE_OF_OURS * limit else 0
+
+
+def _cut_words(number: str, results: Collection[Mapping[str, Any]]) -> str:
+    """Says at which limit answers were cut: ours, or the server's own.
+
+    Args:
+        number: Their number.
+        results: The results of their data sets, all cut at our limits or all by the server.
+    """
+    limits = sorted({limit for result in results if (limit := (result.get('provenance') or {}).get(MAX_OUT_LEN))})
+    lengths, longest = ' or '.join(f'{limit:,}' for limit in limits), max(map(_servers_limit, results))
+    if longest:
+        stopped = f'The server stopped them at about {longest:,} tokens'
+        return f'{number} answers were cut. {stopped}, before your limit of {lengths}'
+    return f'{number} answers were cut' + (f' at {lengths} tokens' if lengths else '')
+
+
 def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields a line per model whose answers were cut in more than a few samples, and on limits that then differed."""
-    cut: dict[str, dict[str, tuple[int, Any, int]]] = {}
+    """Yields a line per model and limit at which more than a few answers were cut, and on limits that then differed."""
+    cut: dict[tuple[str, bool], dict[str, Mapping[str, Any]]] = {}
     samples_of = Counter[str]()
     limits: dict[str, dict[Any, list[str]]] = {}
     for (model, dataset), result in results.items():
@@ -163,26 +185,18 @@ def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterat
         if limit is not None:
             limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
         if samples.get('cut', 0) > CUT_SHARE_TO_TELL * samples.get('all', 0):
-            tokens = (result.get(ENDINGS) or {}).get('cut_tokens') or 0
-            cut.setdefault(model, {})[dataset] = samples['cut'], limit, tokens
-    for model, counts in cut.items():
-        numbers = list(counts.values())
-        limits_cut = sorted({limit for _, limit, _ in numbers if limit})
-        lengths = ' or '.join(f'{limit:,}' for limit in limits_cut)
-        number = f'{sum(count for count, *_ in numbers):,} of {samples_of[model]:,} answers were cut'
-        longest = max(tokens for *_, tokens in numbers)
-        if limits_cut and 0 < longest < _SHARE_OF_OURS * limits_cut[0]:
-            yield (
-                f'WARNING {model}: {number} ({_few(counts)}). The server stopped them at about {longest:,} tokens, '
-                f'before your limit of {lengths}: check its own limit, then run again with a higher max_out_len and -r'
-            )
-            continue
-        yield (
-            f'WARNING {model}: {number}{f" at {lengths} tokens" if lengths else ""} ({_few(counts)}). Raise '
-            'max_out_len in the config of the model, and run again with -r: only these are asked again'
+            cut.setdefault((model, bool(_servers_limit(result))), {})[dataset] = result
+    for (model, by_server), found in cut.items():
+        count = sum(result['samples']['cut'] for result in found.values())
+        words = _cut_words(f'{count:,} of {samples_of[model]:,}', found.values())
+        fix = (
+            ': check its own limit, then run again with a higher max_out_len and -r'
+            if by_server
+            else '. Raise max_out_len in the config of the model, and run again with -r: only these are asked again'
         )
+        yield f'WARNING {model}: {words} ({_few(found)}){fix}'
     differing: dict[str, list[str]] = {}
-    some_cut = {dataset for counts in cut.values() for dataset in counts}
+    some_cut = {dataset for found in cut.values() for dataset in found}
     for dataset, by_limit in limits.items():
         if len(by_limit) > 1 and dataset in some_cut:
             shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(by_limit.items()))
@@ -400,7 +414,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
             )
             cut = result['samples'].get('cut') if isinstance(result.get('samples'), dict) else None
-            cut_shown = f' | {cut} answers cut at max_out_len' if cut else ''
+            cut_shown = f' | {_cut_words(f"{cut:,}", [result])}' if cut else ''
             yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
         yield from explained(dict.fromkeys(reason for result in with_details.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
@@ -439,7 +453,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
             {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
         )
         if rebuilt:
-            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
+            what = f'{len(rebuilt)} data sets were' if len(rebuilt) > 1 else 'one data set was'
+            yield f"NOTE {what} rebuilt from published samples; the scores are not the paper's: {', '.join(rebuilt)}"
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         same: dict[tuple[str, int], list[str]] = {}
@@ -501,9 +516,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
         unjudged = []
         for row in (row for row in rows if row.is_empty):
-            lacking = {dataset: None for dataset, _ in columns.get((row.name, row.metric), {}) if dataset not in done}
+            needed = dict.fromkeys(dataset for dataset, _ in columns.get((row.name, row.metric), {}))
+            lacking = [dataset for dataset in needed if dataset not in done]
             if lacking:
-                yield f'NOTE {_few([row.name])} has no {row.metric!r}: there is no result of {_few(lacking)}'
+                needs = f'{row.metric!r} needs all {len(needed)} data sets'
+                yield f'NOTE {_few([row.name])}: {needs}; missing: {_few(lacking)}'
             elif row.metric in judged_metrics().values():
                 unjudged.append(row.name)
         if unjudged:

@@ -147,7 +147,7 @@ class _Comparing:
         for comparison in gains_of(abbrs[0], before, after):
             where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
             if comparison.interval is None:
-                self._notes.append(f'{where}: no interval, since the scores are no means over shared records')
+                self._notes.append(f'{where}: no interval, since the scores are not means over shared records')
             elif comparison.unshared and first == second:
                 self._notes.append(f'{where}: scores are over the {comparison.interval.pairs} records that both have')
             yield row_of(self.kind, name, comparison, *prompts)

@@ -418,8 +418,8 @@ def _over_budget(cfg: Config, model: Any, prompt: int, completion: int) -> str:
         return ''
     left = budget.limit - read_ledger(ledger_file(Path(cfg['work_dir']), model_abbr_from_cfg(model), budget)).spent
     needed = budget.amount(prompt, completion)
-    shown = map(budget.shown, (needed, max(0.0, left), budget.limit))
-    return '{} are more than the {} that are left of the budget of {}'.format(*shown) if needed > left else ''
+    shown = map(budget.shown, (needed, budget.limit, max(0.0, left)))
+    return 'may cost {}; the budget of {} has {} left'.format(*shown) if needed > left else ''
 
 
 class _PromptTokens:

@@ -65,10 +65,10 @@ def read_parameter(raw: Any) -> Parameter:
         ValueError: It is no object with a name, or its type or description is no text.
     """
     if not isinstance(raw, dict):
-        raise Fault('a parameter is no object')
+        raise Fault('a parameter is not an object')
     for key in ('type', 'description'):
         if not isinstance(raw.get(key, ''), str):
-            raise Fault(f'{key!r} of parameter {str(raw.get("name"))[:_MOST_SHOWN]!r} is no text')
+            raise Fault(f'{key!r} of parameter {str(raw.get("name"))[:_MOST_SHOWN]!r} is not a string')
     return Parameter(
         _need(raw, 'name'),
         raw.get('type', ''),
@@ -201,7 +201,7 @@ def _write_names(instruction: ToolInstruction) -> Entry:
 
 def _read_guideline(name: str, raw: Any) -> FunctionInstruction:
     if not isinstance(raw, dict) or raw.get('name', name) != name:
-        raise Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is no object of that name')
+        raise Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is not an object of that name')
     keys = ('required_parameters', 'optional_parameters')
     read_keys = ('name', 'description', *keys)
     has_example = raw.get('Example') not in (None, '', {})  # none could be made
@@ -278,7 +278,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> Entry:
 
 
 def _no_number(word: str) -> None:
-    raise Fault(f'{word} is no JSON')
+    raise Fault(f'{word} is not JSON')
 
 
 def _parse(text: str) -> Any:
@@ -300,7 +300,7 @@ def _entries(path: Path) -> list[Any]:
 def _keyed(path: Path, key: str, entry: Any) -> Entry:
     """Returns an entry of an object by ID or name; an entry without ``ID`` gets the key, unless that is its name."""
     if not isinstance(entry, dict):
-        raise DataError(path, 'the entry is no object', key[:_MOST_SHOWN])
+        raise DataError(path, 'the entry is not an object', key[:_MOST_SHOWN])
     if 'ID' not in entry:
         return entry if key in (entry.get('tool_name'), entry.get('standardized_name')) else {'ID': key, **entry}
     if str(entry['ID']) != key and key != entry.get('tool_name'):
@@ -333,7 +333,7 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
     for number, entry in enumerate(entries):
         try:
             if not isinstance(entry, dict):
-                raise Fault('the entry is no object')
+                raise Fault('the entry is not an object')
             instruction = shape.read(entry)
         except Fault as fault:
             named = entry.get('tool_name', entry.get('standardized_name')) if isinstance(entry, dict) else None

@@ -62,7 +62,7 @@ def _loader(yaml: Any) -> Any:
             for key_node, value_node in node.value:
                 key = self.construct_object(key_node, deep=deep)
                 if not isinstance(key, (str, int, float)) and key is not None:
-                    raise ValueError('a key is no text')
+                    raise ValueError('a key is not a string')
                 name = key_node.value if isinstance(key_node, yaml.ScalarNode) else str(key)  # 200: a status
                 if name in found:
                     raise ValueError(f'{name[:80]!r} is there more than once')

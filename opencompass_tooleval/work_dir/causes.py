@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
+import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +16,11 @@ from opencompass_tooleval.core.calls.answer import SERVER_WORDS
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.work_dir.data_files import check_links
+from opencompass_tooleval.work_dir.trust import run_trustee
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
+PROGRAMS = ('opencompass', 'main.py', 'run.py')
+"""Names of OpenCompass's program: its command, ``python -m opencompass.cli.main``, and the script of a checkout."""
 SET_KEY = 'export OPENAI_API_KEY=...'
 _MAX_WORDS = 600
 MOST_NAMED = 3
@@ -23,7 +29,9 @@ MOST_NAMED = 3
 KEPT = 'The other answers are kept.'
 """Ends the fault in an error about missing answers; advice follows."""
 _SAID = re.compile(r'; (?P<times>[\d,]{1,20}) of them: (?P<words>.{1,1000}?)\. ' + re.escape(KEPT))
-_ALL_REFUSED = re.compile(r": (\d{1,12}) of \1 samples have no answer \(\{'infra:bad_request': \1\}\)")
+_ALL_REFUSED = re.compile(
+    r": (\d{1,12}) of \1 samples have no answer \((?:infra:bad_request \1|\{'infra:bad_request': \1\})\)"
+)
 _SETTING = re.compile(r'; set (?P<setting>token_limit_key=\S{1,60}|\w{1,40} by openai_extra_kwargs) in the config of')
 _NO_PROXY = re.compile(r'export no_proxy="\$no_proxy,[\w.:-]{1,255}"')
 _BY_SERVER = re.compile(r'\b(?:InfraFailure|AskingEnded)Error: ')
@@ -36,12 +44,15 @@ _OF_STATUS = {
     '401': "put the right key where the model's config reads it (its `key`, or $OPENAI_API_KEY)",
     '402': "add credit to the account, or take another key (the config's `key`, or $OPENAI_API_KEY)",
     '403': "take a key that may use this model (the config's `key`, or $OPENAI_API_KEY)",
-    '404': "correct the model's `path` (its name on the server) or `openai_api_base` in CONFIG",
+    '404': "correct the model's `path` (its name on the server) or `openai_api_base` in {config}",
 }
 _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exceeded', errno.EFBIG: 'File too large'}
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _OF_DISK = re.compile('|'.join(_FULL.values()))
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
+_REFUSED = re.compile(
+    r'\b(?:AskingEndedError: https?:|InfraFailureError: ).{0,2000}? no connection to \S{1,300} \(refused\)'
+)
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
 _CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
 """Classes of this package's errors, which the reader of a screen does not need."""
@@ -67,9 +78,24 @@ class Cause(Generic[T]):
     times: int = 0
 
 
+def _config_of(run: Path) -> str:
+    """Returns the path of a run's config: that on OpenCompass's command line, or else the copy in the run.
+
+    The copy in a run of somebody else is not named, since OpenCompass executes it: ``CONFIG`` stands for it.
+    """
+    words = sys.argv[1:] if Path(sys.argv[0]).name in PROGRAMS else ()
+    if given := next((word for word in words if word.endswith('.py')), ''):
+        return shlex.quote(given)
+    try:
+        kept = WorkDir(run).config()
+        return shlex.quote(str(kept)) if run_trustee(kept).is_trusted else 'CONFIG'
+    except DataError:
+        return 'CONFIG'
+
+
 def resuming(run: Path) -> str:
     """Returns the command that resumes a run, such as ``outputs/default/20260101_120000``."""
-    return f'opencompass CONFIG -w {run.parent} -r {run.name}'
+    return f'opencompass {_config_of(run)} -w {run.parent} -r {run.name}'
 
 
 def free_space(run: Path) -> str:
@@ -122,20 +148,23 @@ def _first_step(error: str, run: Path) -> str:
     if _OF_DISK.search(error):
         return free_space(run)
     if _OVER_BUDGET.search(error):
-        return 'raise `budget` in CONFIG'
+        return f'raise `budget` in {_config_of(run)}'
     if by_proxy := _NO_PROXY.search(error):
         return by_proxy[0]
     if _ALL_REFUSED.search(error):
         setting = _SETTING.search(error)
-        return f'in CONFIG, set {setting["setting"]}' if setting else 'correct CONFIG by what the server says'
+        config = _config_of(run)
+        return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} by what the server says'
+    if _REFUSED.search(error):
+        return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message
         return SET_KEY
     status = _STATUS.search(error)
     if status:
-        return _OF_STATUS[status['status']]
-    return 'correct CONFIG: running it again as it is fails again' if _OF_CONFIG.search(error) else ''
+        return _OF_STATUS[status['status']].format(config=_config_of(run))
+    return f'correct {_config_of(run)}: it fails again as it is' if _OF_CONFIG.search(error) else ''
 
 
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:

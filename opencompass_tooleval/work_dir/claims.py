@@ -272,7 +272,7 @@ class Claims:
             room: Maximum number.
 
         Returns:
-            Indices; empty if there are none, or none before others are answered.
+            Indices; empty if nothing may be sent now.
         """
         while self._claim():
             pass

@@ -63,7 +63,7 @@ def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
     os.close(handle)
     if S_ISDIR(stat.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise DataError(path, f'the file has more than {most} bytes' if S_ISREG(stat.st_mode) else 'it is no plain file')
+    raise DataError(path, f'the file has more than {most} bytes' if S_ISREG(stat.st_mode) else 'it is not a plain file')
 
 
 def read_plain(path: Path, most: int = MAX_BYTES) -> bytes:
@@ -128,7 +128,7 @@ def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(path, f'the file cannot be read ({error})') from error
     except UnicodeDecodeError as error:
-        raise DataError(path, f'the file is no UTF-8 text ({error})') from error
+        raise DataError(path, f'the file is not UTF-8 text ({error})') from error
 
 
 def read_text(path: Path) -> str:
@@ -275,5 +275,5 @@ def read_list(file: Path, fix: str) -> list[Any]:
     except ValueError as error:
         raise DataError(file, f'the file is cut short or no JSON ({error})', fix=fix) from error
     if not isinstance(entries, list) or not entries:
-        raise DataError(file, 'the file is no list of records', fix=fix)
+        raise DataError(file, 'the file is not a list of records', fix=fix)
     return entries

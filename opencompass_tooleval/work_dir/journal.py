@@ -137,7 +137,7 @@ def _checked(row: Any) -> Row:
     index = row.get('idx') if isinstance(row, dict) else None
     # true is an int, and in a dict the same key as 1.
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
-        raise ValueError("its 'idx' is no position of a sample")
+        raise ValueError("its 'idx' is not a position of a sample")
     return dict(row)
 
 

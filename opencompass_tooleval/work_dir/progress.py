@@ -303,7 +303,7 @@ def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[
         models = [model_abbr(model) for model in content['models']]
         datasets = [dataset_abbr(dataset) for dataset in content['datasets']]
         if not all(isinstance(abbr, str) for abbr in (*models, *datasets)):
-            raise TypeError('an abbr is no text')
+            raise TypeError('an abbr is not a string')
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DataError(config, f'its models and datasets cannot be read ({type(error).__name__}: {error})') from error
     return models, datasets

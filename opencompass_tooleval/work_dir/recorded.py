@@ -91,7 +91,7 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
         shape = published.shape if published else item.get(RECORDED_SHAPE)
         item = published.answer if published else item[str(key)]
     if item is None:
-        raise DataError(path, 'its answer is null, which is no answer', record=name)
+        raise DataError(path, 'its answer is null', record=name)
     if infra is not None and not isinstance(infra, str):
         raise DataError(path, "its 'infra' is neither text nor null", record=name)
     try:

@@ -72,7 +72,7 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
         content = load_json(read_plain(file, MAX_RUN_BYTES), bounded=True)
         rows = [content[str(index)] for index in range(len(content))]
         if not all(isinstance(row, dict) for row in rows):
-            raise TypeError('a row is no object')
+            raise TypeError('a row is not an object')
         return rows
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', fix=FIX) from error

@@ -56,7 +56,7 @@ def test_faults_are_one_line(tooleval: Command, bank: Path, tmp_path: Path) -> N
         (('build', '--from', tmp_path / 'none', '--out', tmp_path / 'x'), 'no such file'),
         (('build', '--from', other, '--out', tmp_path / 'x'), 'no recorded calls'),
         (('build', '--from', DEMO / 'EN' / 'plan_json_v2.json', '--out', tmp_path / 'x'), 'hold no recorded call'),
-        (('stats', other), 'no response bank'),
+        (('stats', other), 'not a response bank'),
         (('stats', tmp_path / 'none'), 'tooleval agents bank build'),
         (('stats', bank, '--data', other), 'plan_json_v2'),
         (('stats', bank, '--data', DEMO / 'EN' / 'review_str_v2.json'), "only T-Eval's plans"),

@@ -72,7 +72,7 @@ CONTENTS: Mapping[str, bytes] = {
     'an empty object': b'{}',
     'rows that are none': b'[null, 1, "a", [], {}]',
     'an object of none': b'{"0": null}',
-    'no UTF-8': b'\xff\xfa\x80',
+    'not UTF-8': b'\xff\xfa\x80',
     'half a character': b'{"\\ud800": {"prediction": "\\udfff", "ground_truth": {"answer": "A"}}}',
     'a long name': b'{"' + b'a' * 200_000 + b'": {"b": 1}}',
     'a long number': b'{"0": ' + b'9' * 5_000 + b'}',

@@ -45,7 +45,7 @@ def test_a_named_pipe_is_no_bundle(tooleval: Command, tmp_path: Path) -> None:
     Path('board').mkdir()
     os.mkfifo('pipe.bundle')
     done = tooleval('leaderboard', 'add', 'board', 'pipe.bundle')  # nobody writes into it
-    assert done.code == 1 and 'pipe.bundle: it is no plain file' in done.err
+    assert done.code == 1 and 'pipe.bundle: it is not a plain file' in done.err
     assert not list(Path('board').iterdir())
 
 

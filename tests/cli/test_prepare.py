@@ -99,7 +99,7 @@ def test_in_place(tooleval: Command, tmp_path: Path, source: Path) -> None:
     ('damage', 'says'),
     [
         pytest.param(lambda text: text[:-50], 'the file is cut short or no JSON', id='cut'),
-        pytest.param(lambda text: '[]', 'the file is no JSON object', id='list'),
+        pytest.param(lambda text: '[]', 'the file is not a JSON object', id='list'),
         pytest.param(lambda text: text.replace('"ground_truth"', '"truth"'), "record 'demo_museum': ", id='no gold'),
     ],
 )

@@ -81,7 +81,7 @@ def test_the_authors_rows_say_their_prompt(tooleval: Command, tmp_path: Path) ->
         raw.items(), gold_answers(STR).values(), strict=True
     )}  # fmt: skip
     path = write_json(tmp_path / 'tmp.json', answered)
-    assert 'these are no answers to plan_json' in one_line(score(tooleval, JSON, path).err)
+    assert 'these are not answers to plan_json' in one_line(score(tooleval, JSON, path).err)
     assert score(tooleval, STR, path).code == 0
     for row in answered.values():
         row['origin_prompt'] = json.dumps(row['origin_prompt'])

@@ -47,7 +47,7 @@ def damaged() -> dict[str, tuple[Any, str]]:
         'huge steps': ({'r7': steps(10**400)}, "'r7': 'total_steps' is not between 0 and"),
         'odd node': ({'r7': odd_node}, "'r7': 'role' is missing or no str"),
         'many nodes': ({'r7': many}, f"'r7': 'answer_details' has more than {MAX_NODES} nodes"),
-        'odd tool': ({'r7': odd_tool}, "'r7': the parameter 'a' is no object"),
+        'odd tool': ({'r7': odd_tool}, "'r7': the parameter 'a' is not an object"),
         'no response': ({'r7': run_of({'name': 'x', 'arguments': ''})}, "'r7': 'response' is missing or no str"),
         'odd message': ({'r7': run_of('x')}, "'r7': 'message' is missing or no dict"),  # type: ignore[arg-type]
     }

@@ -73,3 +73,42 @@ def test_sentences() -> None:
         "size='3' of Model should be int, not str",
         'names=... of Model should be str or list, not dict',
     ]
+
+
+CLIENT = dict.fromkeys(
+    ('path', 'openai_api_base', 'key', 'max_out_len', 'extra_body', 'openai_extra_kwargs', 'x'), Keyword()
+)
+LOCAL = dict.fromkeys(('path', 'max_out_len', 'generation_kwargs', 'model_kwargs', 'run_cfg', 'x', 'y'), Keyword())
+
+
+@pytest.mark.parametrize(
+    ('keywords', 'name', 'advice'),
+    [
+        (CLIENT, 'base_url', 'did you mean openai_api_base?'),
+        (CLIENT, 'apiKey', 'did you mean key?'),
+        (CLIENT, 'model', 'did you mean path?'),
+        (CLIENT, 'max_completion_token', 'did you mean max_out_len?'),
+        (CLIENT, 'max-out-len', 'did you mean max_out_len?'),
+        (CLIENT, 'enable_thinking', 'did you mean extra_body=dict(chat_template_kwargs=dict(enable_thinking=...))?'),
+        (CLIENT, 'reasoning_effort', 'did you mean extra_body=dict(reasoning_effort=...)?'),
+        (CLIENT, 'headers', 'did you mean openai_extra_kwargs=dict(extra_headers=...)?'),
+        (CLIENT, 'openai_key', 'the page lists its options'),
+        (LOCAL, 'temprature', 'did you mean generation_kwargs=dict(temperature=...)?'),
+        (LOCAL, 'num_gpu', 'did you mean run_cfg=dict(num_gpus=...)?'),
+        (LOCAL, 'gen_kwargs', 'did you mean generation_kwargs or model_kwargs?'),
+        (LOCAL, 'base_url', 'the page lists its options'),
+        (LOCAL, 'a' * 100_000, 'the page lists its options'),
+        ({'model_kwargs': Keyword(), 'model_args': Keyword()}, 'model_arg', 'did you mean model_args?'),
+        (
+            dict.fromkeys(('tokenizer_path', 'tokenizer_only'), Keyword()),
+            'tokenizer',
+            'did you mean tokenizer_path or to',
+        ),
+    ],
+)
+def test_an_unknown_name_is_answered_with_what_it_is_called_here(
+    keywords: Mapping[str, Keyword], name: str, advice: str
+) -> None:
+    """Also one of another class, a client or an engine; never with a list of thirty."""
+    (line,) = keyword_faults({name: 1}, keywords, 'Model', page='the page')
+    assert line.partition('; ')[2].startswith(advice)

@@ -105,7 +105,7 @@ def test_a_bank_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize('content', [b'', b'{"a": 1}', b'SQLite format 3\0' + b'x' * 5_000])
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / 'bank').write_bytes(content)
-    with pytest.raises(DataError, match=r'no response bank.* tooleval agents bank build'):
+    with pytest.raises(DataError, match=r'not a response bank.* tooleval agents bank build'):
         Bank(tmp_path / 'bank')
 
 
@@ -157,8 +157,8 @@ def test_a_damaged_bank_says_so(tmp_path: Path) -> None:
 def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Path) -> None:
     for change, said in (
         ('DELETE FROM facts', 'no digest'),
-        ("UPDATE calls SET response = x'ff'", 'no text'),
-        ("UPDATE calls SET arguments = '{'", 'no JSON'),
+        ("UPDATE calls SET response = x'ff'", 'not a string'),
+        ("UPDATE calls SET arguments = '{'", 'not JSON'),
     ):
         write_bank(CALLS, tmp_path / 'bank')
         with closing(sqlite3.connect(tmp_path / 'bank')) as connection, connection:

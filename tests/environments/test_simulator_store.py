@@ -119,7 +119,7 @@ def test_a_kill_leaves_all_that_was_kept(file: Path, seconds: float) -> None:
 def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / 'file'
     file.write_bytes(content)
-    with pytest.raises(DataError, match=r'file: what was simulated cannot be read or kept.*cache='):
+    with pytest.raises(DataError, match=r'file: simulated responses cannot be read or stored.*cache='):
         SimulatorStore(file).setdefault('a', 'b')
     assert file.read_bytes() == content
 
@@ -127,7 +127,7 @@ def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
 def test_a_bank_is_no_store(tmp_path: Path) -> None:
     write_bank([RecordedCall('f', '1', 'films', {}, 'x')], tmp_path / 'bank')
     before = (tmp_path / 'bank').read_bytes()
-    with pytest.raises(DataError, match='something else than what was simulated'):
+    with pytest.raises(DataError, match='something else than simulated responses'):
         SimulatorStore(tmp_path / 'bank').get('a')
     assert (tmp_path / 'bank').read_bytes() == before
 

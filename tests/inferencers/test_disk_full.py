@@ -138,10 +138,11 @@ def test_a_sweep_names_the_fix(small_disk: Path, tmp_path: Path) -> None:
     done = run_opencompass('mine.py', '-w', small_disk, cwd=tmp_path)
     assert done.returncode == 1 and 'Traceback' not in done.stdout + done.stderr
     (work,) = small_disk.iterdir()
-    again = f'opencompass CONFIG -w {small_disk} -r {work.name}'
+    again = f'opencompass mine.py -w {small_disk} -r {work.name}'
     fix = f'free space on the disk of {work}, or raise your quota'
     assert done.stderr.splitlines()[-1].startswith('tooleval: [Errno 28] No space left on device')
     assert done.stderr.splitlines()[-1].endswith(f'; {fix}, then: {again}')
     status = run_python('-c', 'from opencompass_tooleval.cli.main import main; main()', 'status', work, cwd=tmp_path)
     lines = [line.strip() for line in status.stdout.splitlines()]
-    assert f'fix: {fix}' in lines and f'then: {again}' in lines
+    (kept,) = work.glob('configs/*.py')
+    assert f'fix: {fix}' in lines and f'then: opencompass {kept} -w {small_disk} -r {work.name}' in lines

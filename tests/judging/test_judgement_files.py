@@ -84,10 +84,10 @@ def test_outside_a_task_there_is_no_place() -> None:
     ('rows', 'fault'),
     [
         ([], 'f.jsonl: the file holds no judgements'),
-        ([('0', 3)], "record '0': the judgement is no object"),
+        ([('0', 3)], "record '0': the judgement is not an object"),
         ([('0', {'id': 'a', 'step': '1.1'})] * 2, r"record 'a': it is judged twice \(step '1.1'\)"),
-        ([('0', {'id': 'a', 'status': 'lost'})], "record 'a': 'status' is none of judged"),
-        ([('0', {'id': ['a']})], "'id' is no text"),
+        ([('0', {'id': 'a', 'status': 'lost'})], "record 'a': 'status' is not one of judged"),
+        ([('0', {'id': ['a']})], "'id' is not a string"),
     ],
 )
 def test_damaged_rows_are_named(rows: list[tuple[str, Any]], fault: str) -> None:

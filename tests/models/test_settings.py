@@ -99,7 +99,7 @@ def test_a_run_with_a_keyword_that_nobody_reads_ends_at_once(
     said = run_refuses(tmp_path, config, canned_server, stages)
     assert 'tooleval: m: ToolEvalOpenAI does not read temprature; did you mean temperature?' in said
     assert "tooleval: m: max_workers='16' of ToolEvalOpenAI should be int, not str" in said
-    assert "tooleval: m: 'host:80' is no address of a server: write the scheme and the host" in said
+    assert "tooleval: m: 'host:80' is not an address of a server: write the scheme and the host" in said
 
 
 def test_a_run_with_a_cost_and_no_prices_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
@@ -125,13 +125,16 @@ COMMAND = ['server', '{port}']
     ('model', 'said'),
     [
         pytest.param({**API, 'retries': 3}, 'does not read retries; did you mean retry?', id='near'),
-        pytest.param({**API, 'zzz': 3}, 'does not read zzz; it reads abbr, ', id='far'),
+        pytest.param({**API, 'zzz': 3}, 'does not read zzz; docs/reference/models.md lists its options', id='far'),
+        pytest.param({**API, 'base_url': 'http://a'}, 'read base_url; did you mean openai_api_base?', id='of a client'),
         pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
         pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
         pytest.param(
             {**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float or None, not str", id='text'
         ),
-        pytest.param({**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is no number'),
+        pytest.param(
+            {**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is not a number'
+        ),
         pytest.param({**API, 'max_workers': None}, 'max_workers=None of ToolEvalOpenAI', id='none'),
         pytest.param({**API, 'batch_size': '8'}, "batch_size='8' of ToolEvalOpenAI should be int", id='batch size'),
         pytest.param(
@@ -143,9 +146,13 @@ COMMAND = ['server', '{port}']
         pytest.param(
             {**HF, 'budget': {'tokens': 5}, 'run_cfg': {'num_procs': 2}}, 'set num_procs=1', id='budget of processes'
         ),
-        pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is no address", id='one of several'),
+        pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is not an address", id='one of several'),
         pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'and not verfy', id='http client'),
-        pytest.param({**HF, 'temprature': 1}, 'ToolEvalHFChat does not read temprature; it reads abbr,', id='local'),
+        pytest.param(
+            {**HF, 'temprature': 1},
+            'ToolEvalHFChat does not read temprature; did you mean generation_kwargs=dict(temperature=...)?',
+            id='local',
+        ),
         pytest.param({**HF, 'tool_parser': 'hermess'}, "tool_parser is 'hermess'; there are", id='parser'),
         pytest.param(
             {**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'

@@ -240,7 +240,7 @@ def test_the_address_of_a_killed_program_is_stale(server: Callable[..., Server],
     until_gone(tmp_path)
     assert shared.stage() == 'ready'
     shared.placed['patience'] = 0.1
-    with pytest.raises(AskingEndedError, match=r'ready since .*, and not reached: ConnectionRefusedError'):
+    with pytest.raises(AskingEndedError, match=r'ready since .*, and not reached: no connection to .* \(refused\)'):
         shared.model().generate([ask('b')])
     threading.Timer(0.5, shared.start).start()
     assert model.generate([ask('c')]) == ['Answer: A']

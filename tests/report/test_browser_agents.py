@@ -56,8 +56,8 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
     open_sample(browser, page, 0)
     heads = texts(browser, '.step .head')
     assert (
-        heads[0] == 'Step 1 · 812 → 41 tokens · 1.2 s'
-        and heads[3] == 'Step 4 · choose tool · 1,500 → 33 tokens · 0.9 s'
+        heads[0] == 'Step 1 · 812 tokens in, 41 out · 1.2 s'
+        and heads[3] == 'Step 4 · choose tool · 1,500 tokens in, 33 out · 0.9 s'
     )
     assert texts(browser, '.act .source') == [
         'recorded', 'recorded for another task', 'nearest recorded', 'simulated by a-simulator', 'emulated',

@@ -43,7 +43,7 @@ def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compa
         add(run, model, SPOTIFY, answers(path, 50, 'correct_path_rate', 'calls:missing'))
     page = first_page(run, tmp_path / 'samples')
     assert [(place.model, place.score) for place in page.places] == [('a', 85.0), ('b', 50.0)]
-    assert page.headline.startswith('a leads b by 35.0 points [')
+    assert page.headline.startswith('a leads b by 35.0 points on average (95%: ')
     assert [row.title for row in page.rows] == ['T-Eval v1, review', 'RestBench Spotify']
     assert [row.page for row in page.rows] == ['teval.html', 'restbench.html']
     assert [row.verdict for row in page.rows] == ['a leads', 'a leads']
@@ -67,13 +67,16 @@ def test_what_cannot_be_told_apart_is_said(tmp_path: Path) -> None:
     details = [detail(f'r{i}', values={'review_quality': float(i % 2 or i == 0)}) for i in range(10)]
     add(run, 'b', PLAN, result_of(details))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline.startswith('b is first by mean, not significant: 10.0 points [')
-    assert page.headline.endswith('] before a') and 'leads' not in page.headline
-    assert page.places[1].verdict == 'not significant' and page.rows[0].verdict == 'first by mean, not significant'
+    assert page.headline.startswith('b is ahead of a by 10.0 points on average (95%: -')
+    assert page.headline.endswith('), may be chance') and 'leads' not in page.headline
+    assert page.places[1].verdict == 'not significant' and page.rows[0].verdict == 'ahead, may be chance'
 
 
 def test_no_model_leads_on_five_records(tmp_path: Path) -> None:
-    for records, headline_ in ((5, 'a, b: too few records to rank'), (6, 'a leads b by 100.0 points [')):
+    for records, headline_ in (
+        (5, 'a, b: too few records to rank'),
+        (6, 'a leads b by 100.0 points on average (95%: '),
+    ):
         run = tmp_path / f'run{records}'
         add(run, 'a', PLAN, answers(records, records))
         add(run, 'b', PLAN, answers(0, records))
@@ -97,7 +100,7 @@ def test_a_score_that_is_no_mean_of_its_samples_has_no_interval(tmp_path: Path) 
     add(run, 'a', PLAN, {**answers(5, 10), 'review_quality': 90.0})
     add(run, 'b', PLAN, answers(5, 10))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline == 'a is first by mean, no interval: 40.0 points before b'
+    assert page.headline == 'a is ahead of b by 40.0 points, no interval'
     assert page.places[1].verdict == 'no interval'
 
 
@@ -117,8 +120,8 @@ def test_two_models_that_were_asked_different_records_have_no_interval(tmp_path:
     add(run, 'a', PLAN, result_of(a))  # ahead over its 100 records, behind over the 10 that both were asked
     add(run, 'b', PLAN, result_of(b))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline == 'a is first by mean, no interval: 15.0 points before b'
-    assert page.rows[0].verdict == 'first by mean, no interval'
+    assert page.headline == 'a is ahead of b by 15.0 points, no interval'
+    assert page.rows[0].verdict == 'ahead, no interval'
     assert (page.places[1].behind, page.places[1].verdict) == ('-15.00', 'no interval')
     assert page.places[0].behind == ''
 
@@ -196,7 +199,7 @@ def test_every_data_set_of_a_model_has_a_row_and_those_that_all_have_decide(tmp_
         'T-Eval v1, review': [50.0, 50.0],
         'T-Eval v1, plan, json': [75.0, 30.0],
     }
-    assert page.headline.startswith('a leads b by 22.5 points [')
+    assert page.headline.startswith('a leads b by 22.5 points on average (95%: ')
     for model in ('b', 'c'):
         add(run, model, 'tooleval-teval-plan_str_v1', answers(90, 100, 'f1_score'))
     add(run, 'c', 'tooleval-teval-plan_json_v1', answers(60, 100, 'f1_score'))
@@ -234,8 +237,8 @@ def test_what_stands_out_is_computed(tmp_path: Path) -> None:
     gaps, costs, records = first_page(run, tmp_path / 'samples').findings.values()
     assert [(one.text, one.number) for one in gaps] == [('T-Eval v1, Review: b behind a', '70.0 points')]
     assert [(one.text, one.number) for one in costs] == [
-        ('b, T-Eval: wrong review, most in review text v1', '8.0 samples’ worth'),
-        ('a, T-Eval: wrong review, most in review text v1', '1.0 samples’ worth'),
+        ('b, T-Eval: wrong review, most in review text v1', 'cost 8 of 10 samples'),
+        ('a, T-Eval: wrong review, most in review text v1', 'cost 1 of 10 samples'),
     ]
     assert [(one.text, one.number) for one in records] == [('T-Eval review text v1, r2: b behind a', '100 points')]
     assert 'model=b&other=a' in records[0].link and records[0].link.endswith('sample=2')

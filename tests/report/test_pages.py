@@ -299,7 +299,7 @@ def test_the_first_page_has_the_cost(tmp_path: Path) -> None:
         answers = result_of([detail(f'r{i}') for i in range(4)], usage=usage)
         add(tmp_path / 'run', model, 'tooleval-teval-review_str_v2', answers)
     shown = Tags(write_report([tmp_path / 'run'], tmp_path / 'out')).text
-    assert 'cost' in shown and '40.00' in shown and '10 → 10' in shown
+    assert 'cost' in shown and '40.00' in shown and '10 in, 10 out' in shown
 
 
 def test_trials_are_told_apart_in_the_sample_browser(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_sweep(canned_server: ModelServer, tmp_path: Path) -> None:
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(PATIENCE) == -signal.SIGINT  # so that a script of several sweeps ends too
     said = (tmp_path / 'said').read_text(encoding='utf-8').removeprefix(before)
-    assert lines_of(said) == [f'{SAID}opencompass CONFIG -w out -r {work.name}']
+    assert lines_of(said) == [f'{SAID}opencompass mine.py -w out -r {work.name}']
     assert {folder.name for folder in work.glob('logs/infer/*')} == {'api0', 'api1'}
     assert not list(work.glob('logs/eval')) and canned_server.stats()['requests'] == 2
     wait_until(lambda: not any(map(is_held, work.glob('predictions/*/.*.lock'))))  # the tasks have ended

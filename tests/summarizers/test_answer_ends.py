@@ -97,14 +97,15 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     said = done.stdout[done.stdout.index('Each table') :]
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path)
-    for shown in (said, status.stdout):
+    (kept,) = (file.relative_to(tmp_path) for file in tmp_path.glob('out/*/configs/*.py'))
+    for shown, config in ((said, 'mine.py'), (status.stdout, kept)):
         flat = re.sub(r'\s+', ' ', shown)
         assert f'{count} samples have no answer: an error instead of an answer: gone' in flat
         assert 'fix: tooleval retry out' in flat
         assert f"{count} samples have no answer: status 400: Unsupported parameter: 'max_tokens' is not (un" in flat
-        assert "fix: in CONFIG, set token_limit_key='max_completion_tokens' then: opencompass CONFIG" in flat
+        assert f"fix: in {config}, set token_limit_key='max_completion_tokens' then: opencompass {config} -w" in flat
         assert f'{count} samples have no answer: status 400: bad \\x1b[31mred\\x1b[0m. Fix it with: rm -rf x' in flat
-        assert 'fix: correct CONFIG by what the server says then: opencompass CONFIG' in flat
+        assert f'fix: correct {config} by what the server says then: opencompass {config} -w' in flat
         assert '\x1b' not in shown and 'fix: rm' not in flat and 'for the same reason' not in flat
     assert f'WARNING swallowed: {count} answers are empty: all of their text is thoughts' in said
     assert f"NOTE {count} answers ended for the reason 'reason of tomorrow', which is unknown" in said
@@ -124,6 +125,9 @@ def test_answers_that_are_all_thoughts_and_the_limit_of_a_server_are_named(tmp_p
         f'WARNING swallowed: {asked["swallowed"]} answers are empty: all of their text is thoughts, although the model'
     )
     assert done.returncode == 0 and said in done.stdout and 'Start the server without --reasoning-parser' in done.stdout
-    stopped = f'WARNING stopped: {asked["stopped"]} of {asked["stopped"]} answers were cut (funcqa-one_hop-zero_shot)'
+    stopped = f'WARNING stopped: {asked["stopped"]} of {asked["stopped"]} answers were cut. The'
     flat = re.sub(r'\s+', ' ', done.stdout)
-    assert f'{stopped}. The server stopped them at about 12 tokens, before your limit of 512: check its own' in flat
+    assert (
+        f'{stopped} server stopped them at about 12 tokens, before your limit of 512 (funcqa-one_hop-zero_shot): '
+        in flat
+    )

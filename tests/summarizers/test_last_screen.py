@@ -216,21 +216,21 @@ datasets = [*_teval, *_judged, *_mistyped]
 def test_each_fault_of_a_real_run_is_said_once_with_what_fixes_it(tmp_path: Path) -> None:
     (tmp_path / 'mine.py').write_text(CONFIG, encoding='utf-8')
     unset = ('TOOLEVAL_ENCODER', 'OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE')
-    env = {name: value for name, value in os.environ.items() if name not in unset}
-    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env={**env, 'HOME': str(tmp_path)})
+    env = {**{name: value for name, value in os.environ.items() if name not in unset}, 'HOME': str(tmp_path)}
+    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env=env)
     assert done.returncode == 1
     said = done.stdout[done.stdout.index('MISSING') :]
     run = WorkDir.find(tmp_path / 'out').path.name
-    again = f'  then: opencompass CONFIG -w out -r {run}\n'
+    again = f'  then: opencompass mine.py -w out -r {run}\n'
     assert said.count('  why: ') == said.count('  fix: ') == said.count(again) == 3
     assert '  fix: hf download sentence-transformers/all-mpnet-base-v2' in said
     assert '  fix: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
-    assert "scoring 'oficial' is none of official, strict\n  fix: correct CONFIG" in said
+    assert "scoring 'oficial' is not one of official, strict\n  fix: correct mine.py: it fails again as it is" in said
     assert said.count('MISSING') == 2 + 2 + 3 and '        and 1 more for the same reason\n' in said
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path, env=env)
     retry = run_python('-c', command, 'retry', 'out', cwd=tmp_path, env=env)
     assert retry.returncode == 1 and 'every sample has an answer' not in retry.stdout
     assert 'no answer is missing that could be asked for again; 8 of 8 results are missing:\n' in retry.stdout
-    assert retry.stdout.count('fix: ') == 3 and 'fix: correct CONFIG' in retry.stdout
+    assert retry.stdout.count('fix: ') == 3 and f'fix: correct {tmp_path}/out/{run}/configs/' in retry.stdout
     assert status.returncode == 1 and status.stdout.count('fix: ') == 3 and 'and 1 more for the same' in status.stdout

@@ -53,7 +53,7 @@ def served(causes: dict[str, int], lost: float = 0.0) -> dict[str, Any]:
         ),
         (
             {'a': served({UNKNOWN: 300}), 'b': served({UNKNOWN: 300})},
-            ['NOTE servers returned no raw text: whose fault lost points are is unknown (m)'],
+            ['NOTE servers returned no raw text: lost points cannot be attributed (m)'],
         ),
         ({'a': served({NONE: 297, UNKNOWN: 3})}, []),
     ],

@@ -450,7 +450,7 @@ def test_a_table_says_why_it_has_no_main_score(tmp_path: Path, capsys: pytest.Ca
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ['ultratool_zh', 'overall', '-'] in lines and ['ultratool_zh', 'usage', '86.62'] in lines
     assert lines.index(['ultratool_zh', 'overall', '-']) < lines.index(['ultratool_zh', 'usage', '86.62'])
-    why = "NOTE ultratool_zh has no 'overall': there is no result of ultratool-planning_zh, "
+    why = "NOTE ultratool_zh: 'overall' needs all 6 data sets; missing: ultratool-planning_zh, "
     assert f'{why}ultratool-tool_creation_awareness_zh and 2 more\n' in run.notes()
     assert 'MISSING m1 x tooleval-ultratool-planning_zh' in run.notes()
 
@@ -543,12 +543,46 @@ def test_rows_that_no_model_has_are_left_out(tmp_path: Path) -> None:
     assert [row[0] for row in run.table()] == ['dataset', 'd1']
 
 
-@pytest.mark.parametrize(('cut', 'shown'), [(7, ' | 7 answers cut at max_out_len'), (0, ''), (None, '')])
-def test_cut_answers_are_said(tmp_path: Path, cut: int | None, shown: str) -> None:
+@pytest.mark.parametrize(
+    ('cut', 'limit', 'longest', 'shown'),
+    [
+        (7, None, 0, '7 answers were cut'),
+        (7, 16384, 0, '7 answers were cut at 16,384 tokens'),
+        (7, 16384, 16380, '7 answers were cut at 16,384 tokens'),
+        (7, 16384, 120, '7 answers were cut. The server stopped them at about 120 tokens, before your limit of 16,384'),
+        (0, 16384, 0, ''),
+        (None, 16384, 0, ''),
+    ],
+)
+def test_cut_answers_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int | None, limit: int | None, longest: int, shown: str
+) -> None:
+    """The file of notes and the last screen say the same."""
     samples = {'all': 200, 'infra': 0} | ({} if cut is None else {'cut': cut})
-    run = Run(tmp_path).fill(samples=samples)
+    more: dict[str, Any] = {
+        'provenance': {} if limit is None else {'max_out_len': limit},
+        'endings': {'cut_tokens': longest},
+    }
+    run = Run(tmp_path, datasets=('d1',)).fill(samples=samples, **more)
     run.summarizer().summarize(time_str=TIME)
-    assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown}\n' in run.notes()
+    assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown and f" | {shown}"}\n' in run.notes()
+    said = f'WARNING m1: {shown.replace("7", "7 of 200", 1)} (d1)' if shown else 'm1 / d1'
+    assert said in run.notes() and (not shown or said in capsys.readouterr().out)
+    assert run.notes().count('WARNING') == 2 * bool(shown)
+
+
+def test_answers_that_a_server_cut_are_not_told_as_cut_at_our_limit(tmp_path: Path) -> None:
+    """Each data set's longest cut answer is compared with the limit of that data set, not with the smallest."""
+    run = Run(tmp_path, models=('m1',), datasets=('d1', 'd2', 'd3'))
+    for dataset, limit, longest in (('d1', 512, 500), ('d2', 16384, 600), ('d3', 4096, 590)):
+        more: dict[str, Any] = {'provenance': {'max_out_len': limit}, 'endings': {'cut_tokens': longest}}
+        run.write('m1', dataset, result(samples={'all': 200, 'infra': 0, 'cut': 7}, **more))
+    run.summarizer().summarize(time_str=TIME)
+    assert 'm1: 7 of 600 answers were cut at 512 tokens (d1). Raise max_out_len' in run.notes()
+    stopped = (
+        'The server stopped them at about 600 tokens, before your limit of 4,096 or 16,384 (d2, d3): check its own'
+    )
+    assert f'm1: 14 of 600 answers were cut. {stopped}' in run.notes()
 
 
 def test_the_end_is_one_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,12 +93,11 @@ def test_a_plan_says_that_its_estimate_is_over_the_budget(tmp_path: Path) -> Non
     file = ledger_file(run, 'm', budget)
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({'spent': 500 - cost / 2, 'in_flight': {}, 'not_asked': {}}))
-    left = f'the {cost / 2:.2f} that are left of the budget of 500.00'
-    assert plan_of(config, run).over_budget == f'{cost:.2f} are more than {left}'
+    assert plan_of(config, run).over_budget == f'may cost {cost:.2f}; the budget of 500.00 has {cost / 2:.2f} left'
     config.write_text(CONFIG.replace("path='x'", "path='x', budget=dict(tokens=9)"))
     plan = plan_of(config, run)
     tokens = plan.prompt_tokens + plan.answer_tokens
-    assert plan.over_budget == f'{tokens:,} tokens are more than the 9 tokens that are left of the budget of 9 tokens'
+    assert plan.over_budget == f'may cost {tokens:,} tokens; the budget of 9 tokens has 9 tokens left'
 
 
 OPENAI = """

@@ -277,7 +277,12 @@ def test_openapi_that_unfolds_without_end(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ('parameters', 'said'),
-    [(5, 'no list'), ({'a': 1}, 'no list'), ([5], "object with a 'name'"), ([{'in': 'query'}], "object with a 'name'")],
+    [
+        (5, 'not a list'),
+        ({'a': 1}, 'not a list'),
+        ([5], "object with a 'name'"),
+        ([{'in': 'query'}], "object with a 'name'"),
+    ],
 )
 def test_openapi_with_parameters_of_another_form(parameters: Any, said: str, tmp_path: Path) -> None:
     document = {'openapi': '3.0.1', 'paths': {'/x': {'get': {'parameters': parameters}}}}
@@ -434,25 +439,25 @@ def test_plain_text(tmp_path: Path) -> None:
             "'GET /x': the reference #/a/b points to nothing",
         ),
         ('toolbench', [{'query': 'q'}], "'0': the record has no 'api_list'"),
-        ('toolbench', [{'api_list': [3]}], "'0': an API is no object"),
+        ('toolbench', [{'api_list': [3]}], "'0': an API is not an object"),
         ('toolbench', [{'api_list': [{'api_name': 'x'}]}], "needs a 'tool_name'"),
         ('toolbench', [{'api_list': [{'tool_name': 'x'}]}], "needs an 'api_name'"),
-        ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': {'a': 1}}]}], "'Bells: Ring'.*no list"),
+        ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': {'a': 1}}]}], "'Bells: Ring'.*not a list"),
         ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': [{}]}]}], "'Bells: Ring'.*'name'"),
         ('function_schema', [{'type': 'function'}], "'0': a function"),
         ('function_schema', [FUNCTION, {**FUNCTION, 'description': 'y'}], "'ring'.*two ways"),
-        ('function_schema', [{**FUNCTION, 'parameters': [1]}], "'ring'.*no JSON schema"),
+        ('function_schema', [{**FUNCTION, 'parameters': [1]}], "'ring'.*not a JSON schema"),
         ('teval', [1], 'id -> record'),
         ('teval', {'7': {}}, "'7': field 'origin_prompt'"),
         (
             'teval',
             teval([{'role': 'system', 'content': repr([{**API, 'required_parameters': [3]}])}]),
-            "'r': a parameter is no object",
+            "'r': a parameter is not an object",
         ),
         ('teval', teval([{'role': 'system', 'content': repr([API, {**API, 'description': 'y'}])}]), 'two ways'),
         ('ultratool', [{'toolset': [{'description': 'x'}]}], "'0'.*'name'"),
-        ('ultratool', [{'toolset': 3}], "'0': the toolset is no list"),
-        ('ultratool', [{'toolset': [3]}], "'0': a tool of the toolset is no object"),
+        ('ultratool', [{'toolset': 3}], "'0': the toolset is not a list"),
+        ('ultratool', [{'toolset': [3]}], "'0': a tool of the toolset is not an object"),
     ],
 )
 def test_faults_name_file_and_record(kind: str, value: Any, said: str, tmp_path: Path) -> None:
@@ -466,7 +471,7 @@ def test_missing_files_and_wrong_ones(kind: str, tmp_path: Path) -> None:
         load_docs(kind, tmp_path / 'nowhere.json')
     broken = tmp_path / 'broken.txt'
     broken.write_bytes(b'\xff\xfe')
-    with pytest.raises(DataError, match='no UTF-8'):
+    with pytest.raises(DataError, match='not UTF-8'):
         load_docs(kind, broken)
 
 
@@ -540,9 +545,9 @@ def test_openapi_in_yaml_with_compositions(tmp_path: Path) -> None:
         ('openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not read'),
         ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' is there more than once"),
         ('openapi: 3.0.0\npaths: ' + '[' * 500, 'nested too deeply'),
-        ('openapi: 3.0.0\n? [1]\n: 2', 'a key is no text'),
+        ('openapi: 3.0.0\n? [1]\n: 2', 'a key is not a string'),
         ('openapi: 3.0.0: 1', 'neither JSON nor YAML'),
-        ('swagger: "2.0"', 'no OpenAPI 3 document'),
+        ('swagger: "2.0"', 'not an OpenAPI 3 document'),
     ],
 )
 def test_yaml_that_is_refused(tmp_path: Path, text: str, why: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.work_dir.causes import causes_of, fix_of
+from opencompass_tooleval.work_dir.causes import causes_of, fix_of, resuming
+from opencompass_tooleval.work_dir.trust import run_trustee
 
 RUN = Path('out/20260101_000000')
 AGAIN = 'opencompass CONFIG -w out -r 20260101_000000'
@@ -31,13 +33,25 @@ REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"
         pytest.param(REFUSED.format(402), 'add credit to the account', id='402'),
         pytest.param(REFUSED.format(403), 'take a key that may use this model', id='403'),
         pytest.param(REFUSED.format(404), "correct the model's `path`", id='404'),
-        pytest.param("d: ValueError: scoring 'oficial' is none of official, strict", 'correct CONFIG', id='scoring'),
+        pytest.param("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG', id='scoring'),
         pytest.param("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG', id='argument'),
         pytest.param(
             "d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of', id='full disk'
         ),
         pytest.param('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of', id='quota'),
         pytest.param('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...', id='no key'),
+        pytest.param(
+            'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: no connection to '
+            '127.0.0.1:18999 (refused). The other answers are kept.',
+            'start the server, or correct `openai_api_base` in CONFIG',
+            id='refused connections',
+        ),
+        pytest.param(
+            'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): no connection to '
+            '127.0.0.1:18999 (refused). Everything answered is kept',
+            'start the server, or correct `openai_api_base` in CONFIG',
+            id='a server that stays away',
+        ),
     ],
 )
 def test_what_has_to_change_first(error: str, first: str) -> None:
@@ -55,9 +69,7 @@ def test_a_command_that_runs_all_is_enough() -> None:
     assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
 
 
-REFUSED_ALL = (
-    "{0}: InfraFailureError: {0}: {1} of {1} samples have no answer ({{'infra:bad_request': {1}}}), more than x"
-)
+REFUSED_ALL = '{0}: InfraFailureError: {0}: {1} of {1} samples have no answer (infra:bad_request {1}), more than x'
 SAID = '; {} of them: status 400: {}. The other answers are kept. Run again with -r.'
 
 
@@ -95,3 +107,21 @@ def test_one_fix_of_several_faults_is_said_once() -> None:
     (cause,) = causes_of([*errors, ('a2', 'a', errors[0][2])], RUN)
     assert cause.fix == [judge, AGAIN] and cause.results == ['a', 'b', 'a2']
     assert cause.whys == [f'ValueError: {name} needs a judge.' for name in 'aba']
+
+
+def test_the_config_is_named_if_this_user_started_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenCompass's process knows the path that the user gave; another reads the copy in the run, if it is trusted."""
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
+    run = tmp_path / 'my runs' / '20260101_000000'
+    kept = run / 'configs' / '20260101_000000_7.py'
+    kept.parent.mkdir(parents=True)
+    kept.write_text('models = []\n', encoding='utf-8')
+    assert resuming(run).startswith('opencompass CONFIG -w ')
+    monkeypatch.setattr(sys, 'argv', ['/bin/opencompass', '-w', 'out', 'my configs/mine.py', '-r'])
+    assert resuming(run).startswith("opencompass 'my configs/mine.py' -w ")
+    assert fix_of('d: ValueError: x', run)[0] == "correct 'my configs/mine.py': it fails again as it is"
+    monkeypatch.setattr(sys, 'argv', ['/bin/tooleval', 'status', str(run), 'other.py'])
+    run_trustee(kept).trust()
+    assert resuming(run).startswith(f"opencompass '{kept}' -w ")
+    kept.write_text('models = [1]\n', encoding='utf-8')
+    assert resuming(run).startswith('opencompass CONFIG -w '), 'somebody changed it since'

@@ -136,7 +136,7 @@ def test_a_ledger_is_no_link_to_something_else(tmp_path: Path) -> None:
     assert file.parent == tmp_path / 'budgets'
     file.parent.mkdir()
     os.mkfifo(file)
-    with pytest.raises(ValueError, match='no plain file'):
+    with pytest.raises(ValueError, match='not a plain file'):
         ledger(tmp_path, name='../../x').reserve(1, 1)
 
 

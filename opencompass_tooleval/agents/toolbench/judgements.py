@@ -51,10 +51,10 @@ Opinions = Mapping[str, tuple[Opinion, ...]]
 
 def _opinion(area: str, row: Any) -> Opinion:
     if not isinstance(row, dict):
-        raise Fault(f'{area!r}: an opinion is no object')
+        raise Fault(f'{area!r}: an opinion is not an object')
     value, fault = row.get('value'), bounded_text(row.get('fault'), 100)
     if value not in ('', *VALUES[area]) or bool(value) == bool(fault):
-        raise Fault(f"{area!r}: 'value' is none of {', '.join(VALUES[area])}, and 'fault' does not say why")
+        raise Fault(f"{area!r}: 'value' is not one of {', '.join(VALUES[area])}, and 'fault' does not say why")
     return Opinion(str(value), bounded_text(row.get('decided_by'), 100), bounded_text(row.get('why')), fault)
 
 
@@ -64,7 +64,7 @@ def read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
     for area in VALUES:
         rows = row.get(area, [])
         if not isinstance(rows, list) or len(rows) > MAX_OPINIONS:
-            raise Fault(f'{area!r} is no list of opinions')
+            raise Fault(f'{area!r} is not a list of opinions')
         if rows:
             opinions[area] = tuple(_opinion(area, opinion) for opinion in rows)
     return opinions or Unread('')
@@ -76,7 +76,7 @@ def _published_row(query_id: str, row: Mapping[str, Any]) -> Judgement[Opinions]
     statuses = [found] if isinstance(found, str) else [found[key] for key in sorted(found, key=_number)]
     words = [str(status).removeprefix(_PUBLISHED) for status in statuses]
     if not words or not set(words) <= set(VALUES[SOLVED_AREA]):
-        raise Fault(f"'is_solved' is none of {', '.join(VALUES[SOLVED_AREA])}")
+        raise Fault(f"'is_solved' is not one of {', '.join(VALUES[SOLVED_AREA])}")
     steps, final = row.get('answer_steps'), row.get('final_step')
     digest = answer_digest([steps, final]) if isinstance(steps, str) and isinstance(final, str) else ''
     opinions = {SOLVED_AREA: tuple(Opinion(word, 'published') for word in words)}
@@ -87,7 +87,7 @@ def _number(key: str) -> int:
     try:
         return int(key)
     except ValueError:
-        raise Fault("'is_solved' has a key that is no number") from None
+        raise Fault("'is_solved' has a key that is not a number") from None
 
 
 def _preference_row(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:

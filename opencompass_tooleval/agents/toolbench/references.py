@@ -70,7 +70,7 @@ def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
         try:
             trajectory = parse_trajectory(prediction.text)
         except ValueError as error:
-            raise DataError(file, f'it is no prediction of an agent: {error}', query_id) from error
+            raise DataError(file, f'it is not a prediction of an agent: {error}', query_id) from error
         if not trajectory.stopped.startswith(INFRA):
             answers[query_id] = of_trajectory(tasks[query_id], trajectory)
     return answers

@@ -100,7 +100,7 @@ ERRATA: tuple[Erratum, ...] = (
         'doubtful',
         888.7007,
         888.7007,
-        'the number is to be a positive integer, and is none',
+        'the number is not a positive integer',
     ),
     Erratum(
         'one_hop',

@@ -120,17 +120,17 @@ def _number(value: Any) -> int | float:
                 float(above) / float(below) if below else int(above) if above.lstrip('-').isdecimal() else float(above)
             )
         except (ValueError, ZeroDivisionError) as error:
-            raise Fault(f'{value!r} is no number') from error
+            raise Fault(f'{value!r} is not a number') from error
     finite = not isinstance(value, float) or math.isfinite(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not finite:
-        raise Fault(f'{value!r} is no number')
+        raise Fault(f'{value!r} is not a number')
     return value
 
 
 def _step(text: Any) -> Step:
     match = _STEP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or f'{match["name"]}_' not in TOOL_NAMES:
-        raise Fault(f'{text!r} is no step of a calculation')
+        raise Fault(f'{text!r} is not a step of a calculation')
     numbers = tuple(_number(part) for part in _SPLIT.split(match['numbers']))
     return Step(f'{match["name"]}_', numbers, _number(match['result']), bool(match['minus']))
 
@@ -140,7 +140,7 @@ def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
         raise Fault('a row is a JSON object')
     question = raw.get('question')
     if not isinstance(question, str) or not question.strip():
-        raise Fault("field 'question' is no text")
+        raise Fault("field 'question' is not a string")
     published = _number(raw.get('answer'))
     calculation = raw.get('calculation', [raw.get('func')])
     if not isinstance(calculation, list) or not calculation:

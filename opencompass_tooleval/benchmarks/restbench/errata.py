@@ -63,7 +63,7 @@ def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -
             continue
         repaired = _repaired(published, inventory)
         if repaired is None:
-            raise ValueError(f'the gold step {published!r} is no tool of the OpenAPI document')
+            raise ValueError(f'the gold step {published!r} is not a tool of the OpenAPI document')
         errata.append(Erratum(record_id, index, published, *repaired))
     return errata
 

@@ -121,7 +121,7 @@ class Inventory:
         for name in self.names:
             step = normalise(name)
             if step.name != name or not step.method:
-                raise ValueError(f'{name!r} is no method and path, such as GET /movie/{{movie_id}}')
+                raise ValueError(f'{name!r} is not a method and path, such as GET /movie/{{movie_id}}')
             if name in self._known:
                 raise ValueError(f'{name!r} stands there twice')
             self._known.add(name)

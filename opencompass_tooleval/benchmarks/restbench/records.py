@@ -85,9 +85,9 @@ def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
     query = raw.get('query') if isinstance(raw, dict) else None
     solution = raw.get('solution') if isinstance(raw, dict) else None
     if not isinstance(query, str) or not query.strip():
-        raise DataError(file, "field 'query' is no text", str(number), FIX)
+        raise DataError(file, "field 'query' is not a string", str(number), FIX)
     if not isinstance(solution, list) or not solution or not all(isinstance(step, str) for step in solution):
-        raise DataError(file, "field 'solution' is no list of steps", str(number), FIX)
+        raise DataError(file, "field 'solution' is not a list of steps", str(number), FIX)
     return query, tuple(solution)
 
 

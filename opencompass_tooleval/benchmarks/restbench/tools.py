@@ -93,7 +93,7 @@ def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
     entries: list[Mapping[str, Any]] = []
     for number, tool in enumerate(tools, start=1):
         if not bare and (not isinstance(tool.id, int) or tool.id < 0):
-            raise DataError(file, "'ID' is no number from 0, and tools are chosen by it", tool.name)
+            raise DataError(file, "'ID' is not a number from 0, and tools are chosen by it", tool.name)
         try:
             entries.append({'ID': number if bare else tool.id, **to_entry(tool, 'restbench')})
         except ValueError as error:

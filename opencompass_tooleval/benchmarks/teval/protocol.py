@@ -34,9 +34,9 @@ class Protocol:
 
     def __post_init__(self) -> None:
         if self.name not in PROTOCOLS:
-            raise ValueError(f'protocol {self.name!r} is none of {", ".join(PROTOCOLS)}')
+            raise ValueError(f'protocol {self.name!r} is not one of {", ".join(PROTOCOLS)}')
         if self.scoring not in SCORINGS:
-            raise ValueError(f'scoring {self.scoring!r} is none of {", ".join(SCORINGS)}')
+            raise ValueError(f'scoring {self.scoring!r} is not one of {", ".join(SCORINGS)}')
 
     @property
     def strict(self) -> bool:

@@ -186,7 +186,7 @@ def split_stem(stem: str) -> tuple[str, str, str]:
             for subset in TABLE:
                 if file_stem(subset.name, version, language) == stem:
                     return subset.name, version, language
-    raise ValueError(f'{stem!r} is no name of a T-Eval data file, such as plan_json_v2 or plan_json_v2_zh')
+    raise ValueError(f'{stem!r} is not a name of a T-Eval data file, such as plan_json_v2 or plan_json_v2_zh')
 
 
 def _need(raw: Mapping[str, Any], key: str) -> Any:
@@ -203,7 +203,7 @@ def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
         except ValueError as error:
             raise Fault(f"field 'origin_prompt' is text, but not JSON ({error})") from error
     if not isinstance(prompt, list) or not prompt:
-        raise Fault("field 'origin_prompt' is no list of messages")
+        raise Fault("field 'origin_prompt' is not a list of messages")
     messages = []
     for item in prompt:
         if not isinstance(item, dict) or not isinstance(item.get('content'), str) or item.get('role') not in _ROLES:
@@ -233,14 +233,14 @@ def parse_steps(value: Any) -> tuple[Step, ...] | None:
 def _plan_gold(raw: Mapping[str, Any]) -> tuple[Step, ...]:
     steps = parse_steps(parse_enclosed(_need(raw, 'ground_truth'), '[', ']').value)
     if not steps or all(step.name == FINISH for step in steps):
-        raise Fault('the gold plan is no list of steps with id, name and args')
+        raise Fault('the gold plan is not a list of steps with id, name and args')
     return steps
 
 
 def _call_gold(raw: Mapping[str, Any], needed: Sequence[str], as_text: bool) -> CallGold:
     gold = parse_enclosed(_need(raw, 'ground_truth'), '{', '}').value
     if type(gold) is not dict:
-        raise Fault('the gold answer is no dict')
+        raise Fault('the gold answer is not a dict')
     for key in needed:
         if key not in gold:
             raise Fault(f'the gold answer has no {key!r}')
@@ -273,7 +273,7 @@ PARTS = {
 def _stated_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
     meta = raw.get(field, {})
     if not isinstance(meta, dict):
-        raise Fault(f'field {field!r} is no object')
+        raise Fault(f'field {field!r} is not an object')
     return meta.get(key, default)
 
 
@@ -300,7 +300,7 @@ def _template(raw: Mapping[str, Any], answer_format: str) -> Mapping[str, str]:
 def _apis(raw: Mapping[str, Any]) -> tuple[str, ...]:
     apis = _need(_need(raw, 'meta'), 'API_list')
     if not isinstance(apis, list) or not all(isinstance(name, str) for name in apis):
-        raise Fault("field 'API_list' is no list of names")
+        raise Fault("field 'API_list' is not a list of names")
     return tuple(apis)
 
 
@@ -371,7 +371,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     except ValueError as error:  # the base of json.JSONDecodeError and UnicodeDecodeError
         raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
     if not isinstance(raw, dict) or not raw:
-        raise DataError(file, 'the file is no JSON object of id -> record', fix=FIX)
+        raise DataError(file, 'the file is not a JSON object of id -> record', fix=FIX)
     if repeated:
         raise DataError(file, 'the id occurs more than once', record=repeated[0], fix=FIX)
     return raw

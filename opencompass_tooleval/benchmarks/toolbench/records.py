@@ -110,15 +110,15 @@ def _read_row(file: Path, number: int, raw: Any) -> Record:
     """Checks and reads one row; errors name it by its id as soon as that is known."""
     record_id = raw.get('query_id') if isinstance(raw, dict) else None
     if isinstance(record_id, bool) or not isinstance(record_id, (int, str)):
-        raise DataError(file, "field 'query_id' is no number or text", f'row {number}', FIX)
+        raise DataError(file, "field 'query_id' is not a number or text", f'row {number}', FIX)
     name = str(record_id)
     query, apis, relevant = raw.get('query'), raw.get('api_list'), raw.get('relevant APIs')
     if not isinstance(query, str) or not query.strip():
-        raise DataError(file, "field 'query' is no text", name, FIX)
+        raise DataError(file, "field 'query' is not a string", name, FIX)
     if not isinstance(apis, list) or not apis or not all(map(_is_api, apis)):
-        raise DataError(file, "field 'api_list' is no list of APIs with 'tool_name' and 'api_name'", name, FIX)
+        raise DataError(file, "field 'api_list' is not a list of APIs with 'tool_name' and 'api_name'", name, FIX)
     if not isinstance(relevant, list) or not relevant or not all(map(_is_pair, relevant)):
-        raise DataError(file, "field 'relevant APIs' is no list of tool and API", name, FIX)
+        raise DataError(file, "field 'relevant APIs' is not a list of tool and API", name, FIX)
     listed = tuple(dict.fromkeys((api['tool_name'], api['api_name']) for api in apis))
     gold = tuple(dict.fromkeys((tool, api) for tool, api in relevant))
     missing = [pair for pair in gold if pair not in listed]
@@ -141,7 +141,7 @@ def load_data(file: Path, name: str) -> Data:
     published = find_file(name)
     rows = read_json(file)
     if not isinstance(rows, list) or not rows:
-        raise DataError(file, 'the file is no list of records', fix=FIX)
+        raise DataError(file, 'the file is not a list of records', fix=FIX)
     records: dict[str, Record] = {}
     for number, raw in enumerate(rows):
         record = _read_row(file, number, raw)

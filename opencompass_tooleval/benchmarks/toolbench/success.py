@@ -94,7 +94,7 @@ def _rows(file: Path) -> Iterator[tuple[str, Any]]:
 
 def _final_answer(file: Path, name: str, row: Any, queries: Mapping[str, str]) -> FinalAnswer:
     if not isinstance(row, dict):
-        raise DataError(file, 'the trajectory is no object', name)
+        raise DataError(file, 'the trajectory is not an object', name)
     stated_id = _first(row, _ID_KEYS)
     record_id = name if stated_id is None else str(stated_id)
     answer, query, infra = _first(row, _ANSWER_KEYS), _first(row, _QUERY_KEYS), row.get('infra')

@@ -108,7 +108,7 @@ def _need(row: Any, key: str, kind: type) -> Any:
 
 def _parameter(name: str, raw: Any) -> Parameter:
     if not isinstance(raw, dict):
-        raise Fault(f'the parameter {name[:_MAX_HEAD]!r} is no object')
+        raise Fault(f'the parameter {name[:_MAX_HEAD]!r} is not an object')
     type_name = raw.get('type')
     default = raw.get('example_value', ABSENT)
     return Parameter(name, type_name if isinstance(type_name, str) else '', default=default)
@@ -119,7 +119,7 @@ def _signature(tool: Any) -> Signature:
     properties = _need(schema, 'properties', dict)
     required = schema.get('required', [])
     if not isinstance(required, list) or not all(isinstance(key, str) for key in required):
-        raise Fault(f"'required' of {name[:_MAX_HEAD]!r} is no list of texts")
+        raise Fault(f"'required' of {name[:_MAX_HEAD]!r} is not a list of texts")
     needed = dict.fromkeys(required)
     return Signature(
         '',
@@ -139,7 +139,7 @@ def _nodes(details: list[Any]) -> tuple[Node, ...]:
             raise Fault(f"'answer_details' has more than {MAX_NODES} nodes")
         role, below = _need(node, 'role', str), node.get('next', [])
         if not isinstance(below, list):
-            raise Fault("'next' of a node is no list")
+            raise Fault("'next' of a node is not a list")
         waiting += [(child, len(nodes)) for child in reversed(below)]
         nodes.append(Node(role, _need(node, 'message', dict) if role == TOOL else node.get('message'), parent))
     return tuple(nodes)

@@ -92,7 +92,7 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
 def _list(raw: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     value = raw.get(key)
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
-        raise Fault(f'field {key!r} is no list of objects')
+        raise Fault(f'field {key!r} is not a list of objects')
     return value
 
 
@@ -118,7 +118,7 @@ def _sample(row: int, line: str) -> PlanSample:
     try:
         raw = load_json(line, bounded=True)
     except ValueError as error:
-        raise Fault(f'the line is no JSON ({error})') from error
+        raise Fault(f'the line is not JSON ({error})') from error
     if not isinstance(raw, dict):
         raise Fault('a line is one JSON object')
     tools: dict[str, Tool] = {}

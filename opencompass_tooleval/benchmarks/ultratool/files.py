@@ -32,7 +32,7 @@ def _read_example(language: str, files: Sequence[Path]) -> Content:
     try:
         example = load_json(read_plain(path), bounded=True)
         if not isinstance(example, dict):
-            raise ValueError('it is no JSON object')
+            raise ValueError('it is not a JSON object')
         build_prompt(path.stem, language, example, example)
     except DataError:
         raise

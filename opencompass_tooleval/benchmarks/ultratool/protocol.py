@@ -38,7 +38,7 @@ class Protocol:
     def __post_init__(self) -> None:
         for field, allowed in (('scoring', SCORINGS), ('list_choice', LIST_CHOICES), ('gold', GOLDS)):
             if getattr(self, field) not in allowed:
-                raise ValueError(f'{field} {getattr(self, field)!r} is none of {", ".join(allowed)}')
+                raise ValueError(f'{field} {getattr(self, field)!r} is not one of {", ".join(allowed)}')
 
     def with_shapes(self, shapes: Iterable[str | None]) -> Protocol:
         """Returns the rules with the reader for the files in which answers were recorded.

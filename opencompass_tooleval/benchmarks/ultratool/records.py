@@ -163,7 +163,7 @@ def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
     if key not in raw:
         raise Fault(f'field {key!r} is missing')
     if not isinstance(raw[key], kind):
-        raise Fault(f'field {key!r} is no {kind.__name__}')
+        raise Fault(f'field {key!r} is not a {kind.__name__}')
     return raw[key]
 
 
@@ -192,11 +192,11 @@ def _gold(raw: Any, kind: str) -> Step:
     if kind == 'awareness' and str(step.tool) not in {'0', '1'}:
         raise Fault(f"the gold 'tool' of step {step.number} is neither 0 nor 1")
     if kind in {'selection', 'usage'} and not isinstance(step.tool, str):
-        raise Fault(f"the gold 'tool' of step {step.number} is no name")
+        raise Fault(f"the gold 'tool' of step {step.number} is not a name")
     if kind == 'usage' and step.param is None:
-        raise Fault(f"the gold 'param' of step {step.number} is no object")
+        raise Fault(f"the gold 'param' of step {step.number} is not an object")
     if kind == 'creation' and not isinstance(step.tool, dict):
-        raise Fault(f"the gold 'tool' of step {step.number} is no object")
+        raise Fault(f"the gold 'tool' of step {step.number} is not an object")
     return step
 
 
@@ -253,7 +253,7 @@ def read_lines(file: Path, fix: str, what: str = 'the file') -> list[str]:
     except DataError:
         raise
     except ValueError as error:
-        raise DataError(file, f'the file is no UTF-8 text ({error})', fix=fix) from error
+        raise DataError(file, f'the file is not UTF-8 text ({error})', fix=fix) from error
 
 
 def read_rows(file: Path, fix: str = FIX) -> Iterator[tuple[str, Any]]:
@@ -345,7 +345,7 @@ def load_example(file: Path, task: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DataError(example, f'the one-shot example cannot be read ({error})', fix=FIX) from error
     if not isinstance(value, dict):
-        raise DataError(example, 'the one-shot example is no JSON object', fix=FIX)
+        raise DataError(example, 'the one-shot example is not a JSON object', fix=FIX)
     return value
 
 

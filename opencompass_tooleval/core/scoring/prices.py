@@ -102,7 +102,7 @@ class Budget:
         """Formats an amount: ``5.00``, or ``2,000,000 tokens``."""
         if self.unit == TOKENS:
             return f'{amount:,.0f} tokens'
-        return f'{amount:,.{2 if self.limit >= 1 else 6}f}'
+        return f'{amount:,.{2 if self.limit >= 0.1 else 6}f}'
 
 
 def budget_of(cfg: Mapping[str, Any]) -> Budget | None:

@@ -22,9 +22,9 @@ FEWEST = 2
 """Minimum number of records for an interval."""
 LEADS, BY_MEAN, TOO_FEW, NO_INTERVAL = (
     'leads',
-    'first by mean, not significant',
+    'ahead, may be chance',
     'too few to rank',
-    'first by mean, no interval',
+    'ahead, no interval',
 )
 """Words for the first of two scores, the same on every screen and page; see :func:`lead_of`."""
 

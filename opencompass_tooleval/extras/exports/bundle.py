@@ -309,19 +309,19 @@ def _result(row: Any) -> BundleResult:
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Fault(f'{what} is no JSON object')
+        raise Fault(f'{what} is not a JSON object')
     return value
 
 
 def _list(value: Any, what: str, most: int, least: int = 0) -> list[Any]:
     if not isinstance(value, list) or not least <= len(value) <= most:
-        raise Fault(f'{what} is no list of {least} to {most} members')
+        raise Fault(f'{what} is not a list of {least} to {most} members')
     return value
 
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise Fault(f'{what} is no text')
+        raise Fault(f'{what} is not a string')
     return value
 
 
@@ -330,7 +330,7 @@ def _numbers(
 ) -> dict[str, Any]:
     numbers = _object(value, what)
     if len(numbers) > MAX_METRICS or not all(is_number(n) or (optional and n is None) for n in numbers.values()):
-        raise Fault(f'{what} holds something that is no number, or more than {MAX_METRICS}')
+        raise Fault(f'{what} holds something that is not a number, or more than {MAX_METRICS}')
     if any(n is not None and not least <= n <= most for n in numbers.values()):
         raise Fault(f'{what} holds a number below {least:g} or above {most:g}')
     return numbers

@@ -87,7 +87,7 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
 def _check(row: Any) -> None:
     """Raises a :class:`Fault` if a row is no prediction."""
     if not isinstance(row, dict):
-        raise Fault('it is no object')
+        raise Fault('it is not an object')
     missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
     if missing:
         raise Fault(f'it has no {", ".join(missing)}')

@@ -29,7 +29,7 @@ def _print_table(task: str, agreement: Agreement, console: Screen) -> None:
         alone = agreement.only_first, agreement.only_second
         console.print(f'left out: {alone[0]} that only the first judged, {alone[1]} only the second')
     if agreement.unnamed:
-        what = f'{agreement.unnamed} judgements do not say of which answers they are: both have to be of the same'
+        what = f'{agreement.unnamed} judgements do not name their answers: both files must judge the same ones'
         console.print(f'NOTE {what}', soft_wrap=True)
 
 

@@ -115,7 +115,7 @@ def _entries(file: Path) -> list[Any] | None:
 def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
     log = entry.get('execute_log')
     if not isinstance(log, dict):
-        raise Fault("'execute_log' is no object")
+        raise Fault("'execute_log' is not an object")
     calls: list[AnsweredCall] = []
     differing = 0
     for made, result in zip_longest(_list(log, 'api_result_ls'), _list(log, 'call_result_ls')):
@@ -125,7 +125,7 @@ def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
         differing += bool(again) and text != result
     index = entry.get('check_index', 0)
     if not isinstance(index, int):
-        raise Fault("'check_index' is no number")
+        raise Fault("'check_index' is not a number")
     check = {1: 'yes', -1: 'no'}.get(index, '')
     tasks = (*_tasks(entry, 'answer_subtask', True), *_tasks(entry, 'answer_wrong', False))
     steps = (Step('', tuple(calls)),)  # a log has no rounds
@@ -140,7 +140,7 @@ def _calls(made: Any) -> Iterator[AnsweredCall]:
     """Yields the calls of one task, computed again; a task without a call has a text instead."""
     for call in made if isinstance(made, list) else []:
         if not isinstance(call, dict):
-            raise Fault('a call is no object')
+            raise Fault('a call is not an object')
         name, given = _text(call, 'api_name'), call.get('parameters')
         for parameters in given if isinstance(given, list) else [given]:
             yield AnsweredCall.of(name, parameters, call_tool(name, _renamed(parameters)))
@@ -155,21 +155,21 @@ def _renamed(parameters: Any) -> Any:
 def _tasks(entry: Mapping[str, Any], key: str, done: bool) -> Iterator[dict[str, Any]]:
     for task in _list(entry, key):
         if not isinstance(task, dict):
-            raise Fault(f'{key!r} holds what is no object')
+            raise Fault(f'{key!r} holds something that is not an object')
         yield {'task': task.get('task'), 'answer': task.get('answer'), 'done': done, 'tries': 1}
 
 
 def _text(entry: Any, key: str) -> str:
     value = entry.get(key) if isinstance(entry, dict) else None
     if not isinstance(value, str):
-        raise Fault(f'{key!r} is no text')
+        raise Fault(f'{key!r} is not a string')
     return value
 
 
 def _list(entry: Mapping[str, Any], key: str) -> list[Any]:
     value = entry.get(key, [])
     if not isinstance(value, list):
-        raise Fault(f'{key!r} is no list')
+        raise Fault(f'{key!r} is not a list')
     return value
 
 

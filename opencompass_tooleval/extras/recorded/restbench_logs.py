@@ -27,9 +27,9 @@ def _path(file: Path, line: int, row: Any) -> tuple[str, list[str]]:
     question = row.get(QUESTION_KEY) if isinstance(row, dict) else None
     path = row.get(PATH_KEY) if isinstance(row, dict) else None
     if not isinstance(question, str):
-        raise DataError(file, f'{QUESTION_KEY!r} is no text', f'line {line}')
+        raise DataError(file, f'{QUESTION_KEY!r} is not a string', f'line {line}')
     if not isinstance(path, list) or not all(isinstance(step, str) for step in path):
-        raise DataError(file, f'{PATH_KEY!r} is no list of texts', f'line {line}')
+        raise DataError(file, f'{PATH_KEY!r} is not a list of texts', f'line {line}')
     if len(path) > MAX_STEPS:
         raise DataError(file, f'{PATH_KEY!r} has more than {MAX_STEPS} steps', f'line {line}')
     return question, path
@@ -51,7 +51,7 @@ def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> 
     for line, row in enumerate(rows, start=1):
         question, path = _path(file, line, row)
         if question not in questions:
-            raise DataError(file, 'its question is none of the data', f'line {line}')
+            raise DataError(file, 'its question is not in the data', f'line {line}')
         if question in paths:
             raise DataError(file, 'its question has a line already', f'line {line}')
         paths[question] = path

@@ -114,7 +114,7 @@ def check_prompts(
     summary = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
     if not is_named:
         fix = f'If only instructions or roles differ, name the file {subset}.json'
-        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {fix}', other[0])
+        raise DataError(recorded.path, f'{summary}: these are not answers to {subset}. {fix}', other[0])
     logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, summary, other[0])
 
 

@@ -211,7 +211,7 @@ def read(
         scorer, answers = alone, dict.fromkeys(one.id for one in loaded.records or alone.judged)
     rebuilt = any(record.rebuilt for record in loaded.records or ())
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
-    notes = ['nobody judged the answers: they were only read. Say --judgements FILE'] if is_judged > has_judge else []
+    notes = ['no judgements: the answers were only read. Add --judgements FILE'] if is_judged > has_judge else []
     notes += ['the records are rebuilt: not comparable with the paper'] if rebuilt else []
     names = ('language', 'scoring', 'prompt_style', 'list_choice', 'gold', 'rebuilt', 'version')
     return RecordedRun(

@@ -145,7 +145,7 @@ def made_calls(trajectory: Trajectory) -> list[AnsweredCall]:
 
 
 def missing_calls(wanted: Sequence[Sequence[GoldCall]], calls: Sequence[AnsweredCall]) -> tuple[int, ...]:
-    """Returns the places of wanted calls of which no alternative was made; each call stands for one of them."""
+    """Returns the indices of required calls that nobody made; a call fulfils one of them at most."""
     left = [call_key(call.name, call.arguments) for call in calls if call.source != ERROR]
     missing = []
     for index, alternatives in enumerate(wanted):

@@ -102,7 +102,9 @@ def load_set(path: str | Path) -> TaskSet:
         found = TaskSet(folder, str(head['name']), dict(head['environment']))
         _check_head(found)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(folder / SET_FILE, f'it is no task set ({type(error).__name__}: {error})', fix=FIX) from error
+        raise DataError(
+            folder / SET_FILE, f'it is not a task set ({type(error).__name__}: {error})', fix=FIX
+        ) from error
     return replace(found, tasks=tuple(_read_tasks(folder / TASKS_FILE)))
 
 
@@ -113,16 +115,16 @@ def _check_head(tasks: TaskSet) -> None:
         ValueError: A value has another type, or a path leads out of the folder.
     """
     if not _NAME.fullmatch(tasks.name):
-        raise ValueError(f'{tasks.name[:50]!r} is no name of a set: letters, digits and underscores')
+        raise ValueError(f'{tasks.name[:50]!r} is not a name of a set: letters, digits and underscores')
     environment = tasks.environment
     if environment.get('loop') not in LOOPS:
         raise ValueError(f'there is no loop {str(environment.get("loop"))[:50]!r}')
     live = environment.get('live') or {}
     if not isinstance(live, dict) or not isinstance(environment.get('simulator') or {}, dict):
-        raise ValueError('its server or simulator is no object')
+        raise ValueError('its server or simulator is not an object')
     for path in (environment.get('bank'), live.get('fixture')):
         if path and not (isinstance(path, str) and _is_inside(tasks.folder, path)):
-            raise ValueError(f'{str(path)[:100]!r} is no path in the folder of the set')
+            raise ValueError(f'{str(path)[:100]!r} is not a path in the folder of the set')
     if live:
         _check_live(live)
 
@@ -130,14 +132,14 @@ def _check_head(tasks: TaskSet) -> None:
 def _check_live(live: Mapping[str, Any]) -> None:
     server, env = live.get('server'), live.get('env') or {}
     if not isinstance(server, str) or len(server) > _MAX_COMMAND:
-        raise ValueError(f'its server is no text of at most {_MAX_COMMAND} characters')
+        raise ValueError(f'its server is not a string of at most {_MAX_COMMAND} characters')
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
-        raise ValueError('the variables of its server are no texts')
+        raise ValueError('the variables of its server are not strings')
     for name in ('allow', 'leave_out', 'probes'):
         kind = dict if name == 'probes' else str
         rows = live.get(name) or []
         if not isinstance(rows, list) or not all(isinstance(row, kind) for row in rows):
-            raise ValueError(f'{name} of its server is no list')
+            raise ValueError(f'{name} of its server is not a list')
 
 
 def _is_inside(folder: Path, path: str) -> bool:
@@ -163,7 +165,9 @@ def _read_tasks(file: Path) -> list[Task]:
                     raise ValueError(f'two tasks have the id {task.id!r}')
                 tasks[task.id] = task
             except (KeyError, TypeError, AttributeError, ValueError) as error:
-                raise DataError(file, f'it is no task ({type(error).__name__}: {error})', f'line {number}') from error
+                raise DataError(
+                    file, f'it is not a task ({type(error).__name__}: {error})', f'line {number}'
+                ) from error
     if not tasks:
         raise DataError(file, 'the set has no task')
     return list(tasks.values())
@@ -177,15 +181,15 @@ def _parse_task(raw: Any) -> Task:
     texts = [task.id, task.subset, task.query, *(text for tool in task.tools for text in (tool.name, tool.description))]
     texts += [goal.answer, goal.result, goal.fails_first, *goal.facts, *goal.forbidden, *(goal.effects or {})]
     if not isinstance(goal.effects, dict | None):
-        raise ValueError('the effects of the goal are no object')
+        raise ValueError('the effects of the goal are not an object')
     if not all(isinstance(text, str) for text in texts):
-        raise ValueError('a text of the task or of a tool is none')
+        raise ValueError('a text field of the task or of a tool is not a string')
     if task.language not in ('EN', 'ZH'):
         raise ValueError('its language is neither EN nor ZH')
     for tool in task.tools:
         schema = tool.parameters
         if not isinstance(schema, dict) or not isinstance(schema.get('properties') or {}, dict):
-            raise ValueError(f'the parameters of {tool.name[:100]!r} are no JSON Schema of an object')
+            raise ValueError(f'the parameters of {tool.name[:100]!r} are not a JSON Schema of an object')
     check_order(goal)
     return task
 

@@ -134,7 +134,9 @@ class Engine:
             if not any(f'{{{name}}}' in str(text) for text in (*self._words, *self._env.values())):
                 raise ValueError(f'engine: {{{name}}} stands neither in the command nor in env')
         if nodes < 1 or isinstance(worker_options, str):
-            raise ValueError(f'engine: nodes={nodes} below 1, or worker_options={worker_options!r}, which is no list')
+            raise ValueError(
+                f'engine: nodes={nodes} below 1, or worker_options={worker_options!r}, which is not a list'
+            )
         self._nodes = nodes
         self._worker_options = [str(word) for word in worker_options]
         self._model = model

@@ -89,7 +89,7 @@ def check_base_url(url: str) -> str:
         is_usable = False
     if not is_usable:
         raise ValueError(
-            f"{redact(url)!r} is no address of a server: write the scheme and the host, as in 'http://127.0.0.1:8000/v1'"
+            f"{redact(url)!r} is not an address of a server: write the scheme and the host, as in 'http://127.0.0.1:8000/v1'"
         )
     return url.rstrip('/')
 
@@ -344,7 +344,10 @@ def _words(error: BaseException) -> str:
 
 def _connection_failure(error: BaseException) -> Failure:
     if isinstance(error, aiohttp.ClientConnectorError):  # its own text is long; the error below is short
-        return Failure('infra:connection', _words(error.os_error), no_connection=True, sent=False)
+        words = _words(error.os_error)
+        if isinstance(error.os_error, ConnectionRefusedError):
+            words = f'no connection to {error.host}:{error.port} (refused)'
+        return Failure('infra:connection', words, no_connection=True, sent=False)
     return Failure('infra:connection', _words(error), no_connection=True)
 
 

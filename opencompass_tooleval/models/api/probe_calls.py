@@ -58,8 +58,8 @@ def _fault_of(function: Mapping[str, Any]) -> str:
     try:
         value = load_json(arguments if isinstance(arguments, str) else '', bounded=True)
     except ValueError:
-        return f'arguments are no JSON: {str(arguments)[:60]!r}'
-    return '' if isinstance(value, Mapping) else f'arguments are no object: {str(arguments)[:60]!r}'
+        return f'arguments are not JSON: {str(arguments)[:60]!r}'
+    return '' if isinstance(value, Mapping) else f'arguments are not an object: {str(arguments)[:60]!r}'
 
 
 def _is_call_in_text(text: str) -> bool:

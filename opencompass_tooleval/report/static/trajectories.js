@@ -8,7 +8,7 @@ const spelled = (code) => code.replaceAll('_', ' ');
 function tokensOf([asked, answered]) {
   if (asked === null && answered === null) return '';
   const shown = [asked, answered].map((count) => (count === null ? '?' : count.toLocaleString('en')));
-  return `${shown.join(' → ')} tokens`;
+  return `${shown[0]} tokens in, ${shown[1]} out`;
 }
 
 const secondsOf = (seconds) => (seconds === null ? '' : `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`);

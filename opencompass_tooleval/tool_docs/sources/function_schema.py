@@ -20,7 +20,7 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
         raise DataError(path, "a function is an object with a 'name'", str(number))
     schema = inner.get('parameters')
     if schema is not None and not isinstance(schema, dict):
-        raise DataError(path, "the function's 'parameters' are no JSON schema", inner['name'])
+        raise DataError(path, "the function's 'parameters' are not a JSON schema", inner['name'])
     given = schema or {}
     description = str(inner.get('description') or '')
     try:
@@ -46,5 +46,5 @@ def read(path: Path) -> list[ToolDoc]:
     if isinstance(value, dict):
         value = value.get('tools', value.get('functions', [value]))
     if not isinstance(value, list):
-        raise DataError(path, 'the file is no list of functions')
+        raise DataError(path, 'the file is not a list of functions')
     return unite(path, (_doc(path, number, raw) for number, raw in enumerate(value)))

@@ -40,10 +40,10 @@ def _merge(shared: Any, of_operation: Any) -> list[dict[str, Any]]:
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for group in (shared or [], of_operation or []):
         if not isinstance(group, list):
-            raise ValueError("'parameters' are no list")
+            raise ValueError("'parameters' are not a list")
         for raw in group:
             if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
-                raise ValueError("a parameter is no object with a 'name'")
+                raise ValueError("a parameter is not an object with a 'name'")
             merged[raw['name'], str(raw.get('in'))] = raw
     return list(merged.values())
 
@@ -77,7 +77,7 @@ def _doc(document: Mapping[str, Any], path: str, method: str, item: Mapping[str,
     resolver = Resolver(document)
     operation = item[method]
     if not isinstance(operation, dict):
-        raise ValueError('the operation is no object')
+        raise ValueError('the operation is not an object')
     needed = {key: resolver.resolve(operation[key]) for key in ('parameters', 'requestBody') if key in operation}
     operation = {**operation, **needed}  # references in responses are not resolved
     shared = resolver.resolve(item.get('parameters', []))
@@ -112,7 +112,7 @@ def read(path: Path) -> list[ToolDoc]:
     """
     document = _load(path)
     if not isinstance(document, dict) or not str(document.get('openapi', '')).startswith('3'):
-        raise DataError(path, "the file is no OpenAPI 3 document (no 'openapi': '3...')")
+        raise DataError(path, "the file is not an OpenAPI 3 document (no 'openapi': '3...')")
     items = document.get('paths')
     docs = []
     for url, item in items.items() if isinstance(items, dict) else ():

@@ -32,7 +32,7 @@ def _tools(path: Path, records: Mapping[str, Any]) -> Iterator[ToolDoc]:
         if isinstance(messages, str):  # some files have the messages as JSON text
             messages = parse_literal(messages).value
         if not isinstance(messages, list):
-            raise DataError(path, "field 'origin_prompt' is no list of messages", record_id)
+            raise DataError(path, "field 'origin_prompt' is not a list of messages", record_id)
         for message in messages:
             text = message.get('content') if isinstance(message, dict) and message.get('role') == 'system' else None
             span = find_api_list(text) if isinstance(text, str) else None
@@ -47,7 +47,7 @@ def _documented(path: Path, tools: Sequence[Any]) -> Iterator[ToolDoc]:
         try:
             yield from (tool_doc({**api, 'name': f'{tool["name"]}.{api["name"]}'}) for api in tool['api_list'])
         except (KeyError, TypeError, ValueError) as error:
-            what = 'the file is no JSON object of id -> record, and this is no tool with APIs'
+            what = 'the file is not a JSON object of id -> record, and this is not a tool with APIs'
             raise DataError(path, f'{what} ({type(error).__name__}: {error})', str(index)) from error
 
 
@@ -67,5 +67,5 @@ def read(path: Path) -> list[ToolDoc]:
     if isinstance(records, list):
         return unite(path, _documented(path, records))
     if not isinstance(records, dict):
-        raise DataError(path, 'the file is no JSON object of id -> record, and no list of tools')
+        raise DataError(path, 'the file is neither a JSON object of id -> record nor a list of tools')
     return unite(path, _tools(path, records))

@@ -25,7 +25,7 @@ def _name(parameter: Parameter) -> str:
 def _parameters(raw: Mapping[str, Any], key: str) -> tuple[Parameter, ...]:
     value = raw.get(key) or []
     if not isinstance(value, list):
-        raise ValueError(f'{key!r} is no list')
+        raise ValueError(f'{key!r} is not a list')
     first: dict[str, Parameter] = {}
     for parameter in map(read_parameter, value):
         first.setdefault(parameter.name, parameter)
@@ -82,7 +82,7 @@ def read(path: Path) -> list[ToolDoc]:
         whole = {k: v for k, v in row.items() if k != 'api_list'} if isinstance(row.get('tool_name'), str) else {}
         for api in apis:
             if not isinstance(api, dict):
-                raise DataError(path, 'an API is no object', str(number))
+                raise DataError(path, 'an API is not an object', str(number))
             head = whole or {key: api[key] for key in _OF_TOOL if key in api}
             if not isinstance(head.get('tool_name'), str):
                 raise DataError(path, "an API needs a 'tool_name'", str(number))

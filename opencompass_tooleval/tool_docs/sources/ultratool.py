@@ -30,10 +30,10 @@ def _tools(path: Path, rows: list[Any]) -> Iterator[ToolDoc]:
     for number, row in enumerate(rows):
         tools = row.get('toolset', row.get('tools', [])) if isinstance(row, dict) else None
         if not isinstance(tools, list):
-            raise DataError(path, 'the toolset is no list', str(number))
+            raise DataError(path, 'the toolset is not a list', str(number))
         for raw in tools:
             if not isinstance(raw, dict):
-                raise DataError(path, 'a tool of the toolset is no object', str(number))
+                raise DataError(path, 'a tool of the toolset is not an object', str(number))
             try:
                 yield tool_doc(raw)
             except ValueError as error:

@@ -162,7 +162,7 @@ def test_faults_of_instructions_and_options(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="two tools have one 'ID'"):
         opened()
     entries[1]['ID'] = 'two'
-    with pytest.raises(DataError, match="'ID' is no number from 0"):
+    with pytest.raises(DataError, match="'ID' is not a number from 0"):
         opened()
     for entry in entries:
         del entry['ID']

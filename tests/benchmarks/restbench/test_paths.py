@@ -29,7 +29,7 @@ READ = [
     ('slash', 'GET /search/tv/', 'GET', '/search/tv', ('slash',)),
     ('slash and query', 'GET /search/tv/?page=2', 'GET', '/search/tv', ('query', 'slash')),
     ('case of the path stays', 'GET /Search/TV', 'GET', '/Search/TV', ()),
-    ('a URL is no path', 'GET https://host/3/search/tv', 'GET', '', ()),
+    ('a URL is not a path', 'GET https://host/3/search/tv', 'GET', '', ()),
     ('a method alone', 'GET', 'GET', '', ()),
     ('no such method', 'FETCH /search/tv', '', '', ()),
     ('prose', 'search for the movie', '', '', ()),
@@ -101,7 +101,7 @@ def test_the_earliest_literal_part_wins() -> None:
 
 @pytest.mark.parametrize('names', [['GET /a', 'GET /a'], ['/a'], ['GET /a/'], ['GET a'], ['get /a']])
 def test_inventories_are_checked(names: list[str]) -> None:
-    with pytest.raises(ValueError, match=r'no method and path|twice'):
+    with pytest.raises(ValueError, match=r'not a method and path|twice'):
         Inventory(names)
 
 

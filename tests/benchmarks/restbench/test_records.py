@@ -65,13 +65,13 @@ def test_other_counts_are_said_and_accepted(tmp_path: Path, caplog: pytest.LogCa
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (lambda row: row.pop('query'), "record '1': field 'query' is no text"),
-        (lambda row: row.update(query=' '), "record '1': field 'query' is no text"),
-        (lambda row: row.pop('solution'), "record '1': field 'solution' is no list of steps"),
-        (lambda row: row.update(solution=[]), "record '1': field 'solution' is no list of steps"),
-        (lambda row: row.update(solution=['GET /search/movie', 1]), "record '1': field 'solution' is no list"),
-        (lambda row: row.update(solution=['GET /films']), "record '1': the gold step 'GET /films' is no tool"),
-        (lambda row: row.update(solution=['/search/movie']), "record '1': the gold step '/search/movie' is no tool"),
+        (lambda row: row.pop('query'), "record '1': field 'query' is not a string"),
+        (lambda row: row.update(query=' '), "record '1': field 'query' is not a string"),
+        (lambda row: row.pop('solution'), "record '1': field 'solution' is not a list of steps"),
+        (lambda row: row.update(solution=[]), "record '1': field 'solution' is not a list of steps"),
+        (lambda row: row.update(solution=['GET /search/movie', 1]), "record '1': field 'solution' is not a list"),
+        (lambda row: row.update(solution=['GET /films']), "record '1': the gold step 'GET /films' is not a tool"),
+        (lambda row: row.update(solution=['/search/movie']), "record '1': the gold step '/search/movie' is not a tool"),
     ],
 )
 def test_damaged_records_are_named(change: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_damaged_records_are_named(change: Callable[[dict[str, Any]], Any], mess
 
 @pytest.mark.parametrize('text', ['[{"query"', '{}', '[]', '[' * 100_000])
 def test_files_that_are_no_list_of_records(text: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'cut short or no JSON|no list of records'):
+    with pytest.raises(DataError, match=r'cut short or no JSON|not a list of records'):
         load_records(write(tmp_path, text), 'tmdb', INVENTORY)
 
 

@@ -121,24 +121,24 @@ INSTRUCT = {
 }
 FAULTS: dict[str, tuple[str, Any, str]] = {
     'no prompt': ('review_str', {'ground_truth': REVIEW['ground_truth']}, "'origin_prompt' is missing"),
-    'prompt is no list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'no list of messages'),
+    'prompt is not a list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'not a list of messages'),
     'prompt text is no json': ('review_str', {**REVIEW, 'origin_prompt': '[{'}, 'not JSON'),
     'odd role': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'narrator', 'content': ''}]}, "'role' out of"),
     'no content': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'user'}]}, "text 'content'"),
     'no gold': ('review_str', {'origin_prompt': PROMPT}, "'ground_truth' is missing"),
     'choice F': ('review_str', {**REVIEW, 'ground_truth': {'answer': 'F'}}, 'A to E'),
     'json review': ('review_str', {**REVIEW, 'meta_data': {'response_format': 'json'}}, "format 'json'"),
-    'meta_data is no object': ('review_str', {**REVIEW, 'meta_data': 'str'}, "'meta_data' is no object"),
+    'meta_data is not an object': ('review_str', {**REVIEW, 'meta_data': 'str'}, "'meta_data' is not an object"),
     'no record': ('review_str', [], 'a record is a JSON object'),
-    'gold text cut': ('reason_str', {**REVIEW, 'ground_truth': '{"thought": '}, 'is no dict'),
+    'gold text cut': ('reason_str', {**REVIEW, 'ground_truth': '{"thought": '}, 'is not a dict'),
     'gold without thought': ('reason_str', {**REVIEW, 'ground_truth': {'name': 'a'}}, "has no 'thought'"),
     'gold without name': ('retrieve_str', {**REVIEW, 'ground_truth': {'thought': 'a'}}, "has no 'name'"),
     'gold without args': ('understand_str', {**REVIEW, 'ground_truth': {'thought': 'a'}}, "has no 'args'"),
-    'plan without steps': ('plan_str', {**PLAN, 'ground_truth': []}, 'no list of steps'),
+    'plan without steps': ('plan_str', {**PLAN, 'ground_truth': []}, 'not a list of steps'),
     'plan of finish only': (
         'plan_str',
         {**PLAN, 'ground_truth': [{'id': 0, 'name': 'FinishAction', 'args': {}}]},
-        'no list of steps',
+        'not a list of steps',
     ),
     'plan without apis': (
         'plan_str',
@@ -170,8 +170,8 @@ def test_faulty_records_are_named(name: str, tmp_path: Path) -> None:
     [
         ('{"a": {"b": 1', 'cut short'),
         ('', 'cut short'),
-        ('[]', 'no JSON object'),
-        ('{}', 'no JSON object'),
+        ('[]', 'not a JSON object'),
+        ('{}', 'not a JSON object'),
     ],
     ids=['truncated', 'empty', 'list', 'nothing'],
 )
@@ -223,7 +223,7 @@ def test_names_of_files() -> None:
     assert split_stem('plan_json_v2_subset_zh') == ('plan_json', 'v2_subset', 'ZH')
     assert split_stem('reason_retrieve_understand_json_v1') == ('reason_retrieve_understand_json', 'v1', 'EN')
     for stem in ('plan_json', 'plan_xml_v1', 'plan_json_v3', 'plan_json_v1_de'):
-        with pytest.raises(ValueError, match='no name of a T-Eval data file'):
+        with pytest.raises(ValueError, match='not a name of a T-Eval data file'):
             split_stem(stem)
     with pytest.raises(ValueError, match='has no subset'):
         find_subset('plan')

@@ -165,7 +165,7 @@ def test_subsets_without_comparison_need_no_encoder() -> None:
 
 @pytest.mark.parametrize(('name', 'scoring'), [('v3', 'official'), ('v1', 'lenient')])
 def test_unknown_rules_are_refused(name: str, scoring: str) -> None:
-    with pytest.raises(ValueError, match='is none of'):
+    with pytest.raises(ValueError, match='is not one of'):
         Protocol(name, scoring)
 
 

@@ -65,7 +65,7 @@ def broken(change: Callable[[list[dict[str, Any]]], object], folder: Path) -> Pa
 @pytest.mark.parametrize(
     ('change', 'said'),
     [
-        (lambda r: r.clear(), 'no list of records'),
+        (lambda r: r.clear(), 'not a list of records'),
         (lambda r: r[1].pop('query_id'), "record 'row 1': field 'query_id'"),
         (lambda r: r[1].update(query_id=True), "record 'row 1': field 'query_id'"),
         (lambda r: r[1].update(query_id=201), "record '201': two records"),

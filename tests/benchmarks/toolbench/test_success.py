@@ -145,7 +145,7 @@ def test_failures_are_kept(tmp_path: Path) -> None:
         ([{'id': 1, 'query': 'q', 'answer': ['x']}], "record '1': the trajectory has no text"),
         ([{'id': 1, 'query': 'q', 'answer': 'x', 'infra': 'late'}], "record '1': 'infra'"),
         ([{'id': 1, 'query': 'q', 'answer': 'x'}] * 2, "record '1': two trajectories"),
-        ([3, 4], "record '0': the trajectory is no object"),
+        ([3, 4], "record '0': the trajectory is not an object"),
         ([], 'holds no trajectories'),
     ],
 )

@@ -213,7 +213,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError, match='no object of runs'):
         load_runs(file)
     file.write_bytes(gzip.compress(b'\xff'))
-    with pytest.raises(DataError, match='no UTF-8'):
+    with pytest.raises(DataError, match='not UTF-8'):
         load_runs(file)
     monkeypatch.setattr(files, 'MAX_BYTES', 1_000_000)
     file.write_bytes(gzip.compress(b' ' * 50_000_000))

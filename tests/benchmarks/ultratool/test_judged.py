@@ -183,7 +183,7 @@ def test_the_zeros_of_the_published_judgements_count_officially_only(tmp_path: P
     [
         ([{'id': '0'}], "neither 'scores' nor 'eval'"),
         ([{'id': '0', 'scores': {'overall': 8}}], "'scores' needs numbers for accuracy"),
-        ([{'id': '0', 'status': 'lost'}], "'status' is none of"),
+        ([{'id': '0', 'status': 'lost'}], "'status' is not one of"),
         ([{'id': '0', 'status': 'missing'}] * 2, 'it is judged twice'),
     ],
 )

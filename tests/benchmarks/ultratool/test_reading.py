@@ -68,7 +68,7 @@ def test_trying_parse_methods_is_bounded(unit: str, list_choice: str, reading: s
 
 
 def test_an_unknown_rule_is_named() -> None:
-    with pytest.raises(ValueError, match="list_choice 'first' is none of last, span"):
+    with pytest.raises(ValueError, match="list_choice 'first' is not one of last, span"):
         Protocol(list_choice='first')
 
 

@@ -69,12 +69,12 @@ def test_what_is_rebuilt_says_so() -> None:
     [
         ('{"input": [', 'cut short or no JSON'),
         ([], 'a row is a JSON object'),
-        ({**USAGE, 'input': 'x'}, "field 'input' is no list"),
+        ({**USAGE, 'input': 'x'}, "field 'input' is not a list"),
         ({'input': []}, "field 'reference' is missing"),
         ({**USAGE, 'reference': []}, 'there is nothing to score'),
         ({**USAGE, 'reference': [{'step': ' '}]}, 'begins with its number'),
-        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 5, 'param': {}}]}, 'is no name'),
-        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 't', 'param': ''}]}, 'is no object'),
+        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 5, 'param': {}}]}, 'is not a name'),
+        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 't', 'param': ''}]}, 'is not an object'),
         ({**USAGE, 'toolset': [{'description': ''}]}, "needs a 'name'"),
     ],
 )

@@ -175,7 +175,7 @@ def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.Capt
     )
     details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
     assert [detail['parsed'] for detail in details] == ['1. a', '']
-    assert 'NOTE nobody judged the answers' in capsys.readouterr().out
+    assert 'NOTE no judgements: the answers were only read' in capsys.readouterr().out
     answers = [json.dumps([{'step': '1.1 b', 'tool': TOOL}]), 'none']
     tools = write(tmp_path / 'tools.json', [{'data': CREATION, 'init output': answer} for answer in answers])
     metrics = result(tmp_path, subset='tool_creation', predictions=tools)['metrics']

@@ -299,5 +299,5 @@ def test_the_shape_of_what_is_replayed_chooses_the_list(
 
 
 def test_an_unknown_reading_is_refused() -> None:
-    with pytest.raises(ValueError, match="list_choice 'first' is none of"):
+    with pytest.raises(ValueError, match="list_choice 'first' is not one of"):
         ToolEvalUltraToolEvaluator('tool_usage', 'zh', list_choice='first')

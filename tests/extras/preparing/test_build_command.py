@@ -166,7 +166,7 @@ def test_copies_and_keeps(cache: Path, source: Path, capsys: pytest.CaptureFixtu
         ('test_set/planning.json', [{'input': 'q'}], "record '0'"),
         ('test_set/tool_usage.json', [], 'empty'),
         ('example/planning.json', [{'input': 'q'}], "'reference'"),
-        ('example/planning.json', [[]], 'no JSON object'),
+        ('example/planning.json', [[]], 'not a JSON object'),
         ('test.json', [{'question': 'q'}], "record '0'"),
     ],
 )

@@ -276,7 +276,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')
     with pytest.raises(ValueError, match='leaves no room'):
         easytool_generate('toolbench', docs, str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
-    with pytest.raises(OSError, match=r'no folder\. Fix it with: mkdir -p .*none'):
+    with pytest.raises(OSError, match=r'not a folder\. Fix it with: mkdir -p .*none'):
         easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
     assert not out.exists()
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder

@@ -184,8 +184,8 @@ def test_name_words() -> None:
     [
         ({'question': None}, "'question' is missing"),
         ({'domain': 3}, "'domain' is missing"),
-        ({'plan': []}, "'plan' is no list"),
-        ({'tools': 'x'}, "'tools' is no list"),
+        ({'plan': []}, "'plan' is not a list"),
+        ({'tools': 'x'}, "'tools' is not a list"),
         ({'plan': [{'step': '1. S', 'tool': "other(a='x')"}]}, "calls 'other'"),
         ({'plan': [{'step': '1. S', 'tool': "mail('x')"}]}, 'without a name'),
         ({'plan': [{'step': '1. S', 'tool': 'perhaps'}]}, 'nor a call'),

@@ -175,7 +175,7 @@ def test_judgements_of_different_answers_are_refused(tmp_path: Path, capsys: pyt
     silent = write(tmp_path / 'silent.jsonl', [judged('0', 4), judged('1', 9)])
     agreement(first, silent)
     shown = capsys.readouterr().out
-    assert "Pearson's r" in shown and 'NOTE 2 judgements do not say of which answers they are' in shown
+    assert "Pearson's r" in shown and 'NOTE 2 judgements do not name their answers' in shown
 
 
 def test_the_published_judgements_against_numpy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -194,7 +194,9 @@ def test_a_host_that_was_found_before_is_waited_for(get: Callable[..., HttpReply
             'http://host:99999/v1', 'http://[::1/v1', '', 'http:host/v1'],
 )  # fmt: skip
 def test_what_is_no_address_says_how_one_looks(url: str) -> None:
-    with pytest.raises(ValueError, match=r"is no address of a server: write the scheme and the host, as in 'http://"):
+    with pytest.raises(
+        ValueError, match=r"is not an address of a server: write the scheme and the host, as in 'http://"
+    ):
         check_base_url(url)
 
 

@@ -544,9 +544,9 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (
         BrokenArguments,
         {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'arguments are no JSON',
+        'arguments are not JSON',
     ),
-    (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are no obj'),
+    (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are not an obj'),
     (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is no tool that was'),
     (ObjectArguments, {}, ''),
     (OneCall, {'several calls': UNKNOWN}, 'one came for two cities'),

@@ -1,0 +1,125 @@
+"""The settings on the page about reasoning models, as a server receives them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+from opencompass.models import VLLMwithChatTemplate
+
+from opencompass_tooleval.models import ToolEvalOpenAI, ToolEvalVLLMChat
+from opencompass_tooleval.models.settings import setting_faults
+from tests.conftest import ROOT
+
+PAGE = (ROOT / 'docs' / 'how-to' / 'reasoning-models.md').read_text(encoding='utf-8')
+SNIPPETS = re.findall(r'^```python\n(.*?)^```', PAGE, re.M | re.S)
+ROWS = re.findall(r'^\| (.*) \| `(\w+=dict\(.*\))` \|$', PAGE, re.M)
+API = {'type': ToolEvalOpenAI, 'abbr': 'm', 'path': 'x', 'batch_size': 1}
+OF_OPENCOMPASS = ('type', 'abbr', 'batch_size', 'max_out_len', 'run_cfg')
+CHUNK = {'choices': [{'index': 0, 'delta': {'content': 'ready'}, 'finish_reason': 'stop'}]}
+
+
+@contextmanager
+def recording() -> Iterator[tuple[str, list[Any]]]:
+    """A server that answers every request, and the path, headers and body of each."""
+    received: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            """Logs nothing."""
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers['content-length'])))
+            received.append((self.path, dict(self.headers), body))
+            whole = {'choices': [{'index': 0, 'message': {'content': 'ready'}, 'finish_reason': 'stop'}]}
+            page = f'data: {json.dumps(CHUNK)}\n\ndata: [DONE]\n\n' if body.get('stream') else json.dumps(whole)
+            self.send_response(200)
+            self.send_header('Content-Type', 'text/event-stream' if body.get('stream') else 'application/json')
+            self.send_header('Content-Length', str(len(page)))
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+    server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f'http://127.0.0.1:{server.server_address[1]}/v1', received
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def sent(model: dict[str, Any]) -> tuple[str, dict[str, str], dict[str, Any]]:
+    """Path, headers and body of the request with which a model of a config asks a server in its place."""
+    assert setting_faults([model], []) == []
+    settings = {name: value for name, value in model.items() if name not in OF_OPENCOMPASS}
+    with recording() as (url, received):
+        built = ToolEvalOpenAI(**{'key': 'k', **settings, 'openai_api_base': url})
+        (answer,) = built.answers(['Are you there?'], model.get('max_out_len', 512))
+    assert answer.text == 'ready'
+    ((path, headers, body),) = received
+    return path, headers, body
+
+
+def models_of(snippet: str, folder: Path) -> list[dict[str, Any]]:
+    """The models of a config."""
+    file = folder / 'models.py'
+    file.write_text(snippet, encoding='utf-8')
+    return [dict(model) for model in Config.fromfile(file, format_python_code=False)['models']]
+
+
+def test_examples(tmp_path: Path) -> None:
+    first, second, third = (models_of(snippet, tmp_path) for snippet in SNIPPETS)
+    thinks = [sent(model)[2] for model in first]
+    assert [body['chat_template_kwargs'] for body in thinks] == [{'enable_thinking': True}, {'enable_thinking': False}]
+    assert all(body['max_tokens'] == 16384 and body['stream'] is True and body['temperature'] == 0 for body in thinks)
+    assert first[0]['abbr'] != first[1]['abbr']
+    body = sent(second[0])[2]
+    assert 'temperature' not in body and body['max_tokens'] == 32768 and body['stream'] is True
+    path, headers, body = sent(third[0])
+    assert path == '/v1/chat/completions?api-version=2026-01' and headers['X-Project'] == 'evaluation'
+    assert body['reasoning_effort'] == 'high'
+    assert not {'extra_body', 'extra_headers', 'extra_query'} & set(body)
+
+
+@pytest.mark.parametrize(('who', 'setting'), ROWS, ids=[who[:30] for who, _ in ROWS])
+def test_settings_of_the_tables(who: str, setting: str) -> None:
+    name, _, text = setting.partition('=')
+    value = value_of(text)
+    if who == '`ToolEvalVLLMChat`':
+        model = {'type': ToolEvalVLLMChat, 'abbr': 'm', 'path': 'x', name: value}
+        assert setting_faults([model], []) == [] and name in VLLMwithChatTemplate.__init__.__code__.co_varnames
+        return
+    body = sent({**API, name: value})[2]
+    assert {key: body[key] for key in value} == value
+
+
+def test_every_row_is_tried() -> None:
+    tables = [line for line in PAGE.splitlines() if line.startswith('| ')]
+    assert len(ROWS) == len(tables) - 4  # two heads of two lines
+
+
+def value_of(text: str) -> Any:
+    """The value of ``dict(...)`` of literals."""
+
+    def value(node: ast.expr) -> Any:
+        if isinstance(node, ast.Call):
+            return {str(keyword.arg): value(keyword.value) for keyword in node.keywords}
+        return ast.literal_eval(node)
+
+    return value(ast.parse(text, mode='eval').body)
+
+
+def test_a_limit_in_the_body_is_refused() -> None:
+    (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
+    assert 'max_tokens of requests is set by max_out_len' in fault.text
