@@ -26,6 +26,8 @@ _END_TOKENS = 16
 """Number of tokens at the end of a prompt that show if it opens thoughts."""
 _CHARS_PER_TOKEN = 8
 """A prompt with more characters per token has lost a part: English has 4 to 5, and JSON fewer."""
+_MOST_TOKENS = 1_000
+"""Number of special tokens that are known: some tokenizers have thousands that no model writes."""
 _MOST_SHAPES = 10_000
 """Number of kinds of conversations that are remembered."""
 
@@ -116,6 +118,12 @@ class Attributor:
         return partial(self.tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     @cached_property
+    def _special_tokens(self) -> tuple[str, ...]:
+        """Returns the tokens that servers remove from texts; empty without a tokenizer."""
+        tokens = getattr(self.tokenizer, 'added_tokens_decoder', None) or {}
+        return tuple(token.content for token in tokens.values() if token.special)[:_MOST_TOKENS]
+
+    @cached_property
     def _template(self) -> str:
         """Returns the chat template of the tokenizer; '' without one."""
         try:
@@ -160,13 +168,18 @@ class Attributor:
             shown = (bounded_raw(raw.text), raw.source) if raw else ()
             return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer', *shown))
         end = source.prompt(reply, self._decode, _END_TOKENS) if source and self._may_think else ''
+        stop = asked.get('stop')
         request = Asked(
             self._format,
             tools,
             asked.get('tool_choice', 'auto'),
             asked.get('parallel_tool_calls') is False,
             opens_thoughts(end) if end else self._opened,
-            self._lost(answer, reply, prompt, asked),
+            special_tokens=self._special_tokens,
+            stop_words=[
+                word for word in (stop if isinstance(stop, list) else [stop]) if word and isinstance(word, str)
+            ],
+            lost=self._lost(answer, reply, prompt, asked),
         )
         is_call_for_text = not tools and not asked.get('tools') and bool(reply.functions) and not reply.text
         return replace(answer, serving=attribute(answer, raw, request, is_call_for_text))
