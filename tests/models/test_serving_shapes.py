@@ -54,7 +54,7 @@ from tests.models.serving_script import (
     StrictVerbose,
     save_tokenizer,
 )
-from tests.models.serving_shapes import FAULTS, RIGHT, ROME, TOOLS, Shape, hermes
+from tests.models.serving_shapes import FAULTS, HISTORY, RIGHT, ROME, TOOLS, Shape, hermes
 
 SHAPES = (*FAULTS, *RIGHT)
 BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -152,9 +152,14 @@ def test_each_source_of_raw_text(
 @pytest.mark.parametrize('engine', [LlamaCpp, Logprobs])
 def test_texts_need_no_tokenizer(engine: type[Engine], tokenizer: PreTrainedTokenizerFast) -> None:
     assert attribution_of(engine(tokenizer), LOST, None).cause == PARSER
-    assert attribution_of(engine(tokenizer), LOST, None, tool_parser='auto').cause == (
-        PARSER if engine is LlamaCpp else UNKNOWN  # by the server's prompt
-    )
+    assert attribution_of(engine(tokenizer), LOST, None, tool_parser='auto').cause == PARSER  # by the marks
+    bare = BY_NAME['a parser of another format']  # JSON without marks
+    with warnings() as lines:
+        found = attribution_of(engine(tokenizer), bare, None, tool_parser='auto')
+    unknown = 'the format of calls is unknown: set tokenizer_path or tool_parser'
+    if engine is Logprobs:  # llama.cpp's prompt has the format
+        assert (found.cause, found.note) == (UNKNOWN, unknown)
+        assert lines == [f'attribution: {unknown}']
 
 
 @contextmanager
@@ -223,6 +228,31 @@ def test_what_the_prompts_lack_is_said(folder: Path, tokenizer: PreTrainedTokeni
     with warnings() as lines:
         attribution_of(VLLM(tokenizer), NO_TOOLS, folder)
     assert lines == ['attribution: the prompts of the server lack tools']
+
+
+AFTER_TOOLS = replace(BY_NAME['an answer'], messages=HISTORY[:-1])
+"""The final answer of an agent: the conversation ends with a tool's result."""
+
+
+@pytest.mark.parametrize(('adds_after_tools', 'lacks_it'), [(True, TEMPLATE), (False, NONE)])
+def test_a_final_answer_needs_the_generation_prompt_of_its_template(
+    adds_after_tools: bool, lacks_it: str, tmp_path: Path
+) -> None:
+    """DeepSeek V3.1's template adds one after users, and none after tools."""
+    folder = save_tokenizer(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(folder)
+    if not adds_after_tools:
+        condition = '{% if add_generation_prompt %}'
+        assert condition in loaded.chat_template
+        after_users = "{% if add_generation_prompt and messages[-1].role == 'user' %}"
+        loaded.chat_template = loaded.chat_template.replace(condition, after_users)
+        loaded.save_pretrained(folder)
+    causes = [
+        attribution_of(VLLM(loaded), replace(shape, prompt=prompt), folder).cause
+        for shape in (AFTER_TOOLS, BY_NAME['an answer'])
+        for prompt in ('', 'generation')
+    ]
+    assert causes == [NONE, lacks_it, NONE, TEMPLATE]
 
 
 class Several(ServingScript):

@@ -30,6 +30,9 @@ CAUSES = (PARSER, ORDER, REASONING, ERROR, TEMPLATE, LIMIT, NONE, UNKNOWN)
 COUNTED_IN_POINTS = (PARSER, ORDER, REASONING)
 """Causes with a second reading: the model's text has the answer as it wrote it."""
 
+NAMES = 'the names of all calls'
+"""Beginning of a note on names with the same text before or after those of the offered tools."""
+
 IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
 """Sources of raw text: ids of tokens, llama.cpp's text, tokens with their probabilities."""
 

@@ -25,6 +25,7 @@ from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.attribution import (
     LIMIT,
     LOGPROBS,
+    NAMES,
     NONE,
     ORDER,
     PARSER,
@@ -59,6 +60,7 @@ _MOST_SEARCHED, _MOST_VALUES = 16, 64
 """Number of calls beyond the written ones, and of values of each, that are searched in the raw text."""
 _MOST_READ = 20_000
 """In a longer raw text, the text before the calls is not searched."""
+_LOST_BYTES = '\ufffd'
 _WORD = re.compile(r'[\w-]{1,256}')
 _TOKEN = r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>'
 _MARKS = re.compile(
@@ -109,6 +111,26 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
         asked: The request.
         is_call_for_text: True if the server sent a call and no text, and no tools were offered.
     """
+    found = _attribute(served, raw, asked, is_call_for_text)
+    names = _changed_names(served.calls, asked.tools) if asked.tools else ''
+    return replace(found, note='; '.join(filter(None, (found.note, names)))) if names else found
+
+
+def _changed_names(calls: Sequence[ToolCall], tools: ToolSet) -> str:
+    """Says what all calls have before or after the name of an offered tool; '' for nothing."""
+    around = set()
+    for call in calls:
+        name = max((name for name in tools.schemas if name in call.name), key=len, default=call.name)
+        around.add(tuple(call.name.split(name, 1)) if name else ())
+    ((before, after), *others) = around if around and () not in around else [('', '')]
+    if others or before[-1:].isalnum() or after[:1].isalnum() or '_' in (before[-1:], after[:1]):
+        return ''
+    parts = ((before, 'begin'), (after, 'end'))
+    words = ' and '.join(f'{verb} with {text!r}' for text, verb in parts if text)
+    return f'{NAMES} {words}' if words else ''
+
+
+def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_text: bool) -> Attribution:
     # A text with its end token is whole, whatever the server says.
     is_cut = served.finish_reason == CUT and not (raw and without_end_tokens(raw.text) != raw.text)
     cut = Attribution(LIMIT, 'the answer was cut') if is_cut else None
@@ -250,6 +272,8 @@ def _fault_of_text(
     shown, content = _compared(visible_text(served).text), _compared(reference.content)
     if shown == content or len(served.text) > MAX_CHARS:
         return None
+    if _LOST_BYTES in raw and _ascii(shown) == _ascii(content):  # logprobs without bytes lose parts of characters
+        return None
     if is_call_for_text:
         return _fault(PARSER, 'text was read as a call', reference) if content else None
     tokens = _tokens(tuple(asked.special_tokens))
@@ -331,7 +355,11 @@ def _more_of(pattern: re.Pattern[str], shown: str, content: str) -> bool:
 
 def _compared(text: str) -> str:
     """Returns a text without blanks, and without the signs for bytes that are no text."""
-    return without_blanks(text).replace('\ufffd', '')
+    return without_blanks(text).replace(_LOST_BYTES, '')
+
+
+def _ascii(text: str) -> str:
+    return text.encode('ascii', 'ignore').decode('ascii')
 
 
 def _fault(cause: str, note: str, reference: Reading) -> Attribution:
