@@ -29,6 +29,7 @@ from tests.models.serving_shapes import (
     END,
     FAULTS,
     PARIS,
+    REQUIRED,
     RIGHT,
     ROME,
     TOOLS,
@@ -259,3 +260,59 @@ def test_a_named_call_that_is_cut_is_at_its_limit() -> None:
 def test_an_answer_may_repeat_its_thoughts() -> None:
     raw = RawText(f'<think>{ANSWER}</think>{ANSWER} So it is.{END}', IDS)
     assert attribute(answer(f'<think>{ANSWER}</think>{ANSWER} So it is.'), raw, PLAIN).cause == NONE
+
+
+QUOTED = 'The mark [/THINK] ends thoughts, and [THINK] begins them.'
+
+
+@pytest.mark.parametrize(
+    ('raw', 'shown'),
+    [
+        (QUOTED, QUOTED),
+        ('<think>a</think>First.<think>b</think>Then.', '<think>a</think>First.<think>b</think>Then.'),
+        ('<think>a</think>First.<think>b</think>Then.', '<think>a</think>\nFirst.\n<think>b</think>Then.'),
+        ('Use </think> at the end of them.', 'Use </think> at the end of them.'),
+        ('<think>a</think>Use </think> at the end of them.', '<think>a</think>Use </think> at the end of them.'),
+    ],
+)  # fmt: skip
+def test_quoted_marks_of_thoughts_are_no_fault(raw: str, shown: str) -> None:
+    for request in (PLAIN, Asked('hermes')):
+        assert attribute(answer(shown), RawText(raw + END, IDS), request).cause == NONE
+
+
+def test_the_text_of_a_cut_answer_is_compared_up_to_its_end() -> None:
+    text = ' '.join(f'Day {day}: sun.' for day in range(20))
+    raw = RawText(text, IDS)
+    for shown, cause in (
+        (text, LIMIT),
+        (text[:-9], LIMIT),
+        (text[:-90], PARSER),
+        ('', PARSER),
+        (text.replace('sun', 'rain'), PARSER),
+        (f'{text} So it is.', PARSER),
+    ):
+        assert attribute(answer(shown, finish='length'), raw, PLAIN).cause == cause, shown
+    required = Asked('hermes', ToolSet(TOOLS), 'required')
+    assert attribute(answer('', finish='length'), RawText(REQUIRED[:70], IDS), required).cause == LIMIT
+
+
+@pytest.mark.parametrize('shown', ['', 'functions.get_wea', 'commentary to=functions.get_wea'])
+def test_a_cut_within_a_header_is_a_limit(shown: str) -> None:
+    header = '<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city"'
+    thoughts = '<|channel|>analysis<|message|>The traveller asks for Rome.<|end|>'
+    for end in range(len(header)):
+        given = answer(
+            f'<think>The traveller asks for Rome.</think>{shown if shown in header[:end] else ""}', finish='length'
+        )
+        assert attribute(given, RawText(thoughts + header[:end], IDS), Asked('openai', ToolSet(TOOLS))).cause == LIMIT
+        opened = Asked('openai', ToolSet(TOOLS), opened_thoughts=True)
+        rest = (thoughts + header[:end]).removeprefix('<|channel|>analysis<|message|>')
+        assert attribute(given, RawText(rest, IDS), opened).cause == LIMIT
+
+
+def test_a_stop_word_ends_the_text() -> None:
+    asked = Asked('hermes', ToolSet(TOOLS), stop_words=('\nObservation:',))
+    raw = RawText('I look it up.\nObservation: it', IDS)
+    for shown, cause in (('I look it up.', NONE), ('I look it up.\nObservation:', NONE), ('I look', PARSER)):
+        assert attribute(answer(shown), raw, asked).cause == cause
+    assert attribute(answer('I look it up.'), raw, PLAIN).cause == PARSER

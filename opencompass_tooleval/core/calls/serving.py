@@ -16,7 +16,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -46,6 +45,7 @@ from opencompass_tooleval.core.calls.written.formats import CALL, HARMONY, HERME
 from opencompass_tooleval.core.calls.written.reading import (
     END_TOKENS,
     Reading,
+    after_thoughts,
     read_reference,
     read_required_calls,
     unread_format,
@@ -60,6 +60,8 @@ _MOST_SEARCHED, _MOST_VALUES = 16, 64
 """Number of calls beyond the written ones, and of values of each, that are searched in the raw text."""
 _MOST_READ = 20_000
 """In a longer raw text, the text before the calls is not searched."""
+_MOST_WAITED = 64
+"""Fewer characters at the end of a cut text may be missing."""
 _LOST_BYTES = '\ufffd'
 _WORD = re.compile(r'[\w-]{1,256}')
 _TOKEN = r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>'
@@ -81,9 +83,9 @@ class Asked:
         tool_choice: ``tool_choice`` of the request.
         is_single: True if the request allows one call (``parallel_tool_calls: false``): servers drop all others.
         opened_thoughts: True if the prompt ends within thoughts.
+        lost: Parts of the request that the prompt of the server lacks, from :func:`~.prompt_parts.lost_parts`.
         special_tokens: Tokens that servers remove from texts, beside those in ``<|...|>``.
         stop_words: ``stop`` of the request.
-        lost: Parts of the request that the prompt of the server lacks, from :func:`~.prompt_parts.lost_parts`.
     """
 
     format_name: str
@@ -91,9 +93,9 @@ class Asked:
     tool_choice: Any = 'auto'
     is_single: bool = False
     opened_thoughts: bool = False
+    lost: Sequence[str] = ()
     special_tokens: Sequence[str] = ()
     stop_words: Sequence[str] = ()
-    lost: Sequence[str] = ()
 
     @property
     def required_name(self) -> str:
@@ -131,9 +133,7 @@ def _changed_names(calls: Sequence[ToolCall], tools: ToolSet) -> str:
 
 
 def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_text: bool) -> Attribution:
-    # A text with its end token is whole, whatever the server says.
-    is_cut = served.finish_reason == CUT and not (raw and without_end_tokens(raw.text) != raw.text)
-    cut = Attribution(LIMIT, 'the answer was cut') if is_cut else None
+    cut = Attribution(LIMIT, 'the answer was cut') if served.finish_reason == CUT else None
     lost = Attribution(TEMPLATE, f'the prompt lacks {", ".join(asked.lost)}') if asked.lost else None
     known = lost or cut
     if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
@@ -143,16 +143,17 @@ def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_te
     if known is None and _is_unchanged(served, raw.text, asked):
         return Attribution(NONE, '', bounded_raw(raw.text), raw.source)
     if asked.tools and asked.format_name == formats.NONE:
-        found_format = written_format(raw.text, asked.tools, asked.opened_thoughts)
-        asked = replace(asked, format_name=found_format)
+        asked = replace(asked, format_name=written_format(raw.text, asked.tools, asked.opened_thoughts))
     reference = _reference(raw.text, asked)
+    if cut and _is_ended(raw.text, reference):  # whatever the server says
+        cut, known = None, lost
     if asked.tools and asked.format_name == formats.NONE and not reference.calls:
         found = known or Attribution(UNKNOWN, 'the format of calls is unknown: set tokenizer_path or tool_parser')
     elif asked.tools and (marked := unread_format(reference, asked.tools)):
         found = known or Attribution(UNKNOWN, f'marks of {marked}, in which {asked.format_name} reads no call')
     else:
         fault = _fault_of_calls(served, raw.text, reference, asked)
-        fault = fault or _fault_of_text(served, raw.text, reference, asked, is_cut, is_call_for_text)
+        fault = fault or _fault_of_text(served, raw.text, reference, asked, cut is not None, is_call_for_text)
         found = fault or known or Attribution(NONE)
     return Attribution(found.cause, found.note, bounded_raw(raw.text), raw.source, found.written)
 
@@ -173,6 +174,12 @@ def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
     # Not a text in their place: arguments that are encoded twice stand in the raw text too, if the model quoted them.
     is_object = isinstance(call.arguments, dict) and not served.text.strip()
     return not others and is_object and raw.startswith(written) and call.name in asked.tools.schemas
+
+
+def _is_ended(raw: str, reference: Reading) -> bool:
+    """Tests if a text has an end token after its answer; some families have one after the thoughts too."""
+    has_answer = bool(reference.calls or reference.content.strip()) and not reference.is_unfinished
+    return has_answer and without_end_tokens(raw) != raw
 
 
 def _reference(text: str, asked: Asked) -> Reading:
@@ -276,12 +283,10 @@ def _fault_of_text(
         return None
     if is_call_for_text:
         return _fault(PARSER, 'text was read as a call', reference) if content else None
-    tokens = _tokens(tuple(asked.special_tokens))
+    tokens = _tokens(raw, asked)
     if not _more_of(tokens, shown, content):
         shown, content = tokens.sub('', shown), tokens.sub('', content)
-    if _is_right_text(shown, content, served, raw, reference, asked) or (
-        is_cut and (content.startswith(shown) or shown.startswith(content))
-    ):
+    if _is_right_text(shown, content, served, raw, reference, asked, is_cut):
         return None
     thoughts = _compared(reference.thoughts)
     if not shown:
@@ -302,28 +307,40 @@ def _fault_of_text(
     return _fault(PARSER, 'the text was changed', reference)
 
 
-def _is_right_text(shown: str, content: str, served: Answer, raw: str, reference: Reading, asked: Asked) -> bool:
-    """Tests if a right server may return a text, for all reasons but a limit."""
-    tokens = _tokens(tuple(asked.special_tokens))
-    stopped = (_compared(reference.content.partition(word)[0]) for word in asked.stop_words)
-    if shown == content or shown in (tokens.sub('', text) for text in stopped):
+def _is_right_text(
+    shown: str, content: str, served: Answer, raw: str, reference: Reading, asked: Asked, is_cut: bool
+) -> bool:
+    """Tests if a right server may return a text."""
+    tokens = _tokens(raw, asked)
+    row = formats.FORMATS[asked.format_name]
+    texts = [end for word in asked.stop_words for end in _ends_at(reference.content, word)]
+    if not reference.calls and not row.thoughts and asked.format_name != HARMONY:  # servers take the first mark
+        texts.append(visible_text(Answer(after_thoughts(without_end_tokens(raw), asked.opened_thoughts))).text)
+    if shown == content or shown in (tokens.sub('', _compared(text)) for text in texts):
         return True
+    if is_cut and content.startswith(shown):  # servers wait for the end of what may be a mark or JSON
+        return len(content) - len(shown) < _MOST_WAITED or asked.tool_choice not in ('auto', 'none', None)
     front = tokens.sub('', _front(raw, reference, asked))
-    if reference.calls and content.startswith(shown):
+    after = shown.removeprefix(front)
+    if reference.calls and (content.startswith(shown) or content.removeprefix(front).endswith(after)):
         # vLLM returns a text before calls of Harmony as thoughts.
         is_thought = asked.format_name == HARMONY and not shown and front in _compared(served.text)
         if is_thought or shown.startswith(front):
             return True
     offered = _offered(reference.calls, asked.tools) if asked.tools else []
     read = set(map(_key, reference.calls))
-    is_unsure = reference.is_unfinished or len(offered) < len(reference.calls) or asked.tool_choice == 'none'
+    is_unsure = is_cut or reference.is_unfinished or len(offered) < len(reference.calls) or asked.tool_choice == 'none'
     if not shown.startswith(front) or not (is_unsure or any(_key(call) not in read for call in served.calls)):
         return False
-    written = (
-        _compared(raw) if reference.is_unfinished else _compared(raw).replace(_compared(reference.thoughts), '', 1)
-    )
-    plain, whole = (_MARKS.sub('', tokens.sub('', text)) for text in (shown.removeprefix(front), written))
+    written, thoughts = _compared(raw), '' if reference.is_unfinished else _compared(reference.thoughts)
+    plain, whole = (_MARKS.sub('', tokens.sub('', text)) for text in (after, written.replace(thoughts, '', 1)))
     return plain in whole
+
+
+def _ends_at(text: str, word: str) -> tuple[str, str]:
+    """Returns a text up to a stop word, without and with it."""
+    before, word, _ = text.partition(word)
+    return before, before + word
 
 
 def _front(raw: str, reference: Reading, asked: Asked) -> str:
@@ -341,11 +358,10 @@ def _front(raw: str, reference: Reading, asked: Asked) -> str:
     return _PART_OF_MARK.sub('', content[:same]) if same >= _FEWEST_CHARS else ''
 
 
-@cache
-def _tokens(others: tuple[str, ...]) -> re.Pattern[str]:
-    """Returns a pattern of tokens that servers remove from texts."""
-    names = sorted({without_blanks(token) for token in (*END_TOKENS, *others)} - {''}, key=len, reverse=True)
-    return re.compile('|'.join([_TOKEN, *map(re.escape, names)]))
+def _tokens(raw: str, asked: Asked) -> re.Pattern[str]:
+    """Returns a pattern of the tokens in a raw text that servers remove from texts."""
+    names = {without_blanks(token) for token in (*END_TOKENS, *asked.special_tokens) if token.strip() and token in raw}
+    return re.compile('|'.join([_TOKEN, *map(re.escape, sorted(names, key=len, reverse=True))]))
 
 
 def _more_of(pattern: re.Pattern[str], shown: str, content: str) -> bool:

@@ -181,6 +181,13 @@ def written_format(raw_text: str, tools: ToolSet, opened_thoughts: bool = False)
     return next(iter(found.values())) if len(found) == 1 else NONE
 
 
+def after_thoughts(text: str, opened_thoughts: bool = False) -> str:
+    """Returns the text after the first mark that ends thoughts, if it begins with thoughts; else the whole text."""
+    begins = opened_thoughts or _OPEN.match(text, skip_blanks(text, 0))
+    close = _CLOSE.search(text) if begins else None
+    return text[close.end() :] if close else text
+
+
 def opens_thoughts(prompt: str) -> bool:
     """Tests if a prompt ends within thoughts, as chat templates of reasoning models do."""
     return bool(_OPEN_AT_END.search(prompt[-100:].rstrip()))
