@@ -168,7 +168,7 @@ def test_a_call_returned_twice_is_found(before: str, calls: list[tuple[str, str]
 def test_a_second_call_that_a_server_repairs_is_no_copy() -> None:
     raw = RawText(f'{hermes(ROME)}\n<tool_call>\n{{"name": "get_weather", "arguments": {ROME[1]}{END}', IDS)
     assert attribute(answer('', ROME, ROME), raw, PLAIN).cause == NONE
-    assert attribute(answer('', ROME, ROME, ROME), raw, PLAIN).cause == NONE  # cannot be told
+    assert attribute(answer('', ROME, ROME, ROME), raw, PLAIN).cause == PARSER
 
 
 @pytest.mark.parametrize('thoughts', ['I call get_weather.', 'I call\n\nget_weather .'])
