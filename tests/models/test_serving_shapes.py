@@ -224,6 +224,18 @@ def test_the_format_is_that_of_the_template(folder: Path, tokenizer: PreTrainedT
     assert attribution_of(VLLM(tokenizer), LOST, folder, tool_parser='auto').cause == PARSER
 
 
+def test_what_all_names_begin_with_is_said_once(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    name, arguments = ROME
+    prefixed = replace(RIGHT_CALL, calls=[(f'functions.{name}', arguments)])
+    note = "the names of all calls begin with 'functions.'"
+    with serving(ServingScript(VLLM(tokenizer), prefixed)) as url, warnings() as lines:
+        answers = ask(make_model(url, prefixed, folder), [prompt_of(prefixed)] * 3, 64)
+    found = [(one.serving.cause, one.serving.note) for one in answers if one.serving]
+    assert found == [(PARSER, f'of 1 calls 1 lost, 1 made up; {note}')] * 3
+    assert [call.name for one in answers for call in one.calls] == [f'functions.{name}'] * 3, 'scores stay'
+    assert lines == [f'attribution: {note}']
+
+
 def test_what_the_prompts_lack_is_said(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     with warnings() as lines:
         attribution_of(VLLM(tokenizer), NO_TOOLS, folder)
