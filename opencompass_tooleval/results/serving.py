@@ -190,7 +190,7 @@ def read_serving(result: Mapping[str, Any]) -> Serving | None:
         for metric, row in (points.items() if isinstance(points, Mapping) else ())
         if isinstance(row, Mapping) and (loss := _read_loss(row))
     }
-    shown = {name[:_NAME_CHARS]: count for name, count in names.items() if name.startswith(NAMES)}
+    shown = {' '.join(name.split())[:_NAME_CHARS]: count for name, count in names.items() if name.startswith(NAMES)}
     return Serving(counts, losses, shown) if counts else None
 
 

@@ -76,11 +76,12 @@ def _names_of(servings: Mapping[str, Serving]) -> Iterator[str]:
         count = sum(one.names[text] for one in found.values())
         samples = sum(one.samples for one in found.values())
         if found:
-            yield f'{text}, which no offered tool does, in {count:,} of {samples:,} answers; scores stay: {_few(found)}'
+            what = f'{text}, unlike those of the offered tools; scores stay ({_few(found)})'
+            yield f'in {count:,} of {samples:,} answers {what}'
 
 
 def blame(serving: Serving) -> str:
-    """Returns what lost the points: the parser, the reading of thoughts, or both."""
+    """Returns what lost the points: the parser, the order of calls, the reading of thoughts, or several of them."""
     return ' and '.join(_BLAMED[cause] for cause in serving.blamed)
 
 

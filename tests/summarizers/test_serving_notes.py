@@ -73,8 +73,8 @@ def named(count: int) -> dict[str, Any]:
         (
             {'a': named(270), 'b': named(290), 'c': named(20)},
             [
-                "NOTE m: the names of all calls begin with 'functions.', which no offered tool does, in 560 of 600 "
-                'answers; scores stay: a, b'
+                "NOTE m: in 560 of 600 answers the names of all calls begin with 'functions.', unlike those of the "
+                'offered tools; scores stay (a, b)'
             ],
         ),
         ({'a': served({NONE: 297, UNKNOWN: 3})}, []),

@@ -64,9 +64,9 @@ _MOST_WAITED = 64
 """Fewer characters at the end of a cut text may be missing."""
 _LOST_BYTES = '\ufffd'
 _WORD = re.compile(r'[\w-]{1,256}')
-_TOKEN = r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>'
+_TOKEN = r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>|\[/?(?:TOOL_CALLS|ARGS|CALL_ID|THINK)]'
 _MARKS = re.compile(
-    r'</?[\w:｜]{0,40}(?:tool|function|param|invoke|arg_|think)[\w:=."\'-]{0,80}/?>|\[(?:TOOL_CALLS|ARGS|CALL_ID|/?THINK)]|```tool_code',
+    r'</?[\w:｜]{0,40}(?:tool|function|param|invoke|arg_|think)[\w:=."\'-]{0,80}/?>|```tool_code',
     re.IGNORECASE,
 )
 """Marks of calls and thoughts that are no special tokens, in a text without blanks."""
