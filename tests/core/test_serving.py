@@ -181,6 +181,16 @@ def test_a_call_whose_marks_are_in_the_text_is_not_among_the_thoughts(thoughts: 
 
 
 @pytest.mark.parametrize(
+    'header', ['commentary to=functions.get_weather <|constrain|>json', 'analysis to=functions.get_weather code']
+)
+def test_a_call_of_harmony_whose_marks_are_in_the_text_is_lost(header: str) -> None:
+    """SGLang returns such messages as they are."""
+    raw = f'<|channel|>{header}<|message|>{ROME[1]}<|call|>'
+    found = attribute(answer(raw), RawText(raw, IDS), Asked('openai', ToolSet(TOOLS)))
+    assert (found.cause, found.note) == (PARSER, 'of 1 calls 1 lost')
+
+
+@pytest.mark.parametrize(
     ('shown', 'note'),
     [
         ('functions.{}', "the names of all calls begin with 'functions.'"),
@@ -308,6 +318,8 @@ def test_a_cut_within_a_header_is_a_limit(shown: str) -> None:
         opened = Asked('openai', ToolSet(TOOLS), opened_thoughts=True)
         rest = (thoughts + header[:end]).removeprefix('<|channel|>analysis<|message|>')
         assert attribute(given, RawText(rest, IDS), opened).cause == LIMIT
+        as_it_is = answer(rest, finish='length')  # SGLang without a parser of thoughts
+        assert attribute(as_it_is, RawText(rest, IDS), opened).cause == LIMIT
 
 
 def test_a_stop_word_ends_the_text() -> None:

@@ -64,13 +64,17 @@ _MOST_WAITED = 64
 """Fewer characters at the end of a cut text may be missing."""
 _LOST_BYTES = '\ufffd'
 _WORD = re.compile(r'[\w-]{1,256}')
-_TOKEN = r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>|\[/?(?:TOOL_CALLS|ARGS|CALL_ID|THINK)]'
+_TOKEN = (
+    r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>|<[|｜][^<>]{0,40}\Z'
+    r'|\[/?(?:TOOL_CALLS|ARGS|CALL_ID|THINK)]'
+)
+"""Matches a special token, or the beginning of one at the end."""
 _MARKS = re.compile(
-    r'</?[\w:｜]{0,40}(?:tool|function|param|invoke|arg_|think)[\w:=."\'-]{0,80}/?>|```tool_code',
+    r'</?[\w:｜]{0,40}(?:tool|function|param|invoke|arg_|think|calls)[\w:=."\'-]{0,80}/?>|```tool_code',
     re.IGNORECASE,
 )
 """Marks of calls and thoughts that are no special tokens, in a text without blanks."""
-_PART_OF_MARK = re.compile(r'[<\[{(`][^<\[{(`]{0,16}\Z')
+_PART_OF_MARK = re.compile(r'(?:functools|[<\[{(`](?![^<\[{(`]{0,40}functools\Z)[^<\[{(`]{0,40})\Z')
 
 
 @dataclass(frozen=True)
@@ -268,8 +272,9 @@ def _in_another_order(served: Sequence[ToolCall], written: Sequence[ToolCall], o
 
 def _are_in_thoughts(lost: Sequence[ToolCall], served: Answer, reference: Reading) -> bool:
     """Tests if lost calls are among the served thoughts, and not in the served text."""
-    shown = visible_text(served).text
-    hidden = served.text.removesuffix(shown)
+    hidden, end, shown = served.text.rpartition('</think>')
+    if not end and shown.startswith('<think>'):
+        hidden, shown = shown, ''
     return all(
         hidden.count(call.name) > reference.thoughts.count(call.name)
         and shown.count(call.name) <= reference.content.count(call.name)
@@ -319,13 +324,17 @@ def _is_right_text(
     texts = [text for before, word, _ in stopped for text in (before, before + word)]
     if not reference.calls and not row.thoughts and asked.format_name != HARMONY:  # servers take the first mark
         texts.append(visible_text(Answer(after_thoughts(without_end_tokens(raw), asked.opened_thoughts))).text)
+    texts += [visible_text(Answer(raw)).text] if is_cut else []
+    if asked.tools:  # a server may drop a call without its end
+        whole = _compared(reference.content)
+        texts += [whole[: mark.start()] for pattern in (tokens, _MARKS) if (mark := pattern.search(whole))]
     if shown == content or shown in (tokens.sub('', _compared(text)) for text in texts):
         return True
     if is_cut and after_thoughts(reference.thoughts, opened_thoughts=True) != reference.thoughts:
         return True  # a call without its end has marks of thoughts in it: nobody can tell which count
     if is_cut and content.startswith(shown):  # servers wait for the end of what may be a mark or JSON
         return len(content) - len(shown) < _MOST_WAITED or asked.tool_choice not in ('auto', 'none', None)
-    front = tokens.sub('', _front(raw, reference, asked))
+    front = _front(raw, reference, asked)
     after = shown.removeprefix(front)
     if reference.calls and (content.startswith(shown) or content.removeprefix(front).endswith(after)):
         # vLLM returns a text before calls of Harmony as thoughts.
@@ -337,8 +346,9 @@ def _is_right_text(
     is_unsure = is_cut or reference.is_unfinished or len(offered) < len(reference.calls) or asked.tool_choice == 'none'
     if not shown.startswith(front) or not (is_unsure or any(_key(call) not in read for call in served.calls)):
         return False
-    written, thoughts = _compared(raw), '' if reference.is_unfinished else _compared(reference.thoughts)
-    plain, whole = (_MARKS.sub('', tokens.sub('', text)) for text in (after, written.replace(thoughts, '', 1)))
+    may_be_thoughts = reference.is_unfinished or (is_cut and not content)
+    thoughts = '' if may_be_thoughts else _compared(reference.thoughts)
+    plain, whole = (_MARKS.sub('', tokens.sub('', text)) for text in (after, _compared(raw).replace(thoughts, '', 1)))
     return plain in whole
 
 
@@ -350,11 +360,11 @@ def _front(raw: str, reference: Reading, asked: Asked) -> str:
         return ''
     read, schemas = formats.FORMATS[asked.format_name].reader, asked.tools.schemas
     first = bisect_left(range(len(text)), True, key=lambda end: bool(read(text[:end], schemas)[1]))
-    before, content = _compared(text[:first]), _compared(reference.content)
+    tokens = _tokens(raw, asked)
+    before = _PART_OF_MARK.sub('', _compared(text[: max(first - 1, 0)]))
+    before, content = _MARKS.sub('', tokens.sub('', before)), tokens.sub('', _compared(reference.content))
     same = bisect_left(range(1, len(content) + 1), True, key=lambda end: content[:end] not in before)
-    if same == len(content):
-        return content
-    return _PART_OF_MARK.sub('', content[:same]) if same >= _FEWEST_CHARS else ''
+    return content[:same] if same == len(content) or same >= _FEWEST_CHARS else ''
 
 
 def _tokens(raw: str, asked: Asked) -> re.Pattern[str]:
