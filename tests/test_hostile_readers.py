@@ -13,7 +13,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -396,6 +396,14 @@ def _attribution(text: str) -> None:
     calls = tuple(make_call(name, text) for name in ('find', text[:300]))
     for served in (Answer(text), Answer(f'<think>{text}'), Answer(text, calls=calls)):
         attribute(served, RawText(text, 'ids'), Asked('hermes', tools, 'required', opened_thoughts=bool(served.calls)))
+        for raw in (
+            f'<tool_call>{text}',
+            f'{{"name": "find"{text}',
+            f'{text}<tool_call>{{"name": "find", "arguments": {{}}}}',
+        ):
+            for name in ('none', 'hermes'):
+                asked = Asked(name, tools, special_tokens=(text[:40],), stop_words=(text[:20],))
+                attribute(replace(served, text=text[::2]), RawText(raw, 'ids'), asked)
     messages = [{'role': role, 'content': text} for role in ('system', 'user', 'tool')]
     function = {'name': text[:300], 'arguments': text}
     lost_parts(

@@ -127,7 +127,10 @@ REASONS: dict[str, Words] = {
     'judge:unjudged': Words('not judged', 'the reply of the judge cannot be read'),
     'judge:not_asked': Words('without a judge', 'the judge was not asked'),
     'gold:erratum': Words('gold answer faulty', 'the answer is correct if a known fault of the gold answer is fixed'),
-    'serving:parser': Words('parser of the server', 'the server lost, changed or made up calls of the answer'),
+    'serving:parser': Words(
+        'parser of the server', 'the server lost or changed calls or text of the answer, or made up calls'
+    ),
+    'serving:order': Words('order of calls', 'the server returned the calls of the answer in another order'),
     'serving:reasoning': Words(
         'thoughts of the server', 'the server put the answer or a call into the thoughts, or thoughts into the answer'
     ),

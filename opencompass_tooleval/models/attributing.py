@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import ERROR, Attribution, bounded_raw
+from opencompass_tooleval.core.calls.attribution import ERROR, NAMES, UNKNOWN, Attribution, bounded_raw
 from opencompass_tooleval.core.calls.prompt_parts import CALLS, RESULTS, SYSTEM, TOOLS, lost_parts
 from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.written.formats import AUTO, NONE, choose_format
@@ -26,6 +26,9 @@ _END_TOKENS = 16
 """Number of tokens at the end of a prompt that show if it opens thoughts."""
 _CHARS_PER_TOKEN = 8
 """A prompt with more characters per token has lost a part: English has 4 to 5, and JSON fewer."""
+_MOST_TOKENS = 1_000
+"""Number of special tokens that are known: some tokenizers have thousands that no model writes."""
+_MOST_NOTES = 10
 _MOST_SHAPES = 10_000
 """Number of kinds of conversations that are remembered."""
 
@@ -62,6 +65,7 @@ class Attributor:
     _opened: bool = False
     _may_think: bool = True
     _whole: set[tuple[int, tuple[str, ...]]] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
     _searching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -116,6 +120,12 @@ class Attributor:
         return partial(self.tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     @cached_property
+    def _special_tokens(self) -> tuple[str, ...]:
+        """Returns the tokens that servers remove from texts; empty without a tokenizer."""
+        tokens = getattr(self.tokenizer, 'added_tokens_decoder', None) or {}
+        return tuple(token.content for token in tokens.values() if token.special)[:_MOST_TOKENS]
+
+    @cached_property
     def _template(self) -> str:
         """Returns the chat template of the tokenizer; '' without one."""
         try:
@@ -160,16 +170,31 @@ class Attributor:
             shown = (bounded_raw(raw.text), raw.source) if raw else ()
             return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer', *shown))
         end = source.prompt(reply, self._decode, _END_TOKENS) if source and self._may_think else ''
+        stop = asked.get('stop')
         request = Asked(
             self._format,
             tools,
             asked.get('tool_choice', 'auto'),
             asked.get('parallel_tool_calls') is False,
             opens_thoughts(end) if end else self._opened,
-            self._lost(answer, reply, prompt, asked),
+            special_tokens=self._special_tokens,
+            stop_words=[
+                word for word in (stop if isinstance(stop, list) else [stop]) if word and isinstance(word, str)
+            ],
+            lost=self._lost(answer, reply, prompt, asked),
         )
         is_call_for_text = not tools and not asked.get('tools') and bool(reply.functions) and not reply.text
-        return replace(answer, serving=attribute(answer, raw, request, is_call_for_text))
+        serving = attribute(answer, raw, request, is_call_for_text)
+        self._warn_once(serving)
+        return replace(answer, serving=serving)
+
+    def _warn_once(self, serving: Attribution) -> None:
+        """Logs why an answer is unknown, and what all names of calls have in common."""
+        _, names, more = serving.note.partition(NAMES)
+        note = serving.note if serving.cause == UNKNOWN else f'{names}{more}'
+        if note and note not in self._noted and len(self._noted) < _MOST_NOTES:
+            self._noted.add(note)
+            self.logger.warning(f'attribution: {note}')
 
     def _lost(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns the parts that the server's prompts lack by the search, and this one where it is doubtful.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
@@ -18,6 +18,7 @@ from opencompass_tooleval.core.calls.answer import SERVING, Answer, postprocesse
 from opencompass_tooleval.core.calls.attribution import (
     CAUSES,
     COUNTED_IN_POINTS,
+    NAMES,
     NONE,
     UNKNOWN,
     Attribution,
@@ -32,6 +33,7 @@ from opencompass_tooleval.core.text.bounds import is_number
 MOST_RAW = 500
 """Number of characters of the model's own text that a sample of a result keeps; the predictions have it all."""
 _MOST_SAMPLES = 10**9
+_MOST_NAMES, _NAME_CHARS = 3, 200
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,12 @@ class Serving:
     Attributes:
         causes: Cause -> number of samples, of all trials; they add up to all samples.
         points: Metric -> its loss; empty if no answer was written differently from the served one.
+        names: What all names of calls of an answer begin or end with -> number of samples.
     """
 
     causes: Mapping[str, int]
     points: Mapping[str, Loss]
+    names: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def main(self) -> dict[str, Loss]:
@@ -111,7 +115,9 @@ def serving_of(
     written = as_result(scorer, second) if second else {}
     losses = {metric: _loss(served, written, metric) for metric in scorer.metrics if written}
     points = {metric: asdict(loss) for metric, loss in losses.items() if loss}
-    return {'causes': dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))), 'points': points}
+    names = Counter(one.note[one.note.index(NAMES) :] for one in attributions if one and NAMES in one.note)
+    counts = {'causes': dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))), 'points': points}
+    return {**counts, 'names': dict(names.most_common(_MOST_NAMES))} if names else counts
 
 
 def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
@@ -177,18 +183,21 @@ def read_serving(result: Mapping[str, Any]) -> Serving | None:
     raw = result.get(SERVING)
     if not isinstance(raw, Mapping):
         return None
-    causes, points = raw.get('causes'), raw.get('points')
-    counts = {
-        cause: count
-        for cause, count in (causes.items() if isinstance(causes, Mapping) else ())
-        if cause in CAUSES and type(count) is int and 0 < count < _MOST_SAMPLES
-    }
+    points, names = raw.get('points'), _counts(raw.get('names'))
+    counts = {cause: count for cause, count in _counts(raw.get('causes')).items() if cause in CAUSES}
     losses = {
         metric: loss
         for metric, row in (points.items() if isinstance(points, Mapping) else ())
         if isinstance(row, Mapping) and (loss := _read_loss(row))
     }
-    return Serving(counts, losses) if counts else None
+    shown = {' '.join(name.split())[:_NAME_CHARS]: count for name, count in names.items() if name.startswith(NAMES)}
+    return Serving(counts, losses, shown) if counts else None
+
+
+def _counts(value: Any) -> dict[str, int]:
+    """Returns the members of an object that are counts."""
+    items = value.items() if isinstance(value, Mapping) else ()
+    return {name: count for name, count in items if type(count) is int and 0 < count < _MOST_SAMPLES}
 
 
 def _read_loss(row: Mapping[str, Any]) -> Loss | None:

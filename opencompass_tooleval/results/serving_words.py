@@ -8,6 +8,7 @@ from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.calls.attribution import (
     COUNTED_IN_POINTS,
     ERROR,
+    ORDER,
     PARSER,
     REASONING,
     TEMPLATE,
@@ -20,7 +21,11 @@ from opencompass_tooleval.results.serving import Serving, is_lost, read_serving
 _UNKNOWN_SHARE = 0.1
 """Share of a model's answers without raw text above which a note says so: a failed request has none."""
 
-_BLAMED = {PARSER: "the server's parser", REASONING: "the server's reading of thoughts"}
+_BLAMED = {
+    PARSER: "the server's parser",
+    ORDER: "the server's order of calls",
+    REASONING: "the server's reading of thoughts",
+}
 _COUNTED = {
     ERROR: 'answers became an error of the server, which could not parse them',
     TEMPLATE: 'prompts reached the model without its tools, or without another part',
@@ -64,8 +69,19 @@ def faults_of(servings: Mapping[str, Serving]) -> Iterator[tuple[str, str]]:
             yield cause, f'{_share(found, (cause,), words)} ({cause})'
 
 
+def _names_of(servings: Mapping[str, Serving]) -> Iterator[str]:
+    """Yields a line on what the names of calls begin or end with in most answers."""
+    for text in dict.fromkeys(name for one in servings.values() for name in one.names):
+        found = {name: one for name, one in servings.items() if 2 * one.names.get(text, 0) > one.samples}
+        count = sum(one.names[text] for one in found.values())
+        samples = sum(one.samples for one in found.values())
+        if found:
+            what = f'{text}, unlike those of the offered tools; scores stay ({_few(found)})'
+            yield f'in {count:,} of {samples:,} answers {what}'
+
+
 def blame(serving: Serving) -> str:
-    """Returns what lost the points: the parser, the reading of thoughts, or both."""
+    """Returns what lost the points: the parser, the order of calls, the reading of thoughts, or several of them."""
     return ' and '.join(_BLAMED[cause] for cause in serving.blamed)
 
 
@@ -95,8 +111,12 @@ def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
     unknown = []
     for model, servings in by_model.items():
         yield from (f'WARNING {model}: {line}' for line in lines_of(servings))
+        yield from (f'NOTE {model}: {line}' for line in _names_of(servings))
         counts = [(one.causes.get(UNKNOWN, 0), one.samples) for one in servings.values()]
         if sum(count for count, _ in counts) > _UNKNOWN_SHARE * sum(samples for _, samples in counts):
             unknown.append(model)
     if unknown:
-        yield f'NOTE servers returned no raw text: lost points cannot be attributed ({first_of(unknown, 2)})'
+        yield (
+            'NOTE servers returned no raw text, or tokenizer_path is missing: lost points cannot be attributed '
+            f'({first_of(unknown, 2)})'
+        )

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE, UNKNOWN
+from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, ORDER, PARSER, REASONING, TEMPLATE, UNKNOWN
 from opencompass_tooleval.results.serving import read_serving
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines
 from tests.cli.test_compare import write
@@ -38,6 +38,7 @@ def place(tmp_path: Path) -> Place:
     [
         ({NONE: 100}, None, (), 0, 'servers: held: none of 1 results lost more than --max-drop points'),
         ({NONE: 88, PARSER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's parser"),
+        ({NONE: 88, ORDER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's order of calls"),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.5), 0, 'servers: held'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.4), 1, 'servers: lost'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'accuracy'), 1, 'servers: lost'),

@@ -19,6 +19,7 @@ from opencompass_tooleval.catalogue.metrics import main_metrics
 from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.calls.attribution import PARSER, REASONING, UNKNOWN
 from opencompass_tooleval.core.calls.tool_calls import calls_payload, read_answer
+from opencompass_tooleval.results.serving import read_serving
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from tests.evaluators.test_evaluator import ById, Equality, numbered
 
@@ -88,6 +89,21 @@ def test_old_predictions_and_scores_without_a_file_have_no_such_part(tmp_path: P
     assert SERVING not in evaluated(tmp_path, Equality(), rows, ['x', '"serving"'], [None, None])
     columns = {'predictions': ['x', 'y'], 'references': rows['record'], 'record_id': ['r0', 'r1'], 'infra': [None] * 2}
     assert SERVING not in Equality().evaluate(1, 1, rows, **columns)
+
+
+def test_what_all_names_of_calls_have_in_common_is_counted(tmp_path: Path) -> None:
+    names = "the names of all calls begin with 'functions.'"
+    serving = [{**fault('x'), 'note': f'of 1 calls 1 lost; {names}'}, {**none(), 'note': names}, none(), None]
+    result = evaluated(tmp_path, Equality(), numbered(*'xxxx'), [*'xxxx'], serving)
+    assert result['right'] == 100.0
+    read = read_serving(result)
+    assert result[SERVING]['names'] == {names: 2} and read is not None and read.names == {names: 2}
+
+
+@pytest.mark.parametrize('names', ['x', ['x'], {'x': 1}, {"the names of all calls end with 'x'": True}])
+def test_damaged_names_are_left_out(names: Any) -> None:
+    read = read_serving({SERVING: {'causes': {UNKNOWN: 1}, 'points': {}, 'names': names}})
+    assert read is not None and read.names == {}
 
 
 @pytest.mark.parametrize('damaged', ['text', {'cause': 'serving:other'}, {'cause': PARSER, 'written': {'calls': 3}}])

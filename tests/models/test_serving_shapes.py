@@ -54,7 +54,7 @@ from tests.models.serving_script import (
     StrictVerbose,
     save_tokenizer,
 )
-from tests.models.serving_shapes import FAULTS, RIGHT, ROME, TOOLS, Shape, hermes
+from tests.models.serving_shapes import FAULTS, HISTORY, RIGHT, ROME, TOOLS, Shape, hermes
 
 SHAPES = (*FAULTS, *RIGHT)
 BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -152,9 +152,14 @@ def test_each_source_of_raw_text(
 @pytest.mark.parametrize('engine', [LlamaCpp, Logprobs])
 def test_texts_need_no_tokenizer(engine: type[Engine], tokenizer: PreTrainedTokenizerFast) -> None:
     assert attribution_of(engine(tokenizer), LOST, None).cause == PARSER
-    assert attribution_of(engine(tokenizer), LOST, None, tool_parser='auto').cause == (
-        PARSER if engine is LlamaCpp else UNKNOWN  # by the server's prompt
-    )
+    assert attribution_of(engine(tokenizer), LOST, None, tool_parser='auto').cause == PARSER  # by the marks
+    bare = BY_NAME['a parser of another format']  # JSON without marks
+    with warnings() as lines:
+        found = attribution_of(engine(tokenizer), bare, None, tool_parser='auto')
+    unknown = 'the format of calls is unknown: set tokenizer_path or tool_parser'
+    if engine is Logprobs:  # llama.cpp's prompt has the format
+        assert (found.cause, found.note) == (UNKNOWN, unknown)
+        assert lines == [f'attribution: {unknown}']
 
 
 @contextmanager
@@ -219,10 +224,45 @@ def test_the_format_is_that_of_the_template(folder: Path, tokenizer: PreTrainedT
     assert attribution_of(VLLM(tokenizer), LOST, folder, tool_parser='auto').cause == PARSER
 
 
+def test_what_all_names_begin_with_is_said_once(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    name, arguments = ROME
+    prefixed = replace(RIGHT_CALL, calls=[(f'functions.{name}', arguments)])
+    note = "the names of all calls begin with 'functions.'"
+    with serving(ServingScript(VLLM(tokenizer), prefixed)) as url, warnings() as lines:
+        answers = ask(make_model(url, prefixed, folder), [prompt_of(prefixed)] * 3, 64)
+    found = [(one.serving.cause, one.serving.note) for one in answers if one.serving]
+    assert found == [(PARSER, f'of 1 calls 1 lost, 1 made up; {note}')] * 3
+    assert [call.name for one in answers for call in one.calls] == [f'functions.{name}'] * 3, 'scores stay'
+    assert lines == [f'attribution: {note}']
+
+
 def test_what_the_prompts_lack_is_said(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     with warnings() as lines:
         attribution_of(VLLM(tokenizer), NO_TOOLS, folder)
     assert lines == ['attribution: the prompts of the server lack tools']
+
+
+AFTER_TOOLS = replace(BY_NAME['an answer'], messages=HISTORY[:-1])
+"""The final answer of an agent: the conversation ends with a tool's result."""
+
+
+@pytest.mark.parametrize('adds_after_tools', [True, False])
+def test_a_final_answer_needs_the_generation_prompt_of_its_template(adds_after_tools: bool, tmp_path: Path) -> None:
+    """DeepSeek V3.1's template adds one after users, and none after tools."""
+    folder = save_tokenizer(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(folder)
+    if not adds_after_tools:
+        condition = '{% if add_generation_prompt %}'
+        assert condition in loaded.chat_template
+        after_users = "{% if add_generation_prompt and messages[-1].role == 'user' %}"
+        loaded.chat_template = loaded.chat_template.replace(condition, after_users)
+        loaded.save_pretrained(folder)
+    causes = [
+        attribution_of(VLLM(loaded), replace(shape, prompt=prompt), folder).cause
+        for shape in (AFTER_TOOLS, BY_NAME['an answer'])
+        for prompt in ('', 'generation')
+    ]
+    assert causes == [NONE, TEMPLATE, NONE, TEMPLATE]
 
 
 class Several(ServingScript):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE, UNKNOWN
+from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, ORDER, PARSER, REASONING, TEMPLATE, UNKNOWN
 from opencompass_tooleval.results.serving_words import notes_of
 from tests.summarizers.test_summarizer import TIME, Run, result
 
@@ -17,6 +17,11 @@ LOSS = {'served': 80.0, 'written': 83.4, 'lost': 3.4, 'low': 2.1, 'high': 4.9}
 def served(causes: dict[str, int], lost: float = 0.0) -> dict[str, Any]:
     points = {'review_quality': {**LOSS, 'lost': lost}} if lost else {}
     return {'serving': {'causes': causes, 'points': points}}
+
+
+def named(count: int) -> dict[str, Any]:
+    names = {"the names of all calls begin with 'functions.'": count}
+    return {'serving': {'causes': {NONE: 300}, 'points': {}, 'names': names}}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,21 @@ def served(causes: dict[str, int], lost: float = 0.0) -> dict[str, Any]:
         ),
         (
             {'a': served({UNKNOWN: 300}), 'b': served({UNKNOWN: 300})},
-            ['NOTE servers returned no raw text: lost points cannot be attributed (m)'],
+            ['NOTE servers returned no raw text, or tokenizer_path is missing: lost points cannot be attributed (m)'],
+        ),
+        (
+            {'a': served({ORDER: 3, NONE: 297}, 1.0)},
+            [
+                "WARNING m: 1.0 points [2.1, 4.9] of review_quality in a were lost by the server's order of calls "
+                '(3 of 300 answers)'
+            ],
+        ),
+        (
+            {'a': named(270), 'b': named(290), 'c': named(20)},
+            [
+                "NOTE m: in 560 of 600 answers the names of all calls begin with 'functions.', unlike those of the "
+                'offered tools; scores stay (a, b)'
+            ],
         ),
         ({'a': served({NONE: 297, UNKNOWN: 3})}, []),
     ],

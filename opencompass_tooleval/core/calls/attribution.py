@@ -10,7 +10,9 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls, wri
 from opencompass_tooleval.core.text.jsonable import clean_text
 
 PARSER = 'serving:parser'
-"""The model wrote calls that the server lost or changed, or the server made up calls."""
+"""The model wrote calls or text that the server lost or changed, or the server made up calls."""
+ORDER = 'serving:order'
+"""The server returned the calls in another order."""
 REASONING = 'serving:reasoning'
 """The server put a call or the answer into the thoughts, or thoughts into the answer."""
 ERROR = 'serving:error'
@@ -24,9 +26,12 @@ NONE = 'serving:none'
 UNKNOWN = 'serving:unknown'
 """The server returns no raw text, or its format of calls is unknown."""
 
-CAUSES = (PARSER, REASONING, ERROR, TEMPLATE, LIMIT, NONE, UNKNOWN)
-COUNTED_IN_POINTS = (PARSER, REASONING)
+CAUSES = (PARSER, ORDER, REASONING, ERROR, TEMPLATE, LIMIT, NONE, UNKNOWN)
+COUNTED_IN_POINTS = (PARSER, ORDER, REASONING)
 """Causes with a second reading: the model's text has the answer as it wrote it."""
+
+NAMES = 'the names of all calls'
+"""Beginning of a note on names with the same text before or after those of the offered tools."""
 
 IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
 """Sources of raw text: ids of tokens, llama.cpp's text, tokens with their probabilities."""

@@ -3,22 +3,30 @@
 A server that reads more than the reference reading does no harm: a broken call that it repairs, a call without the
 marks of the format, arguments that it converts to the types of the schema. Whatever it returns must stand in the raw
 text. Its answer is what an agent would get, so that it counts as right.
+
+Texts are compared without blanks. A server may remove special tokens, the text after the first call, and what follows
+a stop word. Of a call that nobody can read, it may return any part as text.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.attribution import (
     LIMIT,
     LOGPROBS,
+    NAMES,
     NONE,
+    ORDER,
     PARSER,
     REASONING,
     TEMPLATE,
@@ -33,13 +41,16 @@ from opencompass_tooleval.core.calls.prompt_parts import has_text, without_blank
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written import formats
-from opencompass_tooleval.core.calls.written.formats import CALL, HERMES
+from opencompass_tooleval.core.calls.written.formats import CALL, HARMONY, HERMES
 from opencompass_tooleval.core.calls.written.reading import (
+    END_TOKENS,
     Reading,
+    after_thoughts,
     read_reference,
     read_required_calls,
     unread_format,
     without_end_tokens,
+    written_format,
 )
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 
@@ -47,6 +58,23 @@ _FEWEST_CHARS = 16
 """Fewer characters of thoughts are not searched in an answer: it may have them too."""
 _MOST_SEARCHED, _MOST_VALUES = 16, 64
 """Number of calls beyond the written ones, and of values of each, that are searched in the raw text."""
+_MOST_READ = 20_000
+"""In a longer raw text, without thoughts, the text before the calls is not searched."""
+_MOST_WAITED = 64
+"""Fewer characters at the end of a cut text may be missing."""
+_LOST_BYTES = '\ufffd'
+_WORD = re.compile(r'[\w-]{1,256}')
+_TOKEN = (
+    r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>|<[|｜][^<>]{0,40}\Z'
+    r'|\[/?(?:TOOL_CALLS|ARGS|CALL_ID|THINK)]'
+)
+"""Matches a special token, or the beginning of one at the end."""
+_MARKS = re.compile(
+    r'</?[\w:｜]{0,40}(?:tool|function|param|invoke|arg_|think|calls)[\w:=."\'-]{0,80}/?>|```tool_code',
+    re.IGNORECASE,
+)
+"""Marks of calls and thoughts that are no special tokens, in a text without blanks."""
+_PART_OF_MARK = re.compile(r'(?:functools|[<\[{(`](?![^<\[{(`]{0,40}functools\Z)[^<\[{(`]{0,40})\Z')
 
 
 @dataclass(frozen=True)
@@ -60,6 +88,8 @@ class Asked:
         is_single: True if the request allows one call (``parallel_tool_calls: false``): servers drop all others.
         opened_thoughts: True if the prompt ends within thoughts.
         lost: Parts of the request that the prompt of the server lacks, from :func:`~.prompt_parts.lost_parts`.
+        special_tokens: Tokens that servers remove from texts, beside those in ``<|...|>``.
+        stop_words: ``stop`` of the request.
     """
 
     format_name: str
@@ -68,6 +98,8 @@ class Asked:
     is_single: bool = False
     opened_thoughts: bool = False
     lost: Sequence[str] = ()
+    special_tokens: Sequence[str] = ()
+    stop_words: Sequence[str] = ()
 
     @property
     def required_name(self) -> str:
@@ -85,6 +117,26 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
         asked: The request.
         is_call_for_text: True if the server sent a call and no text, and no tools were offered.
     """
+    found = _attribute(served, raw, asked, is_call_for_text)
+    names = _changed_names(served.calls, asked.tools) if asked.tools else ''
+    return replace(found, note='; '.join(filter(None, (found.note, names)))) if names else found
+
+
+def _changed_names(calls: Sequence[ToolCall], tools: ToolSet) -> str:
+    """Says what all calls have before or after the name of an offered tool; '' for nothing."""
+    around = set()
+    for call in calls:
+        name = max((name for name in tools.schemas if name in call.name), key=len, default=call.name)
+        around.add(tuple(call.name.split(name, 1)) if name else ())
+    ((before, after), *others) = around if around and () not in around else [('', '')]
+    if others or before[-1:].isalnum() or after[:1].isalnum() or '_' in (before[-1:], after[:1]):
+        return ''
+    parts = ((before, 'begin'), (after, 'end'))
+    words = ' and '.join(f'{verb} with {text!r}' for text, verb in parts if text)
+    return f'{NAMES} {words}' if words else ''
+
+
+def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_text: bool) -> Attribution:
     cut = Attribution(LIMIT, 'the answer was cut') if served.finish_reason == CUT else None
     lost = Attribution(TEMPLATE, f'the prompt lacks {", ".join(asked.lost)}') if asked.lost else None
     known = lost or cut
@@ -94,14 +146,19 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
         return known or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
     if known is None and _is_unchanged(served, raw.text, asked):
         return Attribution(NONE, '', bounded_raw(raw.text), raw.source)
+    if asked.tools and asked.format_name == formats.NONE:
+        asked = replace(asked, format_name=written_format(raw.text, asked.tools, asked.opened_thoughts))
     reference = _reference(raw.text, asked)
+    if cut and _is_ended(raw.text, reference):  # whatever the server says
+        cut, known = None, lost
     if asked.tools and asked.format_name == formats.NONE and not reference.calls:
-        found = known or Attribution(UNKNOWN, 'the format of calls is unknown')
+        found = known or Attribution(UNKNOWN, 'the format of calls is unknown: set tokenizer_path or tool_parser')
     elif asked.tools and (marked := unread_format(reference, asked.tools)):
         found = known or Attribution(UNKNOWN, f'marks of {marked}, in which {asked.format_name} reads no call')
     else:
-        text_fault = _fault_of_text(served, reference, is_call_for_text)
-        found = _fault_of_calls(served, raw.text, reference, asked) or text_fault or known or Attribution(NONE)
+        fault = _fault_of_calls(served, raw.text, reference, asked)
+        fault = fault or _fault_of_text(served, raw.text, reference, asked, cut is not None, is_call_for_text)
+        found = fault or known or Attribution(NONE)
     return Attribution(found.cause, found.note, bounded_raw(raw.text), raw.source, found.written)
 
 
@@ -119,14 +176,23 @@ def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
     (call, *others) = served.calls
     written = f'{CALL}\n{{"name": "{call.name}", "arguments": {call.written}}}\n'
     # Not a text in their place: arguments that are encoded twice stand in the raw text too, if the model quoted them.
-    is_object = isinstance(call.arguments, dict)
+    is_object = isinstance(call.arguments, dict) and not served.text.strip()
     return not others and is_object and raw.startswith(written) and call.name in asked.tools.schemas
+
+
+def _is_ended(raw: str, reference: Reading) -> bool:
+    """Tests if a text has an end token after its answer.
+
+    Some families have one after the thoughts too, and one in a call without its end is a part of an argument.
+    """
+    is_call = bool(reference.calls) and not isinstance(reference.calls[-1].arguments, str)
+    has_answer = is_call or bool(not reference.calls and reference.content.strip())
+    return has_answer and not reference.is_unfinished and without_end_tokens(raw) != raw
 
 
 def _reference(text: str, asked: Asked) -> Reading:
     """Reads the raw text; without tools, calls are text."""
-    format_name = asked.format_name if asked.tools else formats.NONE
-    reference = read_reference(text, format_name, asked.tools, asked.opened_thoughts)
+    reference = read_reference(text, asked.format_name, asked.tools, asked.opened_thoughts, asked.tools is not None)
     if reference.calls or not asked.tools or asked.tool_choice in ('auto', 'none', None):
         return reference
     required = read_required_calls(text, asked.required_name, asked.opened_thoughts)
@@ -138,15 +204,14 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
     if asked.tools is None or asked.tool_choice == 'none':
         return None
     # Servers may drop a call of a tool that was not offered: the model's fault.
-    schemas = asked.tools.schemas
-    written = [call for call in reference.calls if isinstance(call.arguments, dict) and call.name in schemas]
+    written = _offered(reference.calls, asked.tools)
     if _text(served.calls) == _text(written):
         return None
     unmatched, missing = defaultdict[str, list[ToolCall]](list), list[ToolCall]()
     for call in served.calls:
-        unmatched[_plain([call.name, call.arguments])].append(call)
+        unmatched[_key(call)].append(call)
     for call in written[:1] if asked.is_single else written:
-        same = unmatched[_plain([call.name, call.arguments])]
+        same = unmatched[_key(call)]
         if same:
             same.pop()
         else:
@@ -158,41 +223,177 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
         (changed if is_changed else lost).append(call)
     seen, unseen = changed[:_MOST_VALUES], changed[_MOST_VALUES:]  # a thousand calls would take 10 s
     changed = [*(call for call in seen if not _is_converted(call, left, asked.tools)), *unseen]
-    shown, served_names = without_blanks(raw) if left else '', Counter(call.name for call in served.calls)
-    invented = [
-        call
-        for call in left[: 0 if changed else _MOST_SEARCHED]
-        if not _has_values(shown, call)
-        or (call.name != asked.required_name and raw.count(call.name) < served_names[call.name])
-    ]
+    invented = _invented(left[: 0 if changed else _MOST_SEARCHED], served, raw, reference, asked)
     counted = ((lost, 'lost'), (changed, 'changed'), (invented, 'made up'))
     notes = [f'{len(calls)} {what}' for calls, what in counted if calls]
     if not notes:
-        return None
-    thoughts = served.text.replace(visible_text(served).text, '', 1).replace(reference.thoughts.strip(), '', 1)
-    if lost and not served.calls and all(call.name in thoughts for call in lost):
+        is_moved = any(_in_another_order(served.calls, written, of) for of in (_key, attrgetter('name')))
+        return _fault(ORDER, f'{len(written)} calls have another order', reference) if is_moved else None
+    if lost and not served.calls and _are_in_thoughts(lost, served, reference):
         return _fault(REASONING, 'a call is among the thoughts', reference)
     return _fault(PARSER, f'of {len(written)} calls {", ".join(notes)}', reference)
 
 
-def _fault_of_text(served: Answer, reference: Reading, is_call_for_text: bool) -> Attribution | None:
-    """Returns the fault if the text of an answer without calls was lost, or has thoughts in it."""
-    content, thoughts = reference.content.strip(), reference.thoughts.strip()
-    if not content or served.calls or reference.calls:
+def _offered(calls: Sequence[ToolCall], tools: ToolSet) -> list[ToolCall]:
+    """Returns the readable calls of offered tools."""
+    return [call for call in calls if isinstance(call.arguments, dict) and call.name in tools.schemas]
+
+
+def _invented(left: Sequence[ToolCall], served: Answer, raw: str, reference: Reading, asked: Asked) -> list[ToolCall]:
+    """Returns those of a server's further calls that do not stand in the raw text, or less often."""
+    if not left or asked.tools is None:
+        return []
+    thoughts = read_reference(reference.thoughts, asked.format_name, asked.tools).calls
+    # The name of an unreadable call counts once.
+    unreadable = (call for call in reference.calls if isinstance(call.arguments, str))
+    texts = [reference.content, *(call.arguments.replace(call.name, '', 1) for call in unreadable)]
+    unread = '\n'.join([*texts, reference.thoughts] if reference.is_unfinished else texts)
+    names, shown, shown_unread = Counter(_WORD.findall(unread)), without_blanks(raw), without_blanks(unread)
+    more = Counter(call.name for call in served.calls) - Counter(call.name for call in reference.calls)
+    read = Counter(map(_key, (*reference.calls, *thoughts)))
+    again = Counter(map(_key, served.calls)) - read
+
+    def may_be(call: ToolCall) -> bool:
+        key = _key(call)
+        if call.name == asked.required_name or not more[call.name] or not again[key]:
+            return True
+        return more[call.name] <= names[call.name] and (not read[key] or _has_values(shown_unread, call))
+
+    return [call for call in left if not (_has_values(shown, call) and may_be(call))]
+
+
+def _in_another_order(served: Sequence[ToolCall], written: Sequence[ToolCall], of: Callable[[ToolCall], str]) -> bool:
+    """Tests if the calls that two answers share stand in another order; ``of`` tells what makes two calls the same."""
+    first, second = list(map(of, served)), list(map(of, written))
+    shared = set(first) & set(second)
+    first, second = ([key for key in keys if key in shared] for keys in (first, second))
+    return first != second and sorted(first) == sorted(second)
+
+
+def _are_in_thoughts(lost: Sequence[ToolCall], served: Answer, reference: Reading) -> bool:
+    """Tests if lost calls are among the served thoughts, and not in the served text."""
+    hidden, end, shown = served.text.rpartition('</think>')
+    if not end and shown.startswith('<think>'):
+        hidden, shown = shown, ''
+    return all(
+        hidden.count(call.name) > reference.thoughts.count(call.name)
+        and shown.count(call.name) <= reference.content.count(call.name)
+        for call in lost
+    )
+
+
+def _fault_of_text(
+    served: Answer, raw: str, reference: Reading, asked: Asked, is_cut: bool, is_call_for_text: bool
+) -> Attribution | None:
+    """Returns the fault if the text of an answer was lost or changed, or has thoughts or marks of calls in it."""
+    shown, content = _compared(visible_text(served).text), _compared(reference.content)
+    if shown == content or len(served.text) > MAX_CHARS:
         return None
-    shown = visible_text(served).text.strip()
+    if _LOST_BYTES in raw and _ascii(shown) == _ascii(content):  # logprobs without bytes lose parts of characters
+        return None
     if is_call_for_text:
-        return _fault(PARSER, 'text was read as a call', reference)
+        return _fault(PARSER, 'text was read as a call', reference) if content else None
+    tokens = _tokens(raw, asked)
+    if not _more_of(tokens, shown, content):
+        shown, content = tokens.sub('', shown), tokens.sub('', content)
+    if _is_right_text(shown, content, served, raw, reference, asked, is_cut):
+        return None
+    thoughts = _compared(reference.thoughts)
     if not shown:
-        cause, note = (REASONING, 'the answer is among the thoughts') if served.text else (PARSER, 'the text was lost')
+        is_hidden = content in _compared(served.text)
+        cause, note = (REASONING, 'the answer is among the thoughts') if is_hidden else (PARSER, 'the text was lost')
         return _fault(cause, note, reference)
-    if len(thoughts) >= _FEWEST_CHARS and thoughts in shown and thoughts not in content:
-        return _fault(REASONING, 'thoughts are in the answer', reference)
-    return None
+    more = shown.replace(content, '', 1) if content in shown else ''
+    in_answer = _fault(REASONING, 'thoughts are in the answer', reference)
+    if thoughts and (
+        more == thoughts or (len(thoughts) >= _FEWEST_CHARS and thoughts in shown and thoughts not in content)
+    ):
+        return in_answer
+    if _more_of(tokens, shown, content) or _more_of(_MARKS, shown, content):
+        return _fault(PARSER, 'marks of calls are in the text', reference)
+    return in_answer if more and more in thoughts else _fault(PARSER, 'the text was changed', reference)
+
+
+def _is_right_text(
+    shown: str, content: str, served: Answer, raw: str, reference: Reading, asked: Asked, is_cut: bool
+) -> bool:
+    """Tests if a right server may return a text."""
+    tokens = _tokens(raw, asked)
+    row = formats.FORMATS[asked.format_name]
+    stopped = (reference.content.partition(word) for word in asked.stop_words)
+    texts = [text for before, word, _ in stopped for text in (before, before + word)]
+    if not reference.calls and not row.thoughts and asked.format_name != HARMONY:  # servers take the first mark
+        texts.append(visible_text(Answer(after_thoughts(without_end_tokens(raw), asked.opened_thoughts))).text)
+    texts += [visible_text(Answer(raw)).text] if is_cut else []
+    if asked.tools:  # a server may drop a call without its end
+        whole = _compared(reference.content)
+        texts += [whole[: mark.start()] for pattern in (tokens, _MARKS) if (mark := pattern.search(whole))]
+    if shown == content or shown in (tokens.sub('', _compared(text)) for text in texts):
+        return True
+    if is_cut and after_thoughts(reference.thoughts, opened_thoughts=True) != reference.thoughts:
+        return True  # a call without its end has marks of thoughts in it: nobody can tell which count
+    if is_cut and content.startswith(shown):  # servers wait for the end of what may be a mark or JSON
+        return len(content) - len(shown) < _MOST_WAITED or asked.tool_choice not in ('auto', 'none', None)
+    front = _front(raw, reference, asked)
+    after = shown.removeprefix(front)
+    if reference.calls and (content.startswith(shown) or content.removeprefix(front).endswith(after)):
+        # vLLM returns a text before calls of Harmony as thoughts.
+        is_thought = asked.format_name == HARMONY and not shown and front in _compared(served.text)
+        if is_thought or shown.startswith(front):
+            return True
+    offered = _offered(reference.calls, asked.tools) if asked.tools else []
+    read = set(map(_key, reference.calls))
+    is_unsure = is_cut or reference.is_unfinished or len(offered) < len(reference.calls) or asked.tool_choice == 'none'
+    if not shown.startswith(front) or not (is_unsure or any(_key(call) not in read for call in served.calls)):
+        return False
+    may_be_thoughts = reference.is_unfinished or (is_cut and not content)
+    thoughts = '' if may_be_thoughts else _compared(reference.thoughts)
+    plain, whole = (_MARKS.sub('', tokens.sub('', text)) for text in (after, _compared(raw).replace(thoughts, '', 1)))
+    return plain in whole
+
+
+def _front(raw: str, reference: Reading, asked: Asked) -> str:
+    """Returns the text before the first call, as far as it is certain: that before the first mark of a call."""
+    place = raw.find(reference.thoughts)
+    text = raw if place < 0 else raw[place + len(reference.thoughts) :]
+    if not reference.calls or not asked.tools or len(text) > _MOST_READ:
+        return ''
+    read, schemas = formats.FORMATS[asked.format_name].reader, asked.tools.schemas
+    first = bisect_left(range(len(text)), True, key=lambda end: bool(read(text[:end], schemas)[1]))
+    tokens = _tokens(raw, asked)
+    before = _PART_OF_MARK.sub('', _compared(text[: max(first - 1, 0)]))
+    before, content = _MARKS.sub('', tokens.sub('', before)), tokens.sub('', _compared(reference.content))
+    same = bisect_left(range(1, len(content) + 1), True, key=lambda end: content[:end] not in before)
+    return content[:same] if same == len(content) or same >= _FEWEST_CHARS else ''
+
+
+def _tokens(raw: str, asked: Asked) -> re.Pattern[str]:
+    """Returns a pattern of the tokens in a raw text that servers remove from texts."""
+    names = {without_blanks(token) for token in (*END_TOKENS, *asked.special_tokens) if token.strip() and token in raw}
+    return re.compile('|'.join([_TOKEN, *map(re.escape, sorted(names, key=len, reverse=True))]))
+
+
+def _more_of(pattern: re.Pattern[str], shown: str, content: str) -> bool:
+    """Tests if a text has more matches of a pattern than another."""
+    return bool(Counter(pattern.findall(shown)) - Counter(pattern.findall(content)))
+
+
+def _compared(text: str) -> str:
+    """Returns a text without blanks, and without the signs for bytes that are no text."""
+    return without_blanks(text).replace(_LOST_BYTES, '')
+
+
+def _ascii(text: str) -> str:
+    return text.encode('ascii', 'ignore').decode('ascii')
 
 
 def _fault(cause: str, note: str, reference: Reading) -> Attribution:
     return Attribution(cause, note, written=Written(reference.text, reference.calls))
+
+
+def _key(call: ToolCall) -> str:
+    """Returns a text that is equal for calls with equal names and arguments."""
+    return _plain([call.name, call.arguments])
 
 
 def _text(calls: Sequence[ToolCall]) -> str:

@@ -100,7 +100,11 @@ class Reading:
 
 
 def read_reference(
-    raw_text: str, format_name: str, tools: ToolSet | None = None, opened_thoughts: bool = False
+    raw_text: str,
+    format_name: str,
+    tools: ToolSet | None = None,
+    opened_thoughts: bool = False,
+    reads_calls: bool = True,
 ) -> Reading:
     """Reads a model's raw text.
 
@@ -112,11 +116,12 @@ def read_reference(
         format_name: A name of :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`.
         tools: The offered tools. Formats without types of their own take the types of arguments from them.
         opened_thoughts: True if the prompt ends within thoughts: see :func:`opens_thoughts`.
+        reads_calls: False if calls are content.
     """
     schemas, row = tools.schemas if tools else {}, FORMATS[format_name]
 
     def read(text: str) -> tuple[str, list[ToolCall]]:
-        content, calls = row.reader(text, schemas)
+        content, calls = row.reader(text, schemas) if reads_calls else (text, [])
         return row.framing.sub('', content) if row.framing else content, calls
 
     if format_name != HARMONY and not (format_name == NONE and is_harmony(raw_text)):
@@ -160,6 +165,27 @@ def unread_format(reading: Reading, tools: ToolSet) -> str:
     name = NONE if reading.calls else choose_format(reading.content)
     is_named = name != NONE and any(tool in reading.content for tool in tools.schemas)
     return name if is_named else ''
+
+
+def written_format(raw_text: str, tools: ToolSet, opened_thoughts: bool = False) -> str:
+    """Returns the name of the only format whose marks a raw text has around calls of offered tools, else ``none``.
+
+    Formats that read the same calls count as one.
+    """
+    found: dict[str, str] = {}
+    for name, row in FORMATS.items():
+        if any(all(mark in raw_text for mark in marks) for marks in row.templates):
+            calls = read_reference(raw_text, name, tools, opened_thoughts).calls
+            if calls and all(call.name in tools.schemas and isinstance(call.arguments, dict) for call in calls):
+                found.setdefault(repr(calls), name)
+    return next(iter(found.values())) if len(found) == 1 else NONE
+
+
+def after_thoughts(text: str, opened_thoughts: bool = False) -> str:
+    """Returns the text after the first mark that ends thoughts, if it begins with thoughts; else the whole text."""
+    begins = opened_thoughts or _OPEN.match(text, skip_blanks(text, 0))
+    close = _CLOSE.search(text) if begins else None
+    return text[close.end() :] if close else text
 
 
 def opens_thoughts(prompt: str) -> bool:

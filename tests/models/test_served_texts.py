@@ -1,0 +1,188 @@
+"""Texts of served answers, of all families: what right servers may make of them, and what they may not."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from opencompass_tooleval.core.calls.answer import Answer, visible_text
+from opencompass_tooleval.core.calls.attribution import IDS, LIMIT, NONE, ORDER, PARSER, REASONING, Attribution, RawText
+from opencompass_tooleval.core.calls.serving import Asked, attribute
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.written.reading import read_reference, without_end_tokens
+from tests.core.written_answers import FAMILIES, WrittenAnswer, generate
+
+COUNTS = [pytest.param(15, id='400'), pytest.param(400, id='10,000', marks=pytest.mark.long)]
+FRAMED = {'openai', 'muse', 'inkling', 'kimi_k3', 'cohere_command4', 'gigachat3'}
+"""Formats whose texts are between marks of their own."""
+ALONE = {'llama3_json', 'pythonic'}
+"""Formats whose calls have nothing beside them."""
+STRIPPED = '<|endoftext|>'
+
+
+def attributed(answer: WrittenAnswer, given: Answer, **more: object) -> Attribution:
+    asked = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
+    return attribute(given, RawText(answer.raw, IDS), replace(asked, **more))
+
+
+def reply(answer: WrittenAnswer, content: str, thoughts: str | None = None, finish: str = 'stop') -> Answer:
+    """The answer of a server with these parts."""
+    hidden = answer.thoughts if thoughts is None else thoughts
+    calls = tuple(ToolCall(*call) for call in answer.calls)
+    return Answer(f'<think>{hidden}</think>{content}' if hidden else content, None, finish, calls=calls)
+
+
+def answers(family: str, seed: int, count: int) -> Iterator[tuple[WrittenAnswer, random.Random]]:
+    draw = random.Random(seed)
+    yield from ((answer, draw) for answer in generate(family, seed, count))
+
+
+def has_marks(answer: WrittenAnswer) -> bool:
+    """Tests if values have marks that, in a call without its end, begin or end something else."""
+    return bool(re.search(r'think>|THINK|\[TOOL_CALLS]', json.dumps(answer.calls)))
+
+
+@pytest.mark.parametrize('count', COUNTS)
+@pytest.mark.parametrize('family', FAMILIES)
+def test_texts_of_right_servers(family: str, count: int) -> None:
+    """Blanks, text after the calls, special tokens in a text, a stop word, and an end token beside ``length``."""
+    for answer, draw in answers(family, 11, count):
+        given = reply(answer, f'\n{answer.content}  ')
+        assert attributed(answer, given).cause == NONE, answer
+        asked = {'special_tokens': ('</my_end>',)}
+        if answer.format_name in FRAMED | ALONE:
+            continue
+        after = draw.choice(('Done.', '<tool_response>\nsunny\n</tool_response>', 'name it', '}', f'a {STRIPPED} b'))
+        longer = replace(answer, raw=f'{answer.raw}{after}</my_end>', content=f'{answer.content} {after}')
+        kept = [answer.content] if answer.calls else []
+        for content in (*kept, longer.content, longer.content.replace(STRIPPED, '')):
+            found = attributed(longer, reply(longer, content), **asked)
+            assert found.cause == NONE, (longer, content, found)
+        if not answer.calls and answer.raw.count(answer.content) == 1:
+            raw = answer.raw.replace(answer.content, f'{answer.content}\nObservation: a')
+            found = attributed(replace(answer, raw=raw), given, stop_words=('\nObservation:',))
+            assert found.cause == NONE, (raw, found)
+
+
+@pytest.mark.parametrize('count', COUNTS)
+@pytest.mark.parametrize('family', FAMILIES)
+def test_texts_of_a_call_that_nobody_can_read(family: str, count: int) -> None:
+    """A server returns nothing of it, its text, or its text without special tokens."""
+    for answer, draw in answers(family, 12, count):
+        if not answer.calls or answer.format_name == 'openai' or has_marks(answer):
+            continue
+        written = answer.raw.partition(answer.content)[2] if answer.content else answer.raw
+        raw = answer.raw[: len(answer.raw) - draw.randrange(1, len(written))]
+        broken = replace(answer, raw=f'{raw}<|im_end|>')
+        read = read_reference(broken.raw, answer.format_name, answer.tools, answer.opened_thoughts)
+        if read.is_unfinished or not any(isinstance(call.arguments, str) for call in read.calls):
+            continue
+        calls = tuple(call for call in read.calls if isinstance(call.arguments, dict))
+        begin = raw.index(answer.thoughts) + len(answer.thoughts) if answer.thoughts else 0
+        close = FAMILIES[family].think[1] if answer.thoughts else ''
+        whole = raw[raw.find(close, begin) + len(close) if close in raw[begin:] else begin :]
+        for content in (answer.content, whole) if answer.format_name not in FRAMED else (answer.content,):
+            given = Answer(reply(answer, content).text, None, 'stop', calls=calls if content != whole else ())
+            if content == whole and calls:
+                continue  # then the readable ones are lost
+            found = attributed(broken, given)
+            assert found.cause == NONE, (broken, given, found)
+
+
+@pytest.mark.parametrize('count', COUNTS)
+@pytest.mark.parametrize('family', FAMILIES)
+def test_an_answer_that_is_cut_anywhere_is_at_its_limit(family: str, count: int) -> None:
+    """Within a header too; with an end token it is whole."""
+    for answer, draw in answers(family, 13, count):
+        raw = answer.raw[: draw.randrange(1, len(answer.raw))]
+        if without_end_tokens(raw) != raw or has_marks(answer):
+            continue
+        cut = replace(answer, raw=raw)
+        read = read_reference(raw, answer.format_name, answer.tools, answer.opened_thoughts)
+        calls = tuple(call for call in read.calls if isinstance(call.arguments, dict))
+        for content in (read.content, '') if read.calls or not read.content else (read.content,):
+            given = Answer(f'<think>{read.thoughts}</think>{content}', None, 'length', calls=calls)
+            if content or not read.content:
+                assert attributed(cut, given).cause == LIMIT, (cut, given)
+    ended = replace(answer, raw=f'{answer.raw}<|im_end|>')
+    assert attributed(ended, reply(answer, answer.content, finish='length')).cause == NONE
+
+
+def other_letters(text: str) -> str:
+    return text.translate(str.maketrans('eaoi的一", ', 'xyzuX二`;_'))
+
+
+Fault = Callable[[str], str]
+CHANGES: dict[str, Fault] = {
+    'cut at <': lambda text: text,  # the model writes one: see below
+    'the first half is lost': lambda text: text[(len(text) + 1) // 2 :],
+    'the second half is lost': lambda text: text[: len(text) // 2],
+    'letters are replaced': other_letters,
+    'escaped twice': lambda text: html.escape(html.escape(f'{text} <b> & "c"')),
+    'escapes of JSON': lambda text: f'{text}"'.replace('"', '\\"'),
+    'a fence is added': lambda text: f'```\n{text}\n```',
+    'another text': lambda text: 'The model never wrote this.',
+    'more text': lambda text: f'{text} And the model never wrote this.',
+    'twice': lambda text: text + text,
+    'lost': lambda text: '',
+}
+
+
+@pytest.mark.parametrize('fault', CHANGES)
+@pytest.mark.parametrize('count', COUNTS)
+def test_changed_texts_are_found(count: int, fault: str) -> None:
+    """Alone, beside calls and beside thoughts."""
+    causes: Counter[str] = Counter()
+    for family in FAMILIES:
+        for answer, _ in answers(family, 14, count):
+            if not answer.content or answer.raw.count(answer.content) != 1:
+                continue
+            if fault == 'cut at <':
+                longer = f'{answer.content} if 3 < 5 and so on'
+                answer = replace(answer, raw=answer.raw.replace(answer.content, longer), content=longer)
+                changed = longer.partition('<')[0]
+            else:
+                changed = CHANGES[fault](answer.content)
+            found = attributed(answer, reply(answer, changed))
+            causes[found.cause] += 1
+            assert found.cause == PARSER, (answer, changed)
+    assert causes[PARSER] > 2 * count
+
+
+@pytest.mark.parametrize('count', COUNTS)
+@pytest.mark.parametrize('family', FAMILIES)
+def test_thoughts_and_marks_in_a_text_are_found(family: str, count: int) -> None:
+    """Thoughts in a text, a text in thoughts, and marks of calls beside the calls."""
+    for answer, draw in answers(family, 15, count):
+        if answer.thoughts:
+            leaked = reply(answer, f'{answer.thoughts}\n{answer.content}', '')
+            assert attributed(answer, leaked).cause == REASONING, answer
+        if answer.content and not answer.calls:
+            hidden = reply(answer, '', f'{answer.thoughts}\n{answer.content}')
+            assert attributed(answer, hidden).cause == REASONING, answer
+        if answer.calls:
+            written = FAMILIES[family].write(answer.calls, draw)
+            for left, faults in ((written, [PARSER]), (written[:12], [PARSER, REASONING])):
+                given = reply(answer, f'{answer.content}\n{left}')
+                if visible_text(given).text.strip() not in ('', answer.content):  # else they are removed before scoring
+                    assert attributed(answer, given).cause in faults, (answer, left)
+
+
+@pytest.mark.parametrize('count', COUNTS)
+@pytest.mark.parametrize('family', FAMILIES)
+def test_calls_in_another_order_have_their_own_cause(family: str, count: int) -> None:
+    for answer, _ in answers(family, 16, count):
+        turned = tuple(reversed(answer.calls))
+        if [repr(call) for call in turned] != [repr(call) for call in answer.calls]:
+            given = reply(replace(answer, calls=turned), answer.content)
+            assert attributed(answer, given).cause == ORDER, answer
+        if answer.calls:
+            given = reply(replace(answer, calls=(*answer.calls, answer.calls[0])), answer.content)
+            assert attributed(answer, given).cause == PARSER, answer
