@@ -26,6 +26,15 @@ PACKAGE = ROOT / 'opencompass_tooleval'
 BELOW = f'{PACKAGE}/'
 DEMO = PACKAGE / 'configs' / 'datasets' / 'demo'
 MOST_FILES = 10
+OFTEN = 30
+ABOUT = {
+    'A record of T-Eval': (('benchmarks', 'evaluators', 'inferencers', 'models'), 4),
+    'A task of an agent': (('agents', 'inferencers', 'evaluators'), 7),
+    'A request': (('models',), 1),
+    'A judged answer': (('agents', 'judging', 'evaluators', 'inferencers'), 7),
+}
+"""Title of a walk -> the folders that it is about, and the number of its items; a file is called often if it is called
+:data:`OFTEN` times per item."""
 WALK = re.compile(r'^\*\*(?P<title>[^*]+)\*\*[^\n]*:\n\n(?P<files>(?:\d+\. [^\n]+\n)+)', re.MULTILINE)
 
 
@@ -48,15 +57,14 @@ def is_importing(frame: FrameType | None) -> bool:
 
 
 @contextmanager
-def traced() -> Iterator[dict[str, None]]:
-    """Yields the files of the package in the order in which functions of them are first called, in all threads."""
-    files: dict[str, None] = {}
+def traced() -> Iterator[dict[str, int]]:
+    """Yields the files of the package in the order of their first calls in any thread, with the number of calls."""
+    files: dict[str, int] = {}
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_code.co_filename
-        is_new = event == 'call' and name.startswith(BELOW) and name.removeprefix(BELOW) not in files
-        if is_new and not is_importing(frame):
-            files[name.removeprefix(BELOW)] = None
+        if event == 'call' and name.startswith(BELOW) and not is_importing(frame):
+            files[name.removeprefix(BELOW)] = files.get(name.removeprefix(BELOW), 0) + 1
 
     event_loop._thread.forget()  # a thread is traced if it starts from here on
     threading.setprofile(note)
@@ -69,10 +77,13 @@ def traced() -> Iterator[dict[str, None]]:
         event_loop._thread.forget()
 
 
-def check(title: str, files: dict[str, None]) -> None:
-    """Compares a walk with what was called."""
+def check(title: str, files: dict[str, int]) -> None:
+    """Compares a walk with what was called: the order of first calls, and that files with most calls are listed."""
     walk = walks()[title]
     assert 0 < len(walk) <= MOST_FILES
+    rooms, items = ABOUT[title]
+    often = [file for file, calls in files.items() if calls >= OFTEN * items and file.partition('/')[0] in rooms]
+    assert [file for file in often if file not in walk] == [], f'{title}: called often, and not listed'
     assert [file for file in files if file in walk] == walk, f'{title}: what was called is\n' + '\n'.join(files)
 
 
