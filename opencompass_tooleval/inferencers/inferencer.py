@@ -392,8 +392,8 @@ class ToolEvalGenInferencer(GenInferencer):
             advice.append(self._advice_on_length(too_long))
         if count > failed[TRUNCATED]:
             advice.append(
-                'Run again with -r to ask again what failed otherwise, or with tooleval retry, which takes what then '
-                'still fails.'
+                'Run again with -r to repeat the other failed requests, or with tooleval retry, which counts requests '
+                'that fail again as wrong.'
             )
         raise InfraFailureError(
             f'{summary}, max_infra_share allows {self.max_infra_share:.2%}{server_words}. {" ".join(advice)}'

@@ -327,7 +327,7 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
     entries = _entries(path)
     shape = _shape_of(entries[0])
     if shape is None:
-        raise DataError(path, f'the entries are of none of the shapes {", ".join(SHAPES)}', '0')
+        raise DataError(path, f'the entries have none of the shapes {", ".join(SHAPES)}', '0')
     instructions: dict[str, ToolInstruction] = {}
     doubled: list[str] = []
     for number, entry in enumerate(entries):

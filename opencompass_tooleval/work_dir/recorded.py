@@ -86,7 +86,7 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
         key = next((key for key in _TEXT_KEYS if key in item), None)
         published = read_recorded_row(item) if key is None else None
         if key is None and published is None:
-            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}, init output', record=name)
+            raise DataError(path, f'it has no {", ".join(_TEXT_KEYS)} or init output', record=name)
         infra, finish_reason = item.get('infra'), item.get('finish_reason')
         shape = published.shape if published else item.get(RECORDED_SHAPE)
         item = published.answer if published else item[str(key)]

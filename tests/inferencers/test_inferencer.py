@@ -396,7 +396,7 @@ def test_the_error_on_long_prompts_names_limit_and_longest(tmp_path: Path) -> No
     with pytest.raises(InfraFailureError) as failed:
         Run(tmp_path / 'api', rows, StubModel(reply, max_seq_len=500)).go()
     assert '1 prompts are too long for the model: the longest has 401 tokens' in str(failed.value)
-    assert 'Run again with -r to ask again what failed otherwise' in str(failed.value)
+    assert 'Run again with -r to repeat the other failed requests' in str(failed.value)
 
 
 def test_what_was_answered_before_the_end_is_in_the_journal(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_failures_keep_their_name(tmp_path: Path) -> None:
     [
         pytest.param('x.json', '{"a": ', 'cannot be read as JSON', id='cut short'),
         pytest.param('x.json', '3', 'the file is neither an object nor a list', id='number'),
-        pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has none of prediction", id='no answer key'),
+        pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has no prediction", id='no answer key'),
         pytest.param(
             'x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not', id='mixed'
         ),

@@ -46,7 +46,7 @@ def judge_agents(
     answer_order: Annotated[
         str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')
     ] = (RANDOM),
-    seed: Annotated[int, typer.Option(help='Of what is drawn.')] = 0,
+    seed: Annotated[int, typer.Option(help='Seed of random choices.')] = 0,
     win_rule: Annotated[
         str, typer.Option(help='For win: whose rule; stabletoolbench, or toolbench, where who passes alone wins.')
     ] = STABLETOOLBENCH,

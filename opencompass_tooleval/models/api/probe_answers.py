@@ -129,7 +129,7 @@ def check_usage(probed: Probed) -> Iterator[Finding]:
     if prompt and completion:
         yield Finding(Level.OK, 'usage', 'tokens of prompt and answer are counted')
     else:
-        why = 'the server streams although nobody asked it to' if not reply.body else 'the server does not say'
+        why = 'the server streams without being asked to' if not reply.body else 'the server does not say'
         yield Finding(Level.UNKNOWN, 'usage', f'{why}: tokens and cost are estimates')
 
 

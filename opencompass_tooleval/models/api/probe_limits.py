@@ -103,7 +103,7 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
         yield Finding(Level.OK, 'long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
     elif counted is not None and 0 < counted < size // 2:
         fix = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
-        says = f'of about {size} tokens {counted} reach the model, and nobody says so: {fix}'
+        says = f'only {counted} of about {size} tokens reach the model, without an error: {fix}'
         yield Finding(Level.FAULT, 'long prompt', says)
     else:
         yield Finding(Level.UNKNOWN, 'long prompt', 'the answer does not show whether the model saw all of it')

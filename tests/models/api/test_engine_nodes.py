@@ -47,7 +47,7 @@ def test_no_job_of_several_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     with pytest.raises(EngineError) as caught:
         engine.start(tmp_path / 'log', threading.Event())
     assert str(caught.value) == (
-        'its engine (nodes=2) needs a Slurm job of 2 nodes, and this is none: run it with SlurmArrayRunner '
+        'its engine (nodes=2) needs a Slurm job of 2 nodes, and this process is in none: run it with SlurmArrayRunner '
         "(configs/tooleval_slurm.py), or inside 'sbatch --nodes=2 --exclusive'"
     )
     assert not engine.is_started and not (tmp_path / 'log').exists()

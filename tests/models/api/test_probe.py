@@ -576,7 +576,11 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (SilentContext, {}, '8,192 tokens, the server refuses more'),
     (ClampsLimits, {'context': UNKNOWN}, 'the server does not say how many tokens fit'),
     (MetaContext, {}, '8,192 tokens, the list of models says'),
-    (CutsPrompts, {'context': UNKNOWN, 'long prompt': FAULT}, 'of about 6000 tokens 1024 reach the model'),
+    (
+        CutsPrompts,
+        {'context': UNKNOWN, 'long prompt': FAULT},
+        'only 1024 of about 6000 tokens reach the model, without an error',
+    ),
     (ForgetsBeginnings, {'long prompt': UNKNOWN}, 'does not show whether the model saw all of it'),
     (OneChoice, {}, 'ignored; trials are requests of their own'),
     (RefusesChoices, {}, 'refused; trials are requests of their own'),
