@@ -203,7 +203,7 @@ def test_attribution_excludes_streams() -> None:
 @pytest.fixture(scope='module')
 def right() -> Iterator[ModelServer]:
     """A server that answers the requests of Conformance like the gold, with usage."""
-    script = Path(conformance.__file__).parents[3] / 'tests' / 'benchmarks' / 'conformance' / 'server_script.py'
+    script = Path(conformance.__file__).parents[3] / 'tests' / 'extras' / 'conformance' / 'server_script.py'
     server = start_server('--script', f'{script}:right')
     yield server
     server.stop()
