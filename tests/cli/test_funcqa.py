@@ -117,7 +117,7 @@ def test_what_is_no_trajectory_is_named(tooleval: Command, tmp_path: Path) -> No
     rows['3']['prediction'] = 'Answer: 6'
     file.write_text(json.dumps(rows), encoding='utf-8')
     done = score(tooleval, file)
-    assert done.code == 1 and file.name in done.err and "question '3': this is no trajectory" in done.err
+    assert done.code == 1 and file.name in done.err and "question '3': this is not a trajectory" in done.err
     done = tooleval('score', 'funcqa', 'three_hop', '--data', DATA, '--predictions', file)
     assert done.code == 1 and 'one_hop, multi_hop' in done.err
 

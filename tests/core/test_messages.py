@@ -46,8 +46,10 @@ def test_neighbours_stay_apart_where_they_shall() -> None:
 @pytest.mark.parametrize(
     ('messages', 'says'),
     [
-        pytest.param([('function', 'a')], r"^role 'function' is none of system, user, assistant$", id='unmapped role'),
-        pytest.param([('tool', '')], r"^role 'tool' is none of", id='also where the message is empty'),
+        pytest.param(
+            [('function', 'a')], r"^role 'function' is not one of system, user, assistant$", id='unmapped role'
+        ),
+        pytest.param([('tool', '')], r"^role 'tool' is not one of", id='also where the message is empty'),
         pytest.param([('user', '')], r'^the conversation is empty$', id='only empty messages'),
         pytest.param([], r'^the conversation is empty$', id='no message'),
     ],

@@ -70,7 +70,7 @@ def test_arguments_as_the_model_wrote_them_come_back_from_the_journal(arguments:
     (back,) = with_extras(Answer(''), row).calls
     assert (back, back.arguments_text) == (call, written)
     assert calls_payload([call]) == [{'name': 'search', 'arguments': call.arguments}]  # and nowhere else
-    with pytest.raises(ValueError, match='is no text'):
+    with pytest.raises(ValueError, match='is not a string'):
         read_calls([{'name': 'search', 'arguments': {}, 'written': 7}])
 
 

@@ -29,7 +29,7 @@ def test_trajectory_comes_back_from_its_text():
     ['', 'A', '{', '[]', '{}', '7', '{"loop": "react"}', '{"steps":' + '[' * 5000, '{"rounds": [1], "calls": []}'],
 )
 def test_other_texts_are_refused(text):
-    with pytest.raises(ValueError, match='no trajectory'):
+    with pytest.raises(ValueError, match='not a trajectory'):
         parse_trajectory(text)
 
 
@@ -79,7 +79,7 @@ def test_calls_are_those_of_tools():
 def test_what_is_no_trajectory_is_refused(damage):
     raw = json.loads(DONE.to_json())
     damage(raw)
-    with pytest.raises(ValueError, match='no trajectory'):
+    with pytest.raises(ValueError, match='not a trajectory'):
         parse_trajectory(json.dumps(raw))
 
 

@@ -95,7 +95,7 @@ def test_another_column() -> None:
     ('messages', 'says'),
     [
         pytest.param([{'role': 'user', 'content': ''}], 'the conversation is empty', id='nothing left'),
-        pytest.param([{'role': 'judge', 'content': 'x'}], "role 'judge' is none of", id='unknown role'),
+        pytest.param([{'role': 'judge', 'content': 'x'}], "role 'judge' is not one of", id='unknown role'),
     ],
 )
 def test_errors(messages: list[dict[str, str]], says: str) -> None:

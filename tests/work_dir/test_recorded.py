@@ -76,7 +76,7 @@ def test_parts_of_a_message_are_one_text(tmp_path: Path, item: Any) -> None:
 def test_a_part_that_is_no_text_is_refused(tmp_path: Path, part: Any) -> None:
     file = write(tmp_path / 'answers.json', {'a': [*PARTS, part]})
     with pytest.raises(
-        DataError, match=rf"answers.json: record 'a': .*part of type '{part['type']}', which is no text"
+        DataError, match=rf"answers.json: record 'a': .*part of type '{part['type']}', which is not text"
     ):
         load_recorded(file)
 

@@ -122,7 +122,7 @@ def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: b
             continue
         role = role_map.get(message.role, message.role)
         if role not in ROLES:
-            raise ValueError(f'role {role!r} is none of {", ".join(ROLES)}')
+            raise ValueError(f'role {role!r} is not one of {", ".join(ROLES)}')
         if not message.content:
             continue
         if merge and merged and merged[-1].role == role and not merged[-1].is_native:
@@ -159,7 +159,7 @@ def joined_text(content: Any) -> Any:
         return content
     for part in content:
         if part['type'] not in _TEXT_TYPES or not isinstance(part.get('text'), str):
-            raise ValueError(f'its answer has a part of type {part["type"][:_MOST_SHOWN]!r}, which is no text')
+            raise ValueError(f'its answer has a part of type {part["type"][:_MOST_SHOWN]!r}, which is not text')
     return ''.join(part['text'] for part in content)
 
 

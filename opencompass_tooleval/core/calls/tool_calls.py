@@ -80,7 +80,7 @@ def parse_gold_call(raw: Mapping[str, Any]) -> GoldCall:
     """
     repaired = raw.get('repaired')
     if not isinstance(raw['name'], str):
-        raise ValueError('the name of a gold call is no text')
+        raise ValueError('the name of a gold call is not a string')
     return GoldCall(
         raw['name'],
         raw['arguments'],
@@ -134,11 +134,11 @@ def read_calls(value: Any) -> tuple[ToolCall, ...]:
     if value is None:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise ValueError("'calls' is no list")
+        raise ValueError("'calls' is not a list")
     if not all(isinstance(item, Mapping) and isinstance(item.get('name'), str) for item in value):
         raise ValueError("a call in 'calls' has no 'name'")
     if not all(isinstance(item.get(WRITTEN), (str, type(None))) for item in value):
-        raise ValueError(f"{WRITTEN!r} of a call in 'calls' is no text")
+        raise ValueError(f"{WRITTEN!r} of a call in 'calls' is not a string")
     return tuple(
         ToolCall(item['name'], item.get('arguments'), str(item.get('id') or ''), item.get(WRITTEN))
         for item in value[:MAX_CALLS]

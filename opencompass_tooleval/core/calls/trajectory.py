@@ -194,7 +194,7 @@ def parse_trajectory(text: str) -> Trajectory:
         _check(trajectory)
         return trajectory
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f'this is no trajectory ({type(error).__name__}: {error})') from error
+        raise ValueError(f'this is not a trajectory ({type(error).__name__}: {error})') from error
 
 
 def without_sent(prediction: Any) -> Any:
@@ -220,7 +220,7 @@ def _check(trajectory: Trajectory) -> None:
     for index, step in enumerate(trajectory.steps):
         read_attribution(step.serving)
         if not isinstance(step.sent, (dict, type(None))):
-            raise ValueError(f"'sent' of step {index} is no object")
+            raise ValueError(f"'sent' of step {index} is not an object")
         texts += [step.text, step.purpose, step.reason]
         optional.append(step.asked)
         numbers.append(step.parent)
@@ -231,19 +231,19 @@ def _check(trajectory: Trajectory) -> None:
             if call.source not in ('', *SOURCES) or call.fault not in ('', *FAULTS):
                 raise ValueError(f'step {index} has a call with no such source or fault')
     if not all(isinstance(text, str) for text in [*texts, *(text for text in optional if text is not None)]):
-        raise ValueError('what should be text is none')
+        raise ValueError('a text field is not a string')
     if not all(type(number) is int for number in numbers):
-        raise ValueError('what should be a number is none')
-    if not all(-1 <= step.parent < index for index, step in enumerate(trajectory.steps)):
-        raise ValueError('a step follows none before it')
+        raise ValueError('a number field is not an integer')
+    if lost := [index for index, step in enumerate(trajectory.steps) if not -1 <= step.parent < index]:
+        raise ValueError(f'step {lost[0]} has no earlier parent')
     if not all(0 <= index < len(trajectory.steps) for index in trajectory.path):
         raise ValueError("'path' names no step")
     if not isinstance(trajectory.settings, dict):
-        raise ValueError("'settings' is no object")
+        raise ValueError("'settings' is not an object")
     if not all(isinstance(task, dict) and isinstance(task.get('done'), bool) for task in trajectory.tasks):
         raise ValueError("a task does not say whether it is 'done'")
     changes = trajectory.changes
     if changes is not None and not (
         isinstance(changes, dict) and all(isinstance(now, str) for now in changes.values())
     ):
-        raise ValueError("'changes' is no object of texts")
+        raise ValueError("'changes' is not an object of strings")

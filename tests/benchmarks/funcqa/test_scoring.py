@@ -176,13 +176,13 @@ def test_without_any_answer_nothing_is_full_marks() -> None:
 )
 def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
     text = json.dumps({**trajectory('258').to_dict(), **more})
-    with pytest.raises(ValueError, match="question '7': this is no trajectory"):
+    with pytest.raises(ValueError, match="question '7': this is not a trajectory"):
         score_predictions([RECORD], [as_answer(text)])
 
 
 @pytest.mark.parametrize('text', ['258', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
 def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
-    with pytest.raises(ValueError, match="question '7': this is no trajectory"):
+    with pytest.raises(ValueError, match="question '7': this is not a trajectory"):
         score_predictions([RECORD], [as_answer(text)])
 
 

@@ -144,7 +144,7 @@ def test_predictions(tmp_path: Path) -> None:
     assert result.total.reasons == {'ok': 4} and result.total.metrics['all_calls_right'] == 100
     settings = run.scorer.provenance()
     assert (settings['loop'], settings['bank'], run.expected) == ('react', 'ab', 553)
-    with pytest.raises(DataError, match='no trajectory'):
+    with pytest.raises(DataError, match='not a trajectory'):
         score('teval', predictions_of(tmp_path, *done[:3], 'It is done.'), data=PLANS)
 
 

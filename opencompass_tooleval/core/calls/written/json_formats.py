@@ -26,7 +26,7 @@ _PYTHON_TAG = '<|python_tag|>'
 
 
 ReadCall = Callable[[Any], ToolCall | None]
-"""Takes a JSON value, and returns the call that it is; None if it is none."""
+"""Takes a JSON value, and returns the call that it is; None if it is not a call."""
 
 
 def json_between(begin: str, end: str = '', is_opened: bool = False, call: ReadCall = call_of) -> Reader:
@@ -43,7 +43,7 @@ def json_between(begin: str, end: str = '', is_opened: bool = False, call: ReadC
 
 
 def call_by_key(value: Any) -> ToolCall | None:
-    """Returns the call in an object whose one key is the name, and whose value is the arguments; None if it is none."""
+    """Returns the call in an object whose one key is the name, and whose value is the arguments; None for others."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     ((name, arguments),) = value.items()

@@ -145,7 +145,7 @@ def _bare_block(
 
 
 def _bare_value(parts: Sequence[str]) -> Any:
-    """Reads an object with bare keys; None if it is none.
+    """Parses an object with unquoted keys; returns None if it is invalid.
 
     Args:
         parts: The object, split at the marks around texts.

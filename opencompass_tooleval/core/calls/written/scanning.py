@@ -103,7 +103,7 @@ def call_of(
     name: str = 'name',
     arguments: Sequence[str] = ('arguments', 'parameters'),
 ) -> ToolCall | None:
-    """Returns the call in a JSON object; None if it is none.
+    """Returns the call in a JSON object; None if the object is not a call.
 
     Args:
         value: The object.
