@@ -103,15 +103,12 @@ class BenchmarkFiles:
         origin: A sentence on their source.
         clone: The command that fetches them.
         hints: Folder of the data cache -> lines that ``prepare`` adds.
-        check_scoring: Raises if the answers to a row of a config could not be scored on this machine, such as without
-            an encoder.
     """
 
     files: tuple[DataFiles, ...]
     origin: str = ''
     clone: str = ''
     hints: Callable[[Path], Iterable[str]] | None = None
-    check_scoring: Callable[[Mapping[str, Any]], object] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.subset_names import nearest_first
-from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of, where_searched
+from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
 from opencompass_tooleval.plugin import BENCHMARKS
@@ -125,30 +125,6 @@ def _command(listed_path: str) -> str:
         ),
         f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {listed_path}',
     )
-
-
-def check_files(missing: Mapping[str, str]) -> None:
-    """Raises if files are missing.
-
-    Raises:
-        DataError: The message names the first, and the commands that bring all.
-    """
-    if missing:
-        more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
-        what = f'not found{more}; {where_searched(list(all_benchmarks()))}'
-        raise DataError(next(iter(missing)), what, fix=' && '.join(dict.fromkeys(missing.values())))
-
-
-def check_scoring(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Raises if the answers to some row could not be scored on this machine.
-
-    Raises:
-        EncoderMissingError: The encoder is missing.
-    """
-    for row in rows:
-        for benchmark, _ in _files_of(row):
-            if benchmark.data.check_scoring:
-                benchmark.data.check_scoring(row)
 
 
 def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
