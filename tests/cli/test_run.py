@@ -224,6 +224,22 @@ def test_prepare_brings_missing_data(tooleval: Command, monkeypatch: pytest.Monk
     assert faults_of(done) == [f'FAULT m: its key is read from $OPENAI_API_KEY, which is not set. {fix}']
 
 
+def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(
+    tooleval: Command, server: tuple[Recording, str]
+) -> None:
+    script, url = server
+    done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', url, '--prepare')
+    assert done.code == 1 and not done.err and not script.asked
+    commands = [line for line in done.out.splitlines() if line.startswith('  ')]
+    assert commands == [
+        '  git clone --depth 1 https://github.com/JoeYing1019/UltraTool',
+        '  tooleval prepare ultratool --from UltraTool',
+        '  git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
+        '  tooleval prepare toolbench --from StableToolBench',
+    ]
+    assert done.out.endswith('\nthen give this command again\n')
+
+
 def test_a_missing_encoder_is_said_before_a_request(tooleval: Command, server: tuple[Recording, str]) -> None:
     tooleval('prepare', 'teval', '--from', DEMO)
     script, url = server
