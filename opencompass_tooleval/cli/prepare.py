@@ -96,7 +96,7 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
     An equal file that is already in place is kept. A damaged file is named and not copied. Lines at the end name
-    the files that are still missing, and those whose counts are not the published ones.
+    the files of the same version and language that are still missing, and those whose counts are not the published ones.
 
     Args:
         benchmark: The benchmark.
@@ -140,12 +140,14 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
             faults += line.startswith('DAMAGED')
             different += [files.name] if '  (published: ' in line else []
             say(line)
+    kinds = {files.name.partition(' ')[2] for files, by_path in sources if by_path}
     absent = [
         files.name
         for files, by_path in sources
-        if not (by_path or files.needed or candidate_paths(files.paths[0])[0].is_file())
+        if files.name.partition(' ')[2] in kinds
+        and not (by_path or files.needed or candidate_paths(files.paths[0])[0].is_file())
     ]
-    if absent and benchmark.name not in plugin.DOWNLOAD:
+    if absent:
         say(f'still missing, neither in {source} nor prepared before: {", ".join(absent)}')
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)
