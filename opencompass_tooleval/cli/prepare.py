@@ -96,7 +96,7 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
     An equal file that is already in place is kept. A damaged file is named and not copied. Lines at the end name
-    the files of the same version and language that are still missing, and those whose counts are not the published ones.
+    the files of the same version and language that are still missing, and those with other counts than published.
 
     Args:
         benchmark: The benchmark.

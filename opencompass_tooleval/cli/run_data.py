@@ -16,7 +16,7 @@ from opencompass_tooleval.data_path import candidate_paths
 from opencompass_tooleval.plugin import BENCHMARKS
 
 _DEMO = 'demo'
-"""Name of the data sets of ``tooleval demo``, and folder of the configs of shipped records."""
+"""Folder of the configs of shipped records."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def config_values(config: Path) -> dict[str, Any]:
 
 def _datasets_by_name() -> dict[str, tuple[Path, list[str]]]:
     """Returns name -> config and variables: of each config, and of each variable but those of shipped records."""
-    by_name = {_DEMO: (CONFIGS.parent / 'eval_demo.py', ['datasets'])}
+    by_name: dict[str, tuple[Path, list[str]]] = {}
     for file in sorted(CONFIGS.glob('*/*_gen.py')):
         variables = variables_of(file)
         alone = {run_name(variable): (file, [variable]) for variable in variables if file.parent.name != _DEMO}

@@ -15,7 +15,7 @@ import pytest
 from opencompass_tooleval.data_path import resolve_data_path
 from tests.cli.conftest import DEMO, Command, demo_file
 
-_LATER = 'reason_str, retrieve_str, understand_str, reason_retrieve_understand_json'.split(', ')
+_LATER = ['reason_str', 'retrieve_str', 'understand_str', 'reason_retrieve_understand_json']
 _ENGLISH, _CHINESE = ['instruct', 'plan_str', *_LATER, 'review_str'], ['instruct', 'plan_json', 'plan_str', *_LATER]
 STILL_MISSING = 'still missing, neither in {} nor prepared before: ' + ', '.join(
     [*(f'{name} v2 EN' for name in _ENGLISH), *(f'{name} v2 ZH' for name in _CHINESE)]

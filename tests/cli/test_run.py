@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ SENT = 12
 QUESTIONS = 2
 """One to each model, before the run."""
 MOST_LINES = 40
+MINUTE, MOST_RECORDS = 60, 60
 OF_T_EVAL = 'data/teval/EN/review_str_v2.json'
 
 
@@ -140,6 +142,14 @@ def test_a_written_config_is_what_runs(sweep: Sweep) -> None:
     assert (sweep.folder / 'mine.py').read_text() == written
 
 
+class NoCalls(Recording):
+    """A server without a parser of calls, as vLLM starts by default."""
+
+    def check(self, request: Request) -> None:
+        if request.get('tools'):
+            raise Refused(400, '"auto" tool choice requires --enable-auto-tool-choice')
+
+
 class Failing(Recording):
     """Answers the question before a run, and then no more."""
 
@@ -153,6 +163,21 @@ def test_a_failed_run_ends_with_its_status_and_without_a_report(tmp_path: Path) 
         done = run(tmp_path, TWO_SUBSETS[0], '--model', 'm', '--api-base', url, OPENAI_API_KEY=KEY)
     assert done.returncode == 1 and 'MISSING m x tooleval-teval-review_str_v2' in done.stdout
     assert 'status 400' in done.stdout and 'report:' not in done.stdout
+
+
+def test_the_first_command_of_the_readme_fills_its_table_in_a_minute(tmp_path: Path) -> None:
+    """At most 60 records, called this project's own, on a server without native calls and without a judge."""
+    words = next(line for line in (ROOT / 'README.md').read_text().splitlines() if line.startswith('tooleval run'))
+    command = shlex.split(words.partition(' #')[0])[2:]
+    script, start = NoCalls(), time.monotonic()
+    with serving(script) as url:
+        done = run(tmp_path, *command, '--api-base', url, OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - start < MINUTE and len(script.asked) - 1 <= MOST_RECORDS
+    table = done.stdout.split('\nbenchmark ')[1].split("\nEach table's main score")[0].splitlines()[1:]
+    assert len(table) == len(values(next(tmp_path.glob('outputs/run/demo/*/config.py')))['datasets'])
+    assert all(re.fullmatch(r'demo-\S+ +\w+ +\d+\.\d\d\*?', row) for row in table), table
+    assert 'more tables in the files' not in done.stdout and done.stdout.rstrip().endswith('report/index.html')
 
 
 # --- before anything is sent ------------------------------------------------------------------------------------------
