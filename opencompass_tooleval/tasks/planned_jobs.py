@@ -230,7 +230,8 @@ def _stage(cfg: Config, stage: str) -> Any:
 def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
     """Returns the tasks that OpenCompass would make for one stage."""
     partitioner = PARTITIONERS.build({**_stage(cfg, stage)['partitioner'], 'out_dir': str(folder)})
-    return list(partitioner(cfg))
+    with _no_bars():
+        return list(partitioner(cfg))
 
 
 def _leave_out(cfg: Config, models: Collection[int], datasets: Collection[int]) -> None:

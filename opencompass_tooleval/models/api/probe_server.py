@@ -16,6 +16,8 @@ _FEW_TOKENS = 8
 _MOST_NAMED = 8
 _MOST_CHARS = 80
 _NO_ACCESS = (401, 403)
+_SILENT = ('ConnectionRefusedError', 'does not resolve', 'no connection in time')
+"""Words of failures for which no other URL on the same host and port can help."""
 _ADVICE = {
     'ConnectionRefusedError': 'nothing listens there: start the server, or correct host and port',
     'WRONG_VERSION_NUMBER': 'the server does not speak TLS at this port: write http://',
@@ -38,7 +40,8 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
     except Failure as failure:
         by_proxy = failure.status is None and 'through the proxy' in failure.words
         is_lost = failure.no_connection or failure.reason == 'infra:timeout' or by_proxy
-        right = '' if failure.reason == 'infra:timeout' else _right_url(endpoint)
+        is_silent = failure.reason == 'infra:timeout' or any(words in failure.words for words in _SILENT)
+        right = '' if is_silent else _right_url(endpoint)
         if right and not is_lost:
             yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
             return
