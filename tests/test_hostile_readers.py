@@ -714,7 +714,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
-    'core/model_name.py': 'names of models that the user gives, the first 300 characters',
+    'core/model_name.py': 'names and addresses of models that the user gives',
     'extras/tasks/task_set.py': 'a name of at most 40 characters',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',

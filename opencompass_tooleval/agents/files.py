@@ -60,6 +60,7 @@ def _files(subset: Subset) -> DataFiles:
         exact=False,
         needed=False,
         parts=len(Path(subset.file).parts),
+        folders=('test_instruction',) if subset.format == 'toolbench' else (),
     )
 
 

@@ -62,6 +62,8 @@ class DataFiles:
         exact: True if files with other counts are refused.
         needed: True if ``prepare`` reports them when missing.
         parts: Number of parts of a path, from its end, that identify the file in a folder with other files.
+        folders: Names of the folders that hold the files where they are published, if other files there have the same
+            names; empty if none have.
     """
 
     name: str
@@ -72,6 +74,7 @@ class DataFiles:
     exact: bool = True
     needed: bool = True
     parts: int = 1
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,15 +106,12 @@ class BenchmarkFiles:
         origin: A sentence on their source.
         clone: The command that fetches them.
         hints: Folder of the data cache -> lines that ``prepare`` adds.
-        check_scoring: Raises if the answers to a row of a config could not be scored on this machine, such as without
-            an encoder.
     """
 
     files: tuple[DataFiles, ...]
     origin: str = ''
     clone: str = ''
     hints: Callable[[Path], Iterable[str]] | None = None
-    check_scoring: Callable[[Mapping[str, Any]], object] | None = None
 
 
 @dataclass(frozen=True)

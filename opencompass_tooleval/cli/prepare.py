@@ -20,7 +20,11 @@ from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 SourceOption = Annotated[
-    Path | None, typer.Option('--from', help='A folder with the files, at any depth; without, where they come from.')
+    Path | None,
+    typer.Option(
+        '--from',
+        help='A folder with the files, such as a clone of where they come from; without, that is printed or used.',
+    ),
 ]
 
 VersionOption = Annotated[str | None, typer.Option(help='Version of the data to download; by default v2.')]
@@ -29,16 +33,18 @@ VersionOption = Annotated[str | None, typer.Option(help='Version of the data to 
 def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
     """Returns a function that finds files below a folder: description -> path below the data cache -> file."""
     by_name: dict[str, list[Path]] = {}
-    for path in sorted(source.resolve().rglob('*')) if source else ():
+    root = source and source.resolve()
+    for path in sorted(root.rglob('*')) if root else ():
         if path.is_file():
             by_name.setdefault(path.name, []).append(path)
 
     def find(files: DataFiles) -> dict[str, Path]:
         by_path: dict[str, Path] = {}
         for data_path in (*files.paths, *files.optional):
-            tail = PurePath(data_path).parts[-files.parts :]
-            for path in by_name.get(tail[-1], ()):
-                if path.parts[-files.parts :] == tail:
+            parts = PurePath(data_path).parts
+            for path in by_name.get(parts[-1], ()):
+                is_placed = not files.folders or path.parent.name in (parts[-2], *files.folders) or path.parent == root
+                if is_placed and path.parts[-files.parts :] == parts[-files.parts :]:
                     by_path.setdefault(data_path, path)
         return by_path
 
@@ -90,7 +96,7 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
     An equal file that is already in place is kept. A damaged file is named and not copied. Lines at the end name
-    the files that are still missing, and those whose counts are not the published ones.
+    the files of the same version and language that are still missing, and those with other counts than published.
 
     Args:
         benchmark: The benchmark.
@@ -117,7 +123,9 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     if source is None or not any(by_path for _, by_path in sources):
         if source is not None:
             example = PurePath(benchmark.data.files[0].paths[0]).name
-            say(f'no {benchmark.title} file, such as {example}, in {source.resolve()}')
+            folders = benchmark.data.files[0].folders
+            where = f', nor below it in a folder {" or ".join(folders)}' if folders else ''
+            say(f'no {benchmark.title} file, such as {example}, in {source.resolve()}{where}')
         if benchmark.data.clone:
             folder = PurePath(benchmark.data.clone).name
             say(f'{benchmark.data.origin} Fetch and prepare them with:\n  {benchmark.data.clone}')
@@ -132,12 +140,14 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
             faults += line.startswith('DAMAGED')
             different += [files.name] if '  (published: ' in line else []
             say(line)
+    kinds = {files.name.partition(' ')[2] for files, by_path in sources if by_path}
     absent = [
         files.name
         for files, by_path in sources
-        if not (by_path or files.needed or candidate_paths(files.paths[0])[0].is_file())
+        if files.name.partition(' ')[2] in kinds
+        and not (by_path or files.needed or candidate_paths(files.paths[0])[0].is_file())
     ]
-    if absent and benchmark.name not in plugin.DOWNLOAD:
+    if absent:
         say(f'still missing, neither in {source} nor prepared before: {", ".join(absent)}')
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)

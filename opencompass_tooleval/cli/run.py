@@ -5,24 +5,28 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, key_in
+from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
-from opencompass_tooleval.cli.run_config import API, HF, SERVED, Models, config_text, engines
-from opencompass_tooleval.cli.run_data import check_files, check_scoring, choose, config_values, missing_files
+from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, config_text, engines
+from opencompass_tooleval.cli.run_data import choose, config_values, missing_files
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.model_name import is_reasoning_name
-from opencompass_tooleval.models.api.probe_answers import has_thoughts
+from opencompass_tooleval.models.api.probe_answers import first_answer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
+
+OPENAI = 'https://api.openai.com/v1/'
 
 
 def run_benchmarks(
@@ -70,6 +74,12 @@ def run_benchmarks(
     max_cost: Annotated[
         float | None, typer.Option(min=0, metavar='COST', help='Budget of each model, by its prices.')
     ] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar='NAME', help='A model behind an API that grades what needs a judge.')
+    ] = None,
+    judge_base: Annotated[
+        str | None, typer.Option(metavar='URL', help="The judge's base URL; by default OpenAI's.")
+    ] = None,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
     shards: Annotated[int | None, typer.Option(min=1, help='Parts of each data set that run at the same time.')] = None,
     replicas: Annotated[
@@ -86,14 +96,14 @@ def run_benchmarks(
         Path | None, typer.Option('--work-dir', '-w', help='Folder of the runs; by default outputs/run/NAME.')
     ] = None,
 ) -> int:
-    """Runs benchmarks on models; returns the exit status of ``opencompass``.
+    """Runs benchmarks on models; returns the exit status of ``opencompass``, or 1 if a check finds faults.
 
-    Everything else is set in the config that it writes: edit it, and run it by the command that is printed.
+    First the checks of ``tooleval plan``, then one question to each model behind an API. Everything else is set in the
+    config that it writes: edit it, and run it by the command that is printed.
 
     Raises:
-        DataError: Data are missing, or a config cannot be read.
-        EncoderMissingError: T-Eval's answers could not be scored without the encoder.
-        ValueError: Options contradict each other, or a key or the limit of a reasoning model's answers is missing.
+        DataError: A config cannot be read.
+        ValueError: Options contradict each other.
         OSError: The config cannot be written.
     """
     settings: dict[str, Any] = {
@@ -117,30 +127,35 @@ def run_benchmarks(
         ('--serve', serve and not hf, '--hf'),
         ('--gpus', gpus is not None and not hf, '--hf'),
         ('--max-cost', max_cost is not None and not (prices or models), '--prices INPUT OUTPUT'),
+        ('--judge-base', judge_base and not judge, '--judge'),
     ):
         if is_set:
             raise ValueError(f'{option} needs {needed}')
     chosen, key = choose(benchmarks), key_in(key_env)
+    is_open = not key and key_env == KEY_VARIABLE
     if model:
-        settings |= {'openai_api_base': api_base or 'https://api.openai.com/v1/'} | (
-            {'key': 'none'} if api_base and not key else {}
-        )
+        settings |= {'openai_api_base': api_base or OPENAI} | ({'key': 'none'} if api_base and is_open else {})
     tested = _rows(models, settings) if models else _models(model, hf, serve, settings)
+    rows = [row for group in chosen for row in group.rows]
+    grader = Judge.of(rows, judge, judge_base or OPENAI, 'none' if judge_base and is_open else 'ENV') if judge else None
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
-    text = config_text(chosen, tested, work_dir=folder, limit=limit, shards=shards, replicas=replicas, partition=slurm)
+    text = config_text(
+        chosen, tested, work_dir=folder, limit=limit, shards=shards, replicas=replicas, partition=slurm, judge=grader
+    )
     if not write_config:
-        _check_data([row for group in chosen for row in group.rows], prepare)
-        if model and not key and (api_base is None or key_env != KEY_VARIABLE):
-            raise ValueError(f'the key is read from ${key_env}, which is not set. Fix it with: export {key_env}=...')
-    for path in () if max_out_len else (model or hf or ()):
-        if is_reasoning_name(Path(path).name) or (
-            model and not write_config and has_thoughts(settings['openai_api_base'], path, key)
-        ):
-            raise ValueError(
-                f'{path} reasons before it answers, and these tokens count: set the limit of an answer, such as '
-                '--max-out-len 16384'
-            )
+        if prepare and not _prepared(rows):
+            return 1
+        if key_env != KEY_VARIABLE:
+            os.environ[KEY_VARIABLE] = os.environ.get(key_env, '')
+        faults = [fault.replace(KEY_VARIABLE, key_env) for fault in _planned_faults(text, rows)]
+        asked = [(one, settings['openai_api_base'], max_out_len is None) for one in model or ()]
+        asked += [(grader.model, grader.base, False)] if grader else []
+        faults = faults or list(_server_faults(asked, key))
+        for fault in faults:
+            say(f'FAULT {fault}', err=True)
+        if faults:
+            return 1
     config = write_config or folder / time / 'config.py'
     if config.exists():
         raise ValueError(f'{config} exists, and is not written over; name another file')
@@ -152,8 +167,6 @@ def run_benchmarks(
     say(f'config:   {config} (edit it for settings without an option)\ncommand:  {command}')
     if write_config:
         return 0
-    if key:
-        os.environ[KEY_VARIABLE] = os.environ[key_env]
     return run_and_report(arguments, config.parent, command)
 
 
@@ -181,10 +194,43 @@ def _models(
     return Models(model or hf or [], API if model else f'{SERVED}{engine}' if engine else HF, program, settings)
 
 
-def _check_data(rows: Sequence[Mapping[str, Any]], prepares: bool) -> None:
-    missing = missing_files(rows)
-    for benchmark in all_benchmarks() if prepares else ():
-        if benchmark.prepare in missing.values():
-            prepare_data(benchmark, None)
-    check_files(missing_files(rows) if prepares else missing)
-    check_scoring(rows)
+def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Fetches missing data; returns False if the user has to fetch some, by the commands that are printed."""
+    missing = missing_files(rows).values()
+    statuses = [prepare_data(benchmark, None) for benchmark in all_benchmarks() if benchmark.prepare in missing]
+    if any(statuses):
+        say('then give this command again')
+    return not any(statuses)
+
+
+def _planned_faults(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the faults that ``tooleval plan`` finds in a config, and files of dialogues, which it does not need."""
+    from opencompass_tooleval.tasks.planned_jobs import make_plan  # loads OpenCompass
+
+    with TemporaryDirectory(prefix='tooleval-plan-') as folder:
+        config = Path(folder, 'config.py')
+        config.write_text(text, encoding='utf-8')
+        faults = make_plan(config, track=partial(progress, 'loading data sets')).faults
+    said, fixes = ' '.join(faults), dict[str, str]()
+    for path, command in missing_files(rows).items():
+        if command not in said or '/'.join(PurePath(path).parts[:2]) not in said:
+            fixes.setdefault(command, path)
+    return [*faults, *(f'{path}: not found. Fix it with: {command}' for command, path in fixes.items())]
+
+
+def _server_faults(asked: Iterable[tuple[str, str, bool]], key: str) -> Iterator[str]:
+    """Asks models one question each, and yields the faults.
+
+    Args:
+        asked: Model, base URL, and True if thoughts need a limit.
+        key: The key; '' for none.
+    """
+    for model, url, is_unlimited in asked:
+        fault, thinks = first_answer(url, model, key)
+        if fault:
+            yield f'{model}: {fault}'
+        elif thinks and is_unlimited:
+            yield (
+                f'{model} reasons before it answers, and these tokens count: set the limit of an answer, such as '
+                '--max-out-len 16384'
+            )

@@ -17,6 +17,8 @@ MAX_LINES = 40
 API, HF = 'tooleval_api', 'tooleval_hf_qwen2_5_7b_instruct'
 SERVED = 'tooleval_served_'
 _MODELS = CONFIGS.parent / 'models'
+_API_CLASS = 'opencompass_tooleval.models.ToolEvalOpenAI'
+_JUDGE_OUT_LEN, _JUDGE_WORKERS = 16384, 16
 _HF_CLASS = 'opencompass_tooleval.models.ToolEvalHFChat'
 
 
@@ -62,6 +64,46 @@ class Models:
         return row
 
 
+@dataclass(frozen=True)
+class Judge:
+    """A judge behind an API.
+
+    Attributes:
+        model: Its name on the server.
+        base: The base URL.
+        key: ``ENV`` for the key in the environment, or ``none``.
+        abbrs: Data sets that need it.
+    """
+
+    model: str
+    base: str
+    key: str
+    abbrs: Sequence[str]
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], model: str, base: str, key: str) -> Judge:
+        """Finds the data sets that need a judge.
+
+        Raises:
+            ValueError: There is none.
+        """
+        from opencompass_tooleval.tasks.preflight import needs_judge  # loads OpenCompass
+
+        if not (abbrs := [row['abbr'] for row in rows if needs_judge(row)]):
+            raise ValueError('none of these data sets needs a judge: leave --judge out')
+        return cls(model, base, key, abbrs)
+
+    def lines(self) -> list[str]:
+        """Returns the lines of a config that give it to its data sets."""
+        cfg: dict[str, Any] = {'type': _API_CLASS, 'abbr': self.model, 'path': self.model, 'openai_api_base': self.base}
+        cfg |= {'key': self.key, 'temperature': 0, 'max_out_len': _JUDGE_OUT_LEN, 'max_workers': _JUDGE_WORKERS}
+        return [
+            'for _row in datasets:',
+            f"    if _row['abbr'] in {python_literal(list(self.abbrs))}:",
+            f"        _row['eval_cfg']['evaluator']['judge_cfg'] = {python_literal(cfg)}",
+        ]
+
+
 def engines() -> list[str]:
     """Lists the engines that have a shipped config."""
     return sorted(file.stem.removeprefix(SERVED) for file in _MODELS.glob(f'{SERVED}*.py'))
@@ -87,6 +129,7 @@ def config_text(
     shards: int | None = None,
     replicas: int | None = None,
     partition: str | None = None,
+    judge: Judge | None = None,
 ) -> str:
     """Writes the config.
 
@@ -98,6 +141,7 @@ def config_text(
         shards: Number of parts of each data set, which run at the same time; None for one.
         replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
+        judge: The judge; None for that of the data sets, or of the environment.
 
     Raises:
         ValueError: It would have more than :data:`MAX_LINES` lines.
@@ -115,6 +159,7 @@ def config_text(
         *block,
         f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
+        *(judge.lines() if judge else []),
         *([f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"] if shards else []),
         *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),
         *([f"infer['runner']['max_num_workers'] = {at_once}"] if at_once and not partition else []),

@@ -10,13 +10,13 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.subset_names import nearest_first
-from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of, where_searched
+from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
 from opencompass_tooleval.plugin import BENCHMARKS
 
 _DEMO = 'demo'
-"""Name of the data sets of ``tooleval demo``, and folder of the configs of shipped records."""
+"""Folder of the configs of shipped records."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def config_values(config: Path) -> dict[str, Any]:
 
 def _datasets_by_name() -> dict[str, tuple[Path, list[str]]]:
     """Returns name -> config and variables: of each config, and of each variable but those of shipped records."""
-    by_name = {_DEMO: (CONFIGS.parent / 'eval_demo.py', ['datasets'])}
+    by_name: dict[str, tuple[Path, list[str]]] = {}
     for file in sorted(CONFIGS.glob('*/*_gen.py')):
         variables = variables_of(file)
         alone = {run_name(variable): (file, [variable]) for variable in variables if file.parent.name != _DEMO}
@@ -125,30 +125,6 @@ def _command(listed_path: str) -> str:
         ),
         f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {listed_path}',
     )
-
-
-def check_files(missing: Mapping[str, str]) -> None:
-    """Raises if files are missing.
-
-    Raises:
-        DataError: The message names the first, and the commands that bring all.
-    """
-    if missing:
-        more = f' and {len(missing) - 1} more' if len(missing) > 1 else ''
-        what = f'not found{more}; {where_searched(list(all_benchmarks()))}'
-        raise DataError(next(iter(missing)), what, fix=' && '.join(dict.fromkeys(missing.values())))
-
-
-def check_scoring(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Raises if the answers to some row could not be scored on this machine.
-
-    Raises:
-        EncoderMissingError: The encoder is missing.
-    """
-    for row in rows:
-        for benchmark, _ in _files_of(row):
-            if benchmark.data.check_scoring:
-                benchmark.data.check_scoring(row)
 
 
 def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:

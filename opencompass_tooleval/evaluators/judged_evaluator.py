@@ -55,7 +55,8 @@ class JudgedEvaluator(ToolEvalEvaluator):
         self._needs_judge = True
         if not self.judgements and not self.judge_cfg:
             raise ValueError(
-                f'{what} needs a judge: judge_cfg or judgements of the evaluator, or one in the environment. '
+                f'{what} needs a judge: --judge of tooleval run, judge_cfg or judgements of the evaluator, or one '
+                'in the environment. '
                 'Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
             )
 

@@ -6,6 +6,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from opencompass_tooleval.models.settings import (
 )
 from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
-from opencompass_tooleval.tasks.preflight import faults
+from opencompass_tooleval.tasks.preflight import WILL_FAIL, faults
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.claims import replica_of
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
@@ -207,15 +208,15 @@ class _Sizes:
         return self._known[key]
 
 
+def _configured(cfg: Config) -> Iterator[tuple[Any, Any]]:
+    """Yields each model with each of its data sets."""
+    for combination in cfg.get('model_dataset_combinations') or [cfg]:
+        yield from product(combination['models'], combination['datasets'])
+
+
 def _datasets_of(cfg: Config, model: str) -> set[str]:
     """Returns the abbrs of a model's data sets."""
-    combinations = cfg.get('model_dataset_combinations') or [{'models': cfg['models'], 'datasets': cfg['datasets']}]
-    return {
-        dataset_abbr_from_cfg(dataset)
-        for combination in combinations
-        if model in map(model_abbr_from_cfg, combination['models'])
-        for dataset in combination['datasets']
-    }
+    return {dataset_abbr_from_cfg(dataset) for one, dataset in _configured(cfg) if model_abbr_from_cfg(one) == model}
 
 
 def _stage(cfg: Config, stage: str) -> Any:
@@ -229,7 +230,8 @@ def _stage(cfg: Config, stage: str) -> Any:
 def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
     """Returns the tasks that OpenCompass would make for one stage."""
     partitioner = PARTITIONERS.build({**_stage(cfg, stage)['partitioner'], 'out_dir': str(folder)})
-    return list(partitioner(cfg))
+    with _no_bars():
+        return list(partitioner(cfg))
 
 
 def _leave_out(cfg: Config, models: Collection[int], datasets: Collection[int]) -> None:
@@ -305,8 +307,12 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     get_logger().setLevel('WARNING')  # partitioners and data sets print their counts on standard output
     sizes = _Sizes()
     found = _without_faulty(cfg)
+    unloadable: list[tuple[Any, Any]] = []
     if not found or _is_left(cfg):
+        configured = list(_configured(cfg))
         found += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
+        left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
+        unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]
     folders = {'infer': work_dir / 'predictions', 'eval': work_dir / 'results'}
     is_countable = not found or _is_left(cfg)
     tasks, evaluations = (_tasks(cfg, stage, folder) if is_countable else [] for stage, folder in folders.items())
@@ -321,12 +327,15 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     earlier = earlier_usage(run or work_dir.parent, abbrs)
     scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
     runner = _stage(cfg, 'infer')['runner']
+    known = ' '.join(found)
+    missing = faults(runner['type'], [*_pairs(tasks), *unloadable], [*_pairs(evaluations), *unloadable])
+    found += [fault for fault in missing if ' '.join(fault.rpartition(WILL_FAIL)[2].split()) not in known]
     return Plan(
         [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
         tuple(cut_datasets(cfg)),
-        [*found, *faults(runner['type'], _pairs(tasks), _pairs(evaluations))],
+        found,
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
         [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
         replicas,

@@ -21,6 +21,8 @@ from opencompass_tooleval.work_dir.causes import SET_KEY
 _GIVES_NODES = 'SlurmArrayRunner'
 """The runner whose tasks get the nodes that their engines take."""
 
+WILL_FAIL = ': scoring will fail: '
+
 Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 """Configs of a model and of a data set."""
 
@@ -42,6 +44,15 @@ def scoring_faults(pairs: Iterable[Pair]) -> Iterator[tuple[str, str]]:
                 raise ValueError(fault)
         except Exception as error:  # scoring will report the same error
             yield dataset_abbr_from_cfg(dataset_cfg), str(error)
+
+
+def needs_judge(dataset_cfg: Mapping[str, Any]) -> bool:
+    """Tests if the evaluator of a data set asks a judge, as soon as it has one."""
+    evaluator = {**dataset_cfg['eval_cfg']['evaluator'], 'judge_cfg': {'type': '', 'abbr': 'judge'}}
+    try:
+        return bool(ICL_EVALUATORS.build(evaluator).judge_name())
+    except Exception:  # it takes none, or lacks something else
+        return False
 
 
 def missing_key(cfg: Mapping[str, Any]) -> str:
@@ -91,4 +102,4 @@ def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterat
         datasets.setdefault(why, {})[dataset] = None
     for why, names in datasets.items():
         more = f' and {len(names) - 1} more' if len(names) > 1 else ''
-        yield f'{next(iter(names))}{more}: scoring will fail: {why}'
+        yield f'{next(iter(names))}{more}{WILL_FAIL}{why}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,13 @@ import pytest
 
 from opencompass_tooleval.data_path import resolve_data_path
 from tests.cli.conftest import DEMO, Command, demo_file
+
+_LATER = ['reason_str', 'retrieve_str', 'understand_str', 'reason_retrieve_understand_json']
+_ENGLISH, _CHINESE = ['instruct', 'plan_str', *_LATER, 'review_str'], ['instruct', 'plan_json', 'plan_str', *_LATER]
+STILL_MISSING = 'still missing, neither in {} nor prepared before: ' + ', '.join(
+    [*(f'{name} v2 EN' for name in _ENGLISH), *(f'{name} v2 ZH' for name in _CHINESE)]
+)
+"""Beside the two files of the source, of the same version: nothing of v1."""
 
 
 @pytest.fixture
@@ -39,6 +47,7 @@ def test_copies(tooleval: Command, tmp_path: Path, source: Path) -> None:
     assert sorted(outcome.out.splitlines()) == [
         f'copied {english}: 4 records, v1 has 553',
         f'copied {chinese}: 5 records, v1 has 487',
+        STILL_MISSING.format(source),
     ]
     assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
     assert chinese.read_bytes() == demo_file('review_str_v2_zh').read_bytes()
@@ -64,6 +73,7 @@ def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> No
     assert sorted(outcome.out.splitlines()) == [
         f'kept {english}: 4 records, v1 has 553',
         f'kept {chinese}: 5 records, v1 has 487',
+        STILL_MISSING.format(source),
     ]
     assert (english.stat().st_mtime_ns, english.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
 
@@ -220,3 +230,35 @@ def test_the_whole_demo(tooleval: Command, tmp_path: Path) -> None:
     for file in DEMO.rglob('*.json'):
         copied = tmp_path / 'data-cache' / 'data' / 'teval' / file.relative_to(DEMO)
         assert json.loads(copied.read_text(encoding='utf-8')) == json.loads(file.read_text(encoding='utf-8'))
+
+
+@pytest.mark.parametrize(
+    ('benchmark', 'place', 'others'),
+    [
+        ('toolbench', 'StableToolBench/solvable_queries/test_instruction',
+         ('StableToolBench/solvable_queries/test_query_ids', 'JARVIS/easytool/data_toolbench/result/easytool')),
+        ('restbench', 'RestGPT/datasets', ('RestGPT/answers', 'A/spotify/backup')),
+    ],
+)  # fmt: skip
+def test_only_files_in_the_published_layout_are_taken(
+    tooleval: Command, tmp_path: Path, benchmark: str, place: str, others: tuple[str, ...]
+) -> None:
+    """Answers and lists of ids have the names of ToolBench's data."""
+    source, demo = tmp_path / 'source', DEMO.parent / benchmark
+    names = [path.name for path in demo.glob('G?_*.json' if benchmark == 'toolbench' else '[st]*[yb].json')]
+    for folder in others:
+        (source / folder).mkdir(parents=True)
+        for name in names:
+            (source / folder / name).write_text('[1, 2]')
+    alone = tooleval('prepare', benchmark, '--from', source)
+    assert alone.code == 1 and alone.out.startswith(
+        f'no {"ToolBench" if benchmark == "toolbench" else "RestBench"} file'
+    )
+    (source / place).mkdir(parents=True)
+    for name in names:
+        (source / place / name).write_bytes((demo / name).read_bytes())
+    if benchmark == 'restbench':
+        shutil.copytree(demo / 'specs', source / 'RestGPT' / 'specs')
+    said = tooleval('prepare', benchmark, '--from', source).out
+    assert not any(folder in said for folder in others)
+    assert names and all(str(source / place / name) in said for name in names)  # read, and too few to be published ones

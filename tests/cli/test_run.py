@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -17,31 +18,48 @@ from mmengine.config import Config
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.run_data import choose
-from opencompass_tooleval.core.model_name import is_reasoning_name
-from tests.cli.conftest import DEMO, Command
+from opencompass_tooleval.models.api.probe_answers import first_answer
+from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_python
-from tests.models.api.scripted_server import KEY, Request, Script, serving
+from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 
 COMMAND = 'from opencompass_tooleval.cli.main import main; main()'
 TWO_SUBSETS = ('teval-demo/review_str', 'teval-demo/instruct')
 FLAGS = ('--limit', '1', '--max-out-len', '700', '--max-workers', '3', '--temperature', '0.5')
 SENT = 12
 """Requests: a record of two subsets in two languages, of one also with native calls, for two models."""
+QUESTIONS = 2
+"""One to each model, before the run."""
 MOST_LINES = 40
+MOST_RECORDS = 60
 OF_T_EVAL = 'data/teval/EN/review_str_v2.json'
 
 
 class Recording(Script):
     """Takes any model, and answers everything with a letter."""
 
-    thinks = False
+    thinks = ''
 
     def check(self, request: Request) -> None:
         assert request['max_tokens']
 
     def message(self, request: Request) -> dict[str, Any]:
-        return {'content': 'A', **({'reasoning_content': 'Let me see.'} if self.thinks else {})}
+        return {'content': 'A', **({'reasoning_content': 'Let me see.'} if self.thinks == 'shown' else {})}
+
+    def usage(self, request: Request, message: dict[str, Any]) -> Any:
+        thoughts = {'completion_tokens_details': {'reasoning_tokens': 7}} if self.thinks == 'counted' else {}
+        return {**super().usage(request, message), **thoughts}
+
+
+GRADES = json.loads((DEMO.parent / 'ultratool' / 'judge_planning_en.jsonl').read_text().splitlines()[0])['prediction']
+
+
+class Judging(Recording):
+    """Grades what it is asked about."""
+
+    def message(self, request: Request) -> dict[str, Any]:
+        return {'content': GRADES}
 
 
 @pytest.fixture
@@ -88,7 +106,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
 
 def test_the_server_receives_what_the_options_say(sweep: Sweep) -> None:
     assert sweep.done.returncode == 0, sweep.done.stdout + sweep.done.stderr
-    first = sweep.script.asked[:SENT]
+    first = sweep.script.asked[QUESTIONS : QUESTIONS + SENT]
     assert Counter(request['model'] for request in first) == {'team/a': SENT / 2, 'b': SENT / 2}
     assert {(request['max_tokens'], request['temperature']) for request in first} == {(700, 0.5)}
     assert {row['max_workers'] for row in values(sweep.config)['models']} == {3}
@@ -105,7 +123,7 @@ def test_the_printed_command_is_that_of_the_run(sweep: Sweep) -> None:
     command = sweep.done.stdout.split('command:')[1].splitlines()[0].strip()
     assert command.startswith('OPENAI_API_KEY="$OTHER_KEY" opencompass outputs/run/')
     count, words = len(sweep.script.asked), shlex.split(command)[2:]
-    assert count == SENT
+    assert count == QUESTIONS + SENT
     again = run_opencompass(*words, cwd=sweep.folder, env={**os.environ, 'OPENAI_API_KEY': KEY})
     assert again.returncode == 0 and len(sweep.script.asked) == count  # all of it is done
     assert len(list(sweep.config.parent.parent.iterdir())) == 1
@@ -114,7 +132,7 @@ def test_the_printed_command_is_that_of_the_run(sweep: Sweep) -> None:
 def test_a_written_config_is_what_runs(sweep: Sweep) -> None:
     models = ('--model', 'team/a', '--model', 'b', '--api-base', sweep.url, '--key-env', 'OTHER_KEY')
     done = run(sweep.folder, *TWO_SUBSETS, *models, *FLAGS, '--write-config', 'mine.py', OTHER_KEY=KEY)
-    assert done.returncode == 0 and len(sweep.script.asked) == SENT
+    assert done.returncode == 0 and len(sweep.script.asked) == QUESTIONS + SENT
     written = (sweep.folder / 'mine.py').read_text()
     assert written == sweep.config.read_text() and len(written.splitlines()) <= MOST_LINES and KEY not in written
     assert [row['abbr'] for row in values(sweep.folder / 'mine.py')['models']] == ['a', 'b']
@@ -123,40 +141,98 @@ def test_a_written_config_is_what_runs(sweep: Sweep) -> None:
     assert (sweep.folder / 'mine.py').read_text() == written
 
 
+class NoCalls(Recording):
+    """A server without a parser of calls, as vLLM starts by default."""
+
+    def check(self, request: Request) -> None:
+        if request.get('tools'):
+            raise Refused(400, '"auto" tool choice requires --enable-auto-tool-choice')
+
+
+class Failing(Recording):
+    """Answers the question before a run, and then no more."""
+
+    def check(self, request: Request) -> None:
+        if len(self.asked) > 1:
+            raise Refused(400, 'out of order')
+
+
 def test_a_failed_run_ends_with_its_status_and_without_a_report(tmp_path: Path) -> None:
-    with serving(Script()) as url:  # it knows no model but `tiny`
-        done = run(tmp_path, TWO_SUBSETS[0], '--model', 'unknown', '--api-base', url, OPENAI_API_KEY=KEY)
-    assert done.returncode == 1 and 'MISSING unknown x tooleval-teval-review_str_v2' in done.stdout
-    assert 'status 404' in done.stdout and 'report:' not in done.stdout
+    with serving(Failing()) as url:
+        done = run(tmp_path, TWO_SUBSETS[0], '--model', 'm', '--api-base', url, OPENAI_API_KEY=KEY)
+    assert done.returncode == 1 and 'MISSING m x tooleval-teval-review_str_v2' in done.stdout
+    assert 'status 400' in done.stdout and 'report:' not in done.stdout
+
+
+def test_the_first_command_of_the_readme_fills_its_table(tmp_path: Path) -> None:
+    """At most 60 records, called this project's own, on a server without native calls and without a judge."""
+    words = next(line for line in (ROOT / 'README.md').read_text().splitlines() if line.startswith('tooleval run'))
+    command = shlex.split(words.partition(' #')[0])[2:]
+    script = NoCalls()
+    with serving(script) as url:
+        done = run(tmp_path, *command, '--api-base', url, OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(script.asked) - 1 <= MOST_RECORDS
+    table = done.stdout.split('\nbenchmark ')[1].split("\nEach table's main score")[0].splitlines()[1:]
+    assert len(table) == len(values(next(tmp_path.glob('outputs/run/demo/*/config.py')))['datasets'])
+    assert all(re.fullmatch(r'demo-\S+ +\w+ +\d+\.\d\d\*?', row) for row in table), table
+    assert 'more tables in the files' not in done.stdout and done.stdout.rstrip().endswith('report/index.html')
 
 
 # --- before anything is sent ------------------------------------------------------------------------------------------
 
 
-def test_missing_data_are_one_line_with_the_command(tooleval: Command, server: tuple[Recording, str]) -> None:
+def faults_of(done: Outcome) -> list[str]:
+    assert done.code == 1 and 'config:' not in done.out
+    return [line for line in done.err.splitlines() if line.startswith('FAULT ')]
+
+
+def test_all_faults_come_at_once_before_a_request(
+    tooleval: Command, server: tuple[Recording, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data, encoder, key, GPU and judge, as ``tooleval plan`` finds them in the same config."""
     script, url = server
-    done = tooleval('run', 'teval/review_str', 'ultratool', '--model', 'm', '--api-base', url)
-    assert (done.code, done.out, done.err.count('\n')) == (1, '', 1)
-    assert done.err.startswith(f'tooleval: {OF_T_EVAL}: not found and ')
-    assert done.err.endswith('Fix it with: tooleval prepare teval && tooleval prepare ultratool\n')
-    assert not script.asked and not Path('outputs').exists()
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
+    names = ('teval', 'ultratool', 'toolbench-agent-react')
+    api = (*names, '--model', 'm', '--api-base', url, '--key-env', 'MINE')
+    found = faults_of(tooleval('run', *api))
+    for words in (
+        'data/teval/EN: not found', 'Fix it with: tooleval prepare teval', "encoder 'all-mpnet-base-v2' is not on",
+        'data/ultratool: not found', 'Fix it with: tooleval prepare ultratool', 'UltraTool planning needs a judge: --j',
+        'm: its key is read from $MINE, which is not set. Fix it with: export MINE=', 'data/toolbench: not found',
+        'data/agents/toolbench.bank: not found. Fix it with: tooleval prepare agents',
+    ):  # fmt: skip
+        assert sum(words in line for line in found), words
+    assert len(set(found)) == len(found) and not script.asked and not Path('outputs').exists()
+    local = faults_of(tooleval('run', *names, '--hf', 'p', '--gpus', 64))
+    assert any('64 GPUs' in line for line in local) and any('data/teval/EN: not found' in line for line in local)
+    tooleval('run', *api, '--write-config', 'a.py')
+    monkeypatch.setenv('MINE', '')
+    planned = [line for line in tooleval('plan', 'a.py').out.splitlines() if line.startswith('FAULT ')]
+    assert any('its key is read from' in line for line in planned) and any('needs a judge' in line for line in planned)
+    assert {line.replace('OPENAI_API_KEY', 'MINE') for line in planned} <= set(found)
 
 
 @pytest.mark.parametrize(
-    ('name', 'command'),
+    ('name', 'commands'),
     [
-        ('restbench-easytool', 'tooleval prepare restbench'),
-        ('toolbench-agent-react', 'tooleval prepare toolbench && tooleval prepare agents'),
-        ('toolbench', 'tooleval prepare toolbench'),
+        ('restbench-easytool', ['tooleval prepare restbench']),
+        ('toolbench-agent-react', ['tooleval prepare toolbench', 'tooleval prepare agents']),
+        ('toolbench', ['tooleval prepare toolbench']),
         (
             'teval-en-v2-easytool/plan_str',
-            'tooleval prepare teval && tooleval easytool generate --source SOURCE --input FILE --model MODEL '
-            '--out data/easytool/teval_en_v2.json',
+            [
+                'tooleval prepare teval',
+                'tooleval easytool generate --source SOURCE --input FILE --model MODEL '
+                '--out data/easytool/teval_en_v2.json',
+            ],
         ),
     ],
 )
-def test_each_missing_file_has_its_command(tooleval: Command, name: str, command: str) -> None:
-    assert tooleval('run', name, '--model', 'm').err.strip().endswith(f'Fix it with: {command}')
+def test_each_missing_file_has_its_command(tooleval: Command, name: str, commands: list[str]) -> None:
+    found = faults_of(tooleval('run', name, '--model', 'm'))
+    assert all(any(f'Fix it with: {command}' in line for line in found) for command in commands)
 
 
 def downloaded() -> Path:
@@ -170,7 +246,23 @@ def test_prepare_brings_missing_data(tooleval: Command, monkeypatch: pytest.Monk
     done = tooleval('run', 'teval/review_str', '--model', 'm', '--prepare')
     assert (tmp_path / 'data-cache' / OF_T_EVAL).is_file()
     fix = 'Fix it with: export OPENAI_API_KEY=...'
-    assert done.code == 1 and done.err.strip().endswith(f'$OPENAI_API_KEY, which is not set. {fix}')
+    assert faults_of(done) == [f'FAULT m: its key is read from $OPENAI_API_KEY, which is not set. {fix}']
+
+
+def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(
+    tooleval: Command, server: tuple[Recording, str]
+) -> None:
+    script, url = server
+    done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', url, '--prepare')
+    assert done.code == 1 and not done.err and not script.asked
+    commands = [line for line in done.out.splitlines() if line.startswith('  ')]
+    assert commands == [
+        '  git clone --depth 1 https://github.com/JoeYing1019/UltraTool',
+        '  tooleval prepare ultratool --from UltraTool',
+        '  git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
+        '  tooleval prepare toolbench --from StableToolBench',
+    ]
+    assert done.out.endswith('\nthen give this command again\n')
 
 
 def test_a_missing_encoder_is_said_before_a_request(tooleval: Command, server: tuple[Recording, str]) -> None:
@@ -180,30 +272,96 @@ def test_a_missing_encoder_is_said_before_a_request(tooleval: Command, server: t
     assert done.code == 1 and "encoder 'all-mpnet-base-v2' is not on this machine" in done.err and not script.asked
 
 
-@pytest.mark.parametrize('thinks', [True, False])
+@pytest.mark.parametrize('thinks', ['shown', 'counted', ''])
 def test_a_server_that_thinks_is_asked_once(
-    tooleval: Command, server: tuple[Recording, str], thinks: bool, monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, server: tuple[Recording, str], thinks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """OpenAI's own API counts thoughts, and shows none."""
     script, url = server
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     script.thinks = thinks
     folder = '/dev/null' if not thinks else 'out'  # no run can begin there
     done = tooleval('run', TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '-w', folder)
     assert done.code == 1 and len(script.asked) == 1
-    assert ('such as --max-out-len 16384' in done.err) == thinks and ('/dev/null' in done.err) != thinks
+    assert ('such as --max-out-len 16384' in done.err) == bool(thinks) and ('/dev/null' in done.err) != bool(thinks)
 
 
 @pytest.mark.parametrize(('model', 'option'), [('o3-mini', '--model'), ('Qwen/Qwen3-8B', '--hf')])
-def test_a_model_that_reasons_by_its_name_needs_a_limit(tooleval: Command, model: str, option: str) -> None:
-    done = tooleval('run', 'demo', option, model, '--write-config', 'a.py')
-    assert done.code == 1 and done.err.startswith(f'tooleval: {model} reasons before') and not Path('a.py').exists()
-    assert tooleval('run', 'demo', option, model, '--max-out-len', 16384, '--write-config', 'a.py').code == 0
+def test_a_name_says_nothing_of_thoughts(tooleval: Command, model: str, option: str) -> None:
+    assert tooleval('run', 'demo', option, model, '--write-config', 'a.py').code == 0
 
 
-def test_names_of_models_that_reason() -> None:
-    assert all(map(is_reasoning_name, ('o1', 'o3-mini', 'gpt-5.1', 'DeepSeek-R1-Distill', 'Qwen3-4B-Thinking-2507')))
-    plain = ('gpt-4o-mini', 'Qwen3-4B-Instruct-2507', 'qwen3-coder', 'Qwen2.5-7B-Instruct', 'Llama-3.1-8B', 'model-r10')
-    assert not any(map(is_reasoning_name, plain))
+@pytest.mark.parametrize(
+    ('wrong', 'words'),
+    [
+        (lambda url: 'http://127.0.0.1:9/v1', 'ConnectionRefusedError: .*nothing listens there: start the server'),
+        (lambda url: url.replace('http:', 'https:'), 'SSLError: .*; {url} answers: give that URL'),
+        (lambda url: url.removesuffix('/v1'), 'has no API, {url} has: give that URL'),
+        (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: give that URL'),
+        (lambda url: url, 'other is not listed; the server lists tiny$'),
+    ],
+    ids=('refused', 'TLS', 'v1', 'TLS and v1', 'model'),
+)
+def test_one_question_before_the_run_finds_what_is_wrong(
+    tooleval: Command, wrong: Callable[[str], str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    with serving(Script()) as url:  # it knows no model but `tiny`
+        models = ('--model', 'other' if wrong(url) == url else 'tiny')
+        (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], *models, '--api-base', wrong(url)))
+    assert re.search(words.format(url=re.escape(url)), line) and not Path('outputs').exists()
+
+
+def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
+    keys: list[str] = []
+
+    class Keys(Script):
+        def admits(self, authorization: str) -> bool:
+            keys.append(authorization)
+            return super().admits(authorization)
+
+    with serving(Keys()) as url:
+        fault, _ = first_answer(url.replace('http:', 'https:'), 'tiny', KEY)
+    assert fault.endswith(f'{url} answers: give that URL') and keys and not any(keys)
+
+
+def test_a_busy_server_does_not_stop_a_run() -> None:
+    class Busy(Script):
+        def check(self, request: Request) -> None:
+            raise Refused(503, 'loading')
+
+    with serving(Busy()) as url:
+        assert first_answer(url, 'tiny', KEY) == ('', False)
+
+
+# --- judges -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_judge_is_asked_by_what_needs_one(tmp_path: Path) -> None:
+    judge, script, names = Judging(), Recording(), ('ultratool-demo/planning', 'ultratool-demo/tool_usage')
+    with serving(script) as url, serving(judge) as base:
+        models = ('--model', 'm', '--api-base', url, '--judge', 'team/j', '--judge-base', base)
+        done = run(tmp_path, *names, *models, '--limit', '2', OPENAI_API_KEY=KEY, HOME=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {request['model'] for request in judge.asked} == {'team/j'} and len(judge.asked) > 1
+    assert {request['model'] for request in script.asked} == {'m'}
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    evaluators = {row['name']: row['eval_cfg']['evaluator'] for row in values(config)['datasets']}
+    assert evaluators['planning']['judge_cfg']['path'] == 'team/j' and 'judge_cfg' not in evaluators['tool_usage']
+    result = json.loads(next(tmp_path.glob('**/results/m/*planning_en.json')).read_text())
+    assert result['provenance']['judge'] == 'team/j' and result['overall'] == pytest.approx(70)
+
+
+def test_a_judge_without_work_or_server_is_refused(
+    tooleval: Command, server: tuple[Recording, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, url = server
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    models = ('--model', 'm', '--api-base', url, '--judge', 'j')
+    done = tooleval('run', TWO_SUBSETS[0], *models)
+    assert done.code == 1 and 'none of these data sets needs a judge: leave --judge out' in done.err
+    (line,) = faults_of(tooleval('run', 'ultratool-demo/planning', *models, '--judge-base', 'http://127.0.0.1:9/v1'))
+    assert line.startswith('FAULT j: http://127.0.0.1:9/v1: ConnectionRefusedError')
 
 
 @pytest.mark.parametrize(
@@ -215,6 +373,7 @@ def test_names_of_models_that_reason() -> None:
         (('--model', 'm', '--serve', 'vllm'), '--serve needs --hf'),
         (('--model', 'm', '--gpus', '2'), '--gpus needs --hf'),
         (('--model', 'm', '--max-cost', '5'), '--max-cost needs --prices'),
+        (('--model', 'm', '--judge-base', 'http://h/v1'), '--judge-base needs --judge'),
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
         (('--hf', 'p', '--stream'), 'has no stream: leave --stream out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),

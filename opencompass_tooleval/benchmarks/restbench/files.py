@@ -58,6 +58,7 @@ FILES = BenchmarkFiles(
             partial(_read, subset.name),
             {'records': subset.records, 'tools': subset.tools},
             optional=(subset.instructions,),
+            folders=('datasets', 'tool_instruction'),
         )
         for subset in TABLE
     ),

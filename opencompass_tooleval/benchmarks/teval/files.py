@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import (
     SUFFIXES,
@@ -58,12 +57,6 @@ def _read(subset: str, version: str, files: Sequence[Path]) -> Content:
     return Content({'records': count}, [f'v1 has {first}'] if version == 'v2' and count != first else [])
 
 
-def _check_scoring(row: Mapping[str, Any]) -> None:
-    from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer  # numpy would make `tooleval list` slow
-
-    TEvalScorer(*split_stem(row['name']), encoder=row.get('encoder'))
-
-
 def configured(
     subset: str,
     *,
@@ -113,5 +106,4 @@ FILES = BenchmarkFiles(
         for version in VERSIONS
         for subset in TABLE
     ),
-    check_scoring=_check_scoring,
 )

@@ -54,6 +54,7 @@ FILES = BenchmarkFiles(
             (f'{DATA_PATH}/{file.file}',),
             partial(_read, file.name),
             {'records': file.records, 'tools': file.tools},
+            folders=('test_instruction',),  # answers and lists of ids have the same names
         )
         for file in FILE_TABLE
     ),

@@ -12,6 +12,7 @@ from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.probe_server import why_no_answer
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
 from opencompass_tooleval.models.api.reply import Reply
 
@@ -34,6 +35,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
         except Failure as failure:
             refusal = _adapted(probed, failure)
             if not refusal:
+                probed.failure = failure
                 yield Finding(Level.FAULT, 'answer', f'none to a plain question: {failure.words}')
                 return
             refused.append(refusal)
@@ -82,19 +84,27 @@ def _field_of_thoughts(reply: Reply) -> str:
     return ' and '.join(named)
 
 
-def has_thoughts(url: str, model: str, key: str) -> bool:
-    """Asks a model one question, and tests if it reasons before it answers; False if no answer comes.
+def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
+    """Asks a model one question, as a run would; if no answer comes, looks for the reason.
 
-    Raises:
-        ValueError: The answer comes, but not as an answer.
+    Args:
+        url: The base URL.
+        model: Its name on the server.
+        key: The API key; '' sends none.
+
+    Returns:
+        The fault that would stop a run, with its fix, or ''; and True if the model reasons before it answers. A busy
+        server is no fault, since a run waits for it.
     """
     with closing(Endpoint(url, model, key)) as endpoint:
         probed = Probed(endpoint)
         findings = list(check_plain_answer(probed))
-    for finding in findings:
-        if finding.says.endswith(ONLY_THOUGHTS):
-            raise ValueError(f'the answer of {model} to a plain question is {finding.says}')
-    return probed.plain is not None and bool(_field_of_thoughts(probed.plain) or _has_tag(probed.plain.text))
+        reply = probed.plain
+        if reply is None:
+            return (why_no_answer(probed, probed.failure) if probed.failure else ''), False
+    faults = (one.says for one in findings if one.what == 'settings' or one.says.endswith(ONLY_THOUGHTS))
+    thinks = _field_of_thoughts(reply) or _has_tag(reply.text) or reply.reasoning_tokens
+    return next(faults, ''), bool(thinks)
 
 
 def _has_tag(text: str) -> bool:

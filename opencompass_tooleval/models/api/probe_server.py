@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.errors import Finding, Level, first_of
-from opencompass_tooleval.core.text.redaction import excerpt
+from opencompass_tooleval.core.text.redaction import excerpt, redact
+from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import QUESTION, Probed
 
@@ -14,6 +15,14 @@ _WRONG_KEY = 'tooleval-doctor-wrong-key'
 _FEW_TOKENS = 8
 _MOST_NAMED = 8
 _MOST_CHARS = 80
+_NO_ACCESS = (401, 403)
+_SILENT = ('ConnectionRefusedError', 'does not resolve', 'no connection in time')
+"""Words of failures for which no other URL on the same host and port can help."""
+_ADVICE = {
+    'ConnectionRefusedError': 'nothing listens there: start the server, or correct host and port',
+    'WRONG_VERSION_NUMBER': 'the server does not speak TLS at this port: write http://',
+}
+"""Part of the words of a failure -> the fix."""
 
 
 def _models(page: Any) -> dict[str, Any]:
@@ -30,23 +39,57 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
         probed.listed = _models(endpoint.get('models'))
     except Failure as failure:
         by_proxy = failure.status is None and 'through the proxy' in failure.words
-        if failure.no_connection or failure.reason == 'infra:timeout' or by_proxy:
-            yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown}: {failure.words}')
+        is_lost = failure.no_connection or failure.reason == 'infra:timeout' or by_proxy
+        is_silent = failure.reason == 'infra:timeout' or any(words in failure.words for words in _SILENT)
+        right = '' if is_silent else _right_url(endpoint)
+        if right and not is_lost:
+            yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
             return
-        if _lacks_version(probed):
-            says = f'{endpoint.shown} has no API, {endpoint.shown}/v1 has: give that URL'
-            yield Finding(Level.FAULT, 'reachable', says)
+        if right or is_lost:
+            fix = f'; {redact(right)} answers: give that URL' if right else _advice(failure)
+            yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown}: {failure.words}{fix}')
             return
     yield Finding(Level.OK, 'reachable', f'{endpoint.shown} answers')
 
 
-def _lacks_version(probed: Probed) -> bool:
-    if probed.endpoint.url.endswith('/v1'):
-        return False
-    try:
-        return bool(_models(probed.endpoint.get('models', url=f'{probed.endpoint.url}/v1')))
-    except Failure:
-        return False
+def _advice(failure: Failure) -> str:
+    return next((f'; {advice}' for words, advice in _ADVICE.items() if words in failure.words), '')
+
+
+def _right_url(endpoint: Endpoint) -> str:
+    """Returns a URL on the same host and port that has an API, by asking; '' for none.
+
+    A key is not sent by another scheme than the user's; a server that then refuses the request speaks that scheme.
+    """
+    scheme, _, rest = endpoint.url.partition('://')
+    other = f'{"http" if scheme == "https" else "https"}://{rest}'
+    for url, key in ((f'{endpoint.url}/v1', None), (other, ''), (f'{other}/v1', '')):
+        if url.endswith('/v1/v1'):
+            continue
+        try:
+            if _models(endpoint.get('models', key=key, url=url)):
+                return url
+        except Failure as failure:
+            if key == '' and failure.status in _NO_ACCESS:
+                return url
+    return ''
+
+
+def why_no_answer(probed: Probed, failure: Failure) -> str:
+    """Returns the reason why a question has no answer, with the fix; '' if another try may help.
+
+    Args:
+        probed: The server.
+        failure: The failure of the question.
+    """
+    if failure.again and not failure.no_connection:
+        return ''
+    for finding in (*check_reachable(probed), *check_listed(probed)):
+        if finding.level is Level.FAULT or (
+            finding.what == 'model' and probed.listed and finding.level is not Level.OK
+        ):
+            return finding.says
+    return f'{probed.endpoint.shown}: {failure.words}'
 
 
 def _accepts(probed: Probed, key: str | None) -> bool | None:
@@ -54,7 +97,7 @@ def _accepts(probed: Probed, key: str | None) -> bool | None:
     try:
         probed.endpoint.get('models', key=key)
     except Failure as failure:
-        return False if failure.status in (401, 403) else None
+        return False if failure.status in _NO_ACCESS else None
     return True
 
 

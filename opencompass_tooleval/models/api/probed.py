@@ -9,6 +9,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import is_openais_reasoning
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
 
 MAX_OUT_LEN = 512
@@ -39,6 +40,7 @@ class Probed:
         settings: Sent with every question; refused ones are removed.
         limit: Name of the limit of tokens: ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
+        failure: The failure of :data:`QUESTION`; None for none.
         calls_if_forced: True if a demanded call was returned.
         called: A question and an answer with calls, if possible with thoughts; None if none came.
         refused: Members of its messages that the server does not take back.
@@ -52,6 +54,7 @@ class Probed:
     settings: dict[str, Any] = field(default_factory=lambda: {'temperature': 0})
     limit: str = 'max_tokens'
     plain: Reply | None = None
+    failure: Failure | None = None
     calls_if_forced: bool = False
     called: tuple[Message, Answer] | None = None
     refused: set[str] = field(default_factory=set)

@@ -77,6 +77,12 @@ class Reply:
         """Returns the tokens of ``prompt`` or ``completion`` in ``usage``; None if missing."""
         return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
+    @property
+    def reasoning_tokens(self) -> int:
+        """Tokens of thoughts in ``usage``, which a server may count without showing the thoughts."""
+        usage = _usage(self.usage)
+        return (usage and usage.reasoning) or 0
+
 
 def answer_of(reply: Reply, offers_tools: bool = False) -> Answer:
     """Reads the answer of a reply of ``/chat/completions``.
