@@ -299,16 +299,18 @@ def test_a_name_says_nothing_of_thoughts(tooleval: Command, model: str, option: 
         (lambda url: url.removesuffix('/v1'), 'has no API, {url} has: give that URL'),
         (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: give that URL'),
         (lambda url: url, 'other is not listed; the server lists tiny$'),
+        (lambda url: f'{url} ', r'status 401: .*; put the right one into \$OPENAI_API_KEY, or name another'),
     ],
-    ids=('refused', 'TLS', 'v1', 'TLS and v1', 'model'),
+    ids=('refused', 'TLS', 'v1', 'TLS and v1', 'model', 'key'),
 )
 def test_one_question_before_the_run_finds_what_is_wrong(
     tooleval: Command, wrong: Callable[[str], str], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv('OPENAI_API_KEY', KEY)
     with serving(Script()) as url:  # it knows no model but `tiny`
-        models = ('--model', 'other' if wrong(url) == url else 'tiny')
-        (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], *models, '--api-base', wrong(url)))
+        base = wrong(url)
+        monkeypatch.setenv('OPENAI_API_KEY', KEY if base == base.strip() else 'old')
+        models = ('--model', 'other' if base == url else 'tiny')
+        (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], *models, '--api-base', base.strip()))
     assert re.search(words.format(url=re.escape(url)), line) and not Path('outputs').exists()
 
 
@@ -323,6 +325,17 @@ def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
     with serving(Keys()) as url:
         fault, _ = first_answer(url.replace('http:', 'https:'), 'tiny', KEY)
     assert fault.endswith(f'{url} answers: give that URL') and keys and not any(keys)
+
+
+def test_a_setting_that_the_server_refuses_is_found_before_the_run() -> None:
+    class Strict(Script):
+        def check(self, request: Request) -> None:
+            if 'temperature' in request:
+                raise Refused(400, "Unsupported value: 'temperature'")
+
+    with serving(Strict()) as url:
+        fault, _ = first_answer(url, 'tiny', KEY)
+    assert fault.startswith('the server refuses temperature: set openai_extra_kwargs=dict(temperature=None)')
 
 
 def test_a_busy_server_does_not_stop_a_run() -> None:

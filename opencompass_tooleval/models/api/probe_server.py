@@ -16,6 +16,7 @@ _FEW_TOKENS = 8
 _MOST_NAMED = 8
 _MOST_CHARS = 80
 _NO_ACCESS = (401, 403)
+_RIGHT_KEY = 'put the right one into $OPENAI_API_KEY, or name another with --key-env'
 _SILENT = ('ConnectionRefusedError', 'does not resolve', 'no connection in time')
 """Words of failures for which no other URL on the same host and port can help."""
 _ADVICE = {
@@ -41,7 +42,7 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
         by_proxy = failure.status is None and 'through the proxy' in failure.words
         is_lost = failure.no_connection or failure.reason == 'infra:timeout' or by_proxy
         is_silent = failure.reason == 'infra:timeout' or any(words in failure.words for words in _SILENT)
-        right = '' if is_silent else _right_url(endpoint)
+        right = '' if is_silent else _right_url(endpoint, failure.status is None)
         if right and not is_lost:
             yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
             return
@@ -56,14 +57,19 @@ def _advice(failure: Failure) -> str:
     return next((f'; {advice}' for words, advice in _ADVICE.items() if words in failure.words), '')
 
 
-def _right_url(endpoint: Endpoint) -> str:
+def _right_url(endpoint: Endpoint, with_schemes: bool) -> str:
     """Returns a URL on the same host and port that has an API, by asking; '' for none.
 
-    A key is not sent by another scheme than the user's; a server that then refuses the request speaks that scheme.
+    Args:
+        endpoint: The server.
+        with_schemes: True to try the other of http and https. The key is not sent by it; a server that then refuses
+            the request speaks it.
     """
     scheme, _, rest = endpoint.url.partition('://')
     other = f'{"http" if scheme == "https" else "https"}://{rest}'
-    for url, key in ((f'{endpoint.url}/v1', None), (other, ''), (f'{other}/v1', '')):
+    tried: list[tuple[str, str | None]] = [(f'{endpoint.url}/v1', None)]
+    tried += [(other, ''), (f'{other}/v1', '')] if with_schemes else []
+    for url, key in tried:
         if url.endswith('/v1/v1'):
             continue
         try:
@@ -89,7 +95,8 @@ def why_no_answer(probed: Probed, failure: Failure) -> str:
             finding.what == 'model' and probed.listed and finding.level is not Level.OK
         ):
             return finding.says
-    return f'{probed.endpoint.shown}: {failure.words}'
+    fix = f'; {_RIGHT_KEY}' if failure.status in _NO_ACCESS else ''
+    return f'{probed.endpoint.shown}: {failure.words}{fix}'
 
 
 def _accepts(probed: Probed, key: str | None) -> bool | None:
@@ -120,7 +127,7 @@ def check_key(probed: Probed) -> Iterator[Finding]:
         wrong = None if accepted is not True else _answers(probed, _WRONG_KEY)
     if accepted is False:
         which = 'the key is refused' if probed.endpoint.key else 'there is no key, and the server wants one'
-        yield Finding(Level.FAULT, 'key', f'{which}: put it into $OPENAI_API_KEY, or name another with --key-env')
+        yield Finding(Level.FAULT, 'key', f'{which}: {_RIGHT_KEY}')
     elif wrong is None:
         yield Finding(Level.UNKNOWN, 'key', 'neither the list of models nor a question tells whether it is right')
     else:
