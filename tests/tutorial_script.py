@@ -70,7 +70,7 @@ def _answer(messages: list[dict[str, Any]], request: dict[str, Any], is_large: b
         return _next_call(messages, is_large)
     key = _key(messages)
     is_known = is_large or hashlib.sha256(key.encode()).digest()[0] % 3
-    return _answers()[key] if is_known else 'I do not know.'
+    return _answers().get(key, 'Yes.') if is_known else 'I do not know.'
 
 
 def large(messages: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any] | str:

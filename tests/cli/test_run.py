@@ -294,7 +294,7 @@ def test_a_name_says_nothing_of_thoughts(tooleval: Command, model: str, option: 
 @pytest.mark.parametrize(
     ('wrong', 'words'),
     [
-        (lambda url: 'http://127.0.0.1:9/v1', 'ConnectionRefusedError: .*nothing listens there: start the server'),
+        (lambda url: 'http://127.0.0.1:9/v1', 'no connection to .*\(refused\).*nothing listens there: start the server'),
         (lambda url: url.replace('http:', 'https:'), 'SSLError: .*; {url} answers: give that URL'),
         (lambda url: url.removesuffix('/v1'), 'has no API, {url} has: give that URL'),
         (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: give that URL'),
@@ -374,7 +374,7 @@ def test_a_judge_without_work_or_server_is_refused(
     done = tooleval('run', TWO_SUBSETS[0], *models)
     assert done.code == 1 and 'none of these data sets needs a judge: leave --judge out' in done.err
     (line,) = faults_of(tooleval('run', 'ultratool-demo/planning', *models, '--judge-base', 'http://127.0.0.1:9/v1'))
-    assert line.startswith('FAULT j: http://127.0.0.1:9/v1: ConnectionRefusedError')
+    assert line.startswith('FAULT j: http://127.0.0.1:9/v1: no connection to 127.0.0.1:9 (refused)')
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ _MOST_NAMED = 8
 _MOST_CHARS = 80
 _NO_ACCESS = (401, 403)
 _RIGHT_KEY = 'put the right one into $OPENAI_API_KEY, or name another with --key-env'
-_SILENT = ('ConnectionRefusedError', 'does not resolve', 'no connection in time')
+_SILENT = ('(refused)', 'does not resolve', 'no connection in time')
 """Words of failures for which no other URL on the same host and port can help."""
 _ADVICE = {
-    'ConnectionRefusedError': 'nothing listens there: start the server, or correct host and port',
+    '(refused)': 'nothing listens there: start the server, or correct host and port',
     'WRONG_VERSION_NUMBER': 'the server does not speak TLS at this port: write http://',
 }
 """Part of the words of a failure -> the fix."""
