@@ -205,6 +205,9 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
 A command without a function is a group.
 """
 
+OPTIONS: dict[str, str] = {}
+"""Command -> a function that adds options to it: it gets the command's function, and returns another."""
+
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
 OF_EXTRAS |= {'tasks', 'conformance'}
@@ -273,6 +276,7 @@ COMMANDS['easytool'] = {
         'How well tools are found by documentation and by instructions: NDCG, side by side.',
     ),
 }
+OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint'}
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
     'add': (

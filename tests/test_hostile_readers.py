@@ -85,6 +85,7 @@ from opencompass_tooleval.extras.preparing.reply import read_description, read_e
 from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
+from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.extras.tasks.goal_check import holds_fact
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.judging.judgement import unread_reply
@@ -93,7 +94,6 @@ from opencompass_tooleval.models.api.endings import error_in
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
-from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.models.api.raw_text import SOURCES
 from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
 from opencompass_tooleval.report.figure import Table
@@ -613,7 +613,8 @@ READERS: Mapping[str, Reader] = {
         ),
     ),
     'server that is looked at': Reader(
-        _probed, ('models/api/probe_server.py', 'models/api/probe_answers.py', 'models/api/probe_limits.py')
+        _probed,
+        ('models/api/reachable.py', 'models/api/first_answer.py', 'extras/probe/answers.py', 'extras/probe/limits.py'),
     ),
     'attribution of a served answer': Reader(
         _attribution, ('core/calls/serving.py', 'core/calls/prompt_parts.py', 'models/api/raw_text.py')

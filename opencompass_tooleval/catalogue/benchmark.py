@@ -209,14 +209,18 @@ def find_variant(name: str) -> VariantKind:
     return kind
 
 
-def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
+def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
     """Returns the number of a result's records, and that of all records of its data set or of the published data.
 
     None if the result has all records, or the number of all is unknown.
+
+    Args:
+        dataset: The abbr.
+        result: The result.
     """
     samples, count = result.get('samples'), records_of(result)
     of = samples.get('of') if isinstance(samples, Mapping) else None
-    size = max((size for size in (of, published_size(result)) if type(size) is int), default=0)
+    size = max((size for size in (of, published_size(dataset, result)) if type(size) is int), default=0)
     return (count, size) if count is not None and count < size else None
 
 
@@ -265,9 +269,14 @@ def records_of(result: Mapping[str, Any]) -> int | None:
     return count // (len(runs) if isinstance(runs, list) and runs else 1) if type(count) is int else None
 
 
-def published_size(result: Mapping[str, Any]) -> int | None:
-    """Returns the published number of records of a result's data set; None if unknown."""
-    about = result.get('provenance')
+def published_size(dataset: str, result: Mapping[str, Any]) -> int | None:
+    """Returns the published number of records of a result's data set; None if unknown, and for data of one's own.
+
+    Args:
+        dataset: The abbr; that of published data begins with ``tooleval-``.
+        result: The result.
+    """
+    about = result.get('provenance') if dataset.startswith(OUR_PREFIX) else None
     if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
         return None
     return find_benchmark(name).sizes.get((str(about.get('subset')), about.get('data_version') or None))

@@ -1,4 +1,4 @@
-"""``tooleval doctor``: checks this machine or a model's server, and names the fix for each fault."""
+"""``tooleval doctor``: checks this machine, and names the fix for each fault."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import importlib
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
-from opencompass_tooleval.cli.options import KEY_VARIABLE, JsonOption, KeyEnvOption, key_in
+from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import Finding, Level, shorten
 from opencompass_tooleval.core.text.json_object import load_json
@@ -34,8 +33,6 @@ from opencompass_tooleval.embedding.locate import (
     choose_encoder,
     locate_encoder,
 )
-from opencompass_tooleval.models.api.endpoint import Endpoint
-from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.printing import Screen, say
@@ -258,45 +255,35 @@ def look_at_machine() -> Iterator[Finding]:
         yield from check()
 
 
-def run_doctor(
-    endpoint: Annotated[
-        str | None, typer.Option(metavar='URL', help='Look at an OpenAI-compatible server instead: its base URL.')
-    ] = None,
-    model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
-    key_env: KeyEnvOption = KEY_VARIABLE,
-    calls: Annotated[bool, typer.Option(help='Check function calling, too.')] = True,
-    at_once: Annotated[int, typer.Option(min=1, max=1024, help='Requests at a time when concurrency is checked.')] = 16,
-    long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the one long prompt; 0 sends none.')] = 6000,
-    timeout: Annotated[float, typer.Option(min=1, help='Seconds per request at most.')] = 60,
-    json_out: JsonOption = None,
-) -> int:
+def run_doctor(json_out: JsonOption = None) -> int:
     """Prints every finding; returns 1 if one is a fault, else 0.
 
     Raises:
-        ValueError: Only one of ``endpoint`` and ``model`` is given, or one of them is invalid.
+        OSError: ``json_out`` cannot be written.
+    """
+    return print_findings(look_at_machine, json_out)
+
+
+def print_findings(
+    look: Callable[[], Iterable[Finding]], json_out: str | None, about: Callable[[], Mapping[str, Any]] = dict
+) -> int:
+    """Prints findings as they come; returns 1 if one is a fault, else 0.
+
+    Args:
+        look: Yields them.
+        json_out: A file for them, or ``-``.
+        about: Returns further members of that file, after the last finding.
+
+    Raises:
         OSError: ``json_out`` cannot be written.
     """
     check_outputs(json_out, None)
-    server: Endpoint | None = None
-    if endpoint or model:
-        if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
-            raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
-        server = Endpoint(endpoint, model, key_in(key_env), timeout)
     width, findings = Screen().width, []
-    with Screen(stderr=True).status('looking'), closing(server) if server else nullcontext():
-        for finding in probe(server, calls, at_once, long_prompt) if server else look_at_machine():
+    with Screen(stderr=True).status('looking'):
+        for finding in look():
             findings.append(finding)
             if json_out != STDOUT:
                 say(clean_text(show_finding(finding, width)))
-    if server and json_out != STDOUT:
-        tokens = f'{server.prompt_tokens} + {server.completion_tokens} tokens, as the server counts them'
-        say(f'{server.requests} requests; {tokens}')
-    _write(findings, server, json_out)
-    return int(any(finding.level is Level.FAULT for finding in findings))
-
-
-def _write(findings: Sequence[Finding], server: Endpoint | None, json_out: str | None) -> None:
     rows = [{**asdict(finding), 'level': finding.level.value.lower()} for finding in findings]
-    counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')
-    asked = {'endpoint': server.shown, **{name: getattr(server, name) for name in counts}} if server else {}
-    write_outputs({**asked, 'findings': rows}, (), json_out, None)
+    write_outputs({**about(), 'findings': rows}, (), json_out, None)
+    return int(any(finding.level is Level.FAULT for finding in findings))

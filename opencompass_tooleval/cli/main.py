@@ -27,6 +27,8 @@ def _group(name: str, help: str, **more: bool) -> typer.Typer:
         if not entry:
             return _group(command, summary, add_completion=False)
         found = plugin.load(entry)
+        if name == '' and command in plugin.OPTIONS:
+            found = plugin.load(plugin.OPTIONS[command])(found)
         command_or_group: Command = found() if entry.endswith(PER_BENCHMARK) else found
         return command_or_group
 

@@ -22,7 +22,7 @@ from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, config_text, engines
 from opencompass_tooleval.cli.run_data import choose, config_values, missing_files
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.models.api.probe_answers import first_answer
+from opencompass_tooleval.models.api.first_answer import first_answer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 

@@ -91,7 +91,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
         yield f'protocol {protocol} on data {version}'
-    part = part_of(entry.result)
+    part = part_of(entry.dataset, entry.result)
     if str(version).endswith('subset'):
         yield 'sampled subset of the data'
     if part:
@@ -145,5 +145,5 @@ def _of_size(entry: Scored) -> Iterator[str]:
     """Yields a note if the missing part of the published data is unknown."""
     count = records_of(entry.result)
     is_known_benchmark = entry.part('provenance').get('benchmark') in BENCHMARKS
-    if is_known_benchmark and count is not None and published_size(entry.result) is None:
+    if is_known_benchmark and count is not None and published_size(entry.dataset, entry.result) is None:
         yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'

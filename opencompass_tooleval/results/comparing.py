@@ -260,7 +260,7 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
         yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
     parts: dict[tuple[int, int], list[str]] = {}
     for model, result in zip(models, results, strict=True):
-        if part := part_of(result):
+        if part := part_of(dataset, result):
             parts.setdefault(part, []).append(model)
     for (asked, size), those in parts.items():
         yield f'{dataset}: a part of the data, {asked:,} of {size:,} records, of {" and ".join(those)}'

@@ -378,7 +378,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
 
     def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
         """Returns model and data set, or table, with a part of the records -> ``8 of 1,000``, or '' for a table."""
-        found = {key: f'{part[0]:,} of {part[1]:,}' for key, result in results.items() if (part := part_of(result))}
+        found = {
+            (model, dataset): f'{part[0]:,} of {part[1]:,}'
+            for (model, dataset), result in results.items()
+            if (part := part_of(dataset, result))
+        }
         return {**found, **dict.fromkeys(self._and_tables(found) - found.keys(), '')}
 
     def _and_tables(self, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:

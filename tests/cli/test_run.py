@@ -18,7 +18,7 @@ from mmengine.config import Config
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.run_data import choose
-from opencompass_tooleval.models.api.probe_answers import first_answer
+from opencompass_tooleval.models.api.first_answer import first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_python
@@ -294,7 +294,10 @@ def test_a_name_says_nothing_of_thoughts(tooleval: Command, model: str, option: 
 @pytest.mark.parametrize(
     ('wrong', 'words'),
     [
-        (lambda url: 'http://127.0.0.1:9/v1', 'no connection to .*\(refused\).*nothing listens there: start the server'),
+        (
+            lambda url: 'http://127.0.0.1:9/v1',
+            r'no connection to .*\(refused\).*nothing listens there: start the server',
+        ),
         (lambda url: url.replace('http:', 'https:'), 'SSLError: .*; {url} answers: give that URL'),
         (lambda url: url.removesuffix('/v1'), 'has no API, {url} has: give that URL'),
         (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: give that URL'),

@@ -115,7 +115,13 @@ def test_a_result_says_of_how_many_records_it_is_a_part(asked: int, runs: int) -
     result = evaluate(Equality(), rows.select(range(asked)), ['x'] * asked * runs)
     part = {'of': 3} if asked < 3 else {}
     assert result['samples'] == {'all': asked * runs, 'infra': 0, **part}
-    assert part_of(result) == ((2, 3) if part else None)
+    assert part_of('d', result) == ((2, 3) if part else None)
+
+
+def test_only_published_data_has_a_published_size() -> None:
+    result = {'samples': {'all': 5}, 'provenance': {'benchmark': 'ultratool', 'subset': 'tool_usage'}}
+    assert part_of('tooleval-ultratool-tool_usage_en', result) == (5, 1000)
+    assert part_of('demo-ultratool-tool_usage_en', result) is None
 
 
 def test_one_run() -> None:

@@ -14,8 +14,8 @@ import pytest
 from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.core.errors import Level
+from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.models.api.endpoint import Endpoint
-from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.forked import start_python
 

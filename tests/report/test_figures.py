@@ -210,7 +210,7 @@ def test_fewer_errors_are_better() -> None:
     ],
 )
 def test_caveats(changes: dict[str, Any], said: str | None) -> None:
-    caveats = caveats_of(scored('m', 'd', **changes))
+    caveats = caveats_of(scored('m', 'tooleval-d', **changes))
     assert len(caveats) == (said is not None), caveats
     assert said is None or said in caveats[0]
 

@@ -9,14 +9,12 @@ from opencompass_tooleval.core.errors import Finding, Level, first_of
 from opencompass_tooleval.core.text.redaction import excerpt, redact
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import QUESTION, Probed
+from opencompass_tooleval.models.api.probed import Probed
 
-_WRONG_KEY = 'tooleval-doctor-wrong-key'
-_FEW_TOKENS = 8
 _MOST_NAMED = 8
 _MOST_CHARS = 80
-_NO_ACCESS = (401, 403)
-_RIGHT_KEY = 'put the right one into $OPENAI_API_KEY, or name another with --key-env'
+NO_ACCESS = (401, 403)
+RIGHT_KEY = 'put the right one into $OPENAI_API_KEY, or name another with --key-env'
 _SILENT = ('(refused)', 'does not resolve', 'no connection in time')
 """Words of failures for which no other URL on the same host and port can help."""
 _ADVICE = {
@@ -76,7 +74,7 @@ def _right_url(endpoint: Endpoint, with_schemes: bool) -> str:
             if _models(endpoint.get('models', key=key, url=url)):
                 return url
         except Failure as failure:
-            if key == '' and failure.status in _NO_ACCESS:
+            if key == '' and failure.status in NO_ACCESS:
                 return url
     return ''
 
@@ -95,43 +93,8 @@ def why_no_answer(probed: Probed, failure: Failure) -> str:
             finding.what == 'model' and probed.listed and finding.level is not Level.OK
         ):
             return finding.says
-    fix = f'; {_RIGHT_KEY}' if failure.status in _NO_ACCESS else ''
+    fix = f'; {RIGHT_KEY}' if failure.status in NO_ACCESS else ''
     return f'{probed.endpoint.shown}: {failure.words}{fix}'
-
-
-def _accepts(probed: Probed, key: str | None) -> bool | None:
-    """Tests if a key is accepted; None if unknown."""
-    try:
-        probed.endpoint.get('models', key=key)
-    except Failure as failure:
-        return False if failure.status in _NO_ACCESS else None
-    return True
-
-
-def _answers(probed: Probed, key: str | None) -> bool | None:
-    """Tests if a question with a key is accepted; None if unknown, such as for an unknown model."""
-    (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, max_tokens=_FEW_TOKENS)
-    if isinstance(reply, Failure):
-        # A server that rejects the content has accepted the key; a busy one may not have read it.
-        return {400: True, 422: True, 401: False, 403: False}.get(reply.status or 0)
-    return True
-
-
-def check_key(probed: Probed) -> Iterator[Finding]:
-    """Checks that the key is accepted, and a wrong one refused; if the list of models is public, by a question."""
-    accepted, wrong = _accepts(probed, None), None
-    if accepted is not False:
-        wrong = _accepts(probed, _WRONG_KEY)
-    if accepted is not False and wrong is not False:
-        accepted = _answers(probed, None)
-        wrong = None if accepted is not True else _answers(probed, _WRONG_KEY)
-    if accepted is False:
-        which = 'the key is refused' if probed.endpoint.key else 'there is no key, and the server wants one'
-        yield Finding(Level.FAULT, 'key', f'{which}: {_RIGHT_KEY}')
-    elif wrong is None:
-        yield Finding(Level.UNKNOWN, 'key', 'neither the list of models nor a question tells whether it is right')
-    else:
-        yield Finding(Level.OK, 'key', 'the server lets any key in' if wrong else 'accepted; a wrong one is refused')
 
 
 def check_listed(probed: Probed) -> Iterator[Finding]:

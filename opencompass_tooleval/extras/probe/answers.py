@@ -1,122 +1,66 @@
-"""Checks plain answers: that they come, what they hold, and what prompts without tools need."""
+"""Checks the key and plain answers: what they hold, and what prompts without tools need."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
-from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probe_server import why_no_answer
+from opencompass_tooleval.models.api.first_answer import field_of_thoughts, has_tag
 from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
-from opencompass_tooleval.models.api.reply import Reply
+from opencompass_tooleval.models.api.reachable import NO_ACCESS, RIGHT_KEY
 
-THOUGHTS = ('reasoning_content', 'reasoning')
+_WRONG_KEY = 'tooleval-doctor-wrong-key'
 _NO_THINKING = 'extra_body=dict(chat_template_kwargs=dict(enable_thinking=False))'
-_TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
-_TAG_CHARS = 20_000
 _FEW_TOKENS = 8
 _COUNT_CHARS = 1000
 _SYSTEM_WORD = 'BANANA'
 
 
-def check_plain_answer(probed: Probed) -> Iterator[Finding]:
-    """Checks that a question is answered, with the settings of ``ToolEvalOpenAI``."""
-    refused: list[str] = []
-    while True:
-        try:
-            probed.plain = probed.ask(QUESTION)
-            break
-        except Failure as failure:
-            refusal = _adapted(probed, failure)
-            if not refusal:
-                probed.failure = failure
-                yield Finding(Level.FAULT, 'answer', f'none to a plain question: {failure.words}')
-                return
-            refused.append(refusal)
-    if refused:
-        yield _without(probed, refused)
-    yield from _judged(probed.plain)
+def _accepts(probed: Probed, key: str | None) -> bool | None:
+    """Tests if a key is accepted; None if unknown."""
+    try:
+        probed.endpoint.get('models', key=key)
+    except Failure as failure:
+        return False if failure.status in NO_ACCESS else None
+    return True
 
 
-def _without(probed: Probed, refused: list[str]) -> Finding:
-    """Returns the effect of refused settings, and the settings of ``ToolEvalOpenAI`` that fix it."""
-    fixes = (
-        f'token_limit_key={probed.limit!r}' if name in TOKEN_LIMITS else f'openai_extra_kwargs=dict({name}=None)'
-        for name in refused
-    )
-    says = f'the server refuses {" and ".join(refused)}: set {" and ".join(fixes)} in the config of the model'
-    return Finding(Level.FAULT, 'settings', says)
+def _answers(probed: Probed, key: str | None) -> bool | None:
+    """Tests if a question with a key is accepted; None if unknown, such as for an unknown model."""
+    (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, max_tokens=_FEW_TOKENS)
+    if isinstance(reply, Failure):
+        # A server that rejects the content has accepted the key; a busy one may not have read it.
+        return {400: True, 422: True, 401: False, 403: False}.get(reply.status or 0)
+    return True
 
 
-def _adapted(probed: Probed, failure: Failure) -> str:
-    """Removes the setting that a refusal names, and returns its name; '' if it names none."""
-    if failure.reason != 'infra:bad_request' or failure.ends:
-        return ''
-    if probed.limit == TOKEN_LIMITS[0] and all(name in failure.words for name in TOKEN_LIMITS):
-        probed.limit = TOKEN_LIMITS[1]
-        return TOKEN_LIMITS[0]
-    if 'temperature' in failure.words and probed.settings.pop('temperature', None) is not None:
-        return 'temperature'
-    return ''
-
-
-def _judged(reply: Reply) -> Iterator[Finding]:
-    thoughts = _field_of_thoughts(reply)
-    if reply.text.strip():
-        yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
-    elif thoughts and reply.finish_reason != CUT:
-        yield Finding(Level.FAULT, 'answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
-    elif thoughts or reply.finish_reason == CUT:
-        yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
+def check_key(probed: Probed) -> Iterator[Finding]:
+    """Checks that the key is accepted, and a wrong one refused; if the list of models is public, by a question."""
+    accepted, wrong = _accepts(probed, None), None
+    if accepted is not False:
+        wrong = _accepts(probed, _WRONG_KEY)
+    if accepted is not False and wrong is not False:
+        accepted = _answers(probed, None)
+        wrong = None if accepted is not True else _answers(probed, _WRONG_KEY)
+    if accepted is False:
+        which = 'the key is refused' if probed.endpoint.key else 'there is no key, and the server wants one'
+        yield Finding(Level.FAULT, 'key', f'{which}: {RIGHT_KEY}')
+    elif wrong is None:
+        yield Finding(Level.UNKNOWN, 'key', 'neither the list of models nor a question tells whether it is right')
     else:
-        yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish_reason}')
-
-
-def _field_of_thoughts(reply: Reply) -> str:
-    """Returns the name of the field with thoughts, beside the content; '' for none."""
-    named = (name for name in THOUGHTS if isinstance(reply.message.get(name), str) and reply.message[name].strip())
-    return ' and '.join(named)
-
-
-def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
-    """Asks a model one question, as a run would; if no answer comes, looks for the reason.
-
-    Args:
-        url: The base URL.
-        model: Its name on the server.
-        key: The API key; '' sends none.
-
-    Returns:
-        The fault that would stop a run, with its fix, or ''; and True if the model reasons before it answers. A busy
-        server is no fault, since a run waits for it.
-    """
-    with closing(Endpoint(url, model, key)) as endpoint:
-        probed = Probed(endpoint)
-        findings = list(check_plain_answer(probed))
-        reply = probed.plain
-        if reply is None:
-            return (why_no_answer(probed, probed.failure) if probed.failure else ''), False
-    faults = (one.says for one in findings if one.what == 'settings' or one.says.endswith(ONLY_THOUGHTS))
-    thinks = _field_of_thoughts(reply) or _has_tag(reply.text) or reply.reasoning_tokens
-    return next(faults, ''), bool(thinks)
-
-
-def _has_tag(text: str) -> bool:
-    return bool(_TAG.search(text[:_TAG_CHARS]))
+        yield Finding(Level.OK, 'key', 'the server lets any key in' if wrong else 'accepted; a wrong one is refused')
 
 
 def check_thoughts(probed: Probed) -> Iterator[Finding]:
     """Checks where thoughts are, and that they end."""
     reply = probed.plain
     assert reply is not None
-    thoughts, text = _field_of_thoughts(reply), reply.text
-    in_text = _has_tag(text)
+    thoughts, text = field_of_thoughts(reply), reply.text
+    in_text = has_tag(text)
     if (in_text and not visible_text(Answer(text)).text) or (not text.strip() and reply.finish_reason == CUT):
         says = (
             f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.models.api.endpoint import Endpoint
-from opencompass_tooleval.models.api.probe import probe
 from opencompass_tooleval.models.api.probed import Probed
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, call, serving
 

@@ -7,31 +7,32 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.models.api.endpoint import Endpoint
-from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probe_answers import (
+from opencompass_tooleval.extras.probe.answers import (
+    check_key,
     check_limit,
-    check_plain_answer,
     check_system_role,
     check_thoughts,
     check_usage,
 )
-from opencompass_tooleval.models.api.probe_calls import (
+from opencompass_tooleval.extras.probe.calls import (
     check_auto,
     check_forced,
     check_several,
     check_thoughts_back,
     check_tool_role,
 )
-from opencompass_tooleval.models.api.probe_limits import (
+from opencompass_tooleval.extras.probe.limits import (
     check_choices,
     check_concurrency,
     check_context,
     check_long_prompt,
 )
-from opencompass_tooleval.models.api.probe_raw_text import check_raw_text
-from opencompass_tooleval.models.api.probe_server import check_key, check_listed, check_reachable
+from opencompass_tooleval.extras.probe.raw_text import check_raw_text
+from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.first_answer import check_plain_answer
 from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.reachable import check_listed, check_reachable
 
 Check = Callable[[Probed], Iterator[Finding]]
 

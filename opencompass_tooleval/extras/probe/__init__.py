@@ -1,0 +1,1 @@
+"""Checks of a model's server, with a few short requests: ``tooleval doctor --endpoint``."""

@@ -1,0 +1,107 @@
+"""Asks a server one short question, as a run would: an answer, or the reason that there is none, with its fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+
+from opencompass_tooleval.core.calls.answer import CUT
+from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
+from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed
+from opencompass_tooleval.models.api.reachable import why_no_answer
+from opencompass_tooleval.models.api.reply import Reply
+
+THOUGHTS = ('reasoning_content', 'reasoning')
+_TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
+_TAG_CHARS = 20_000
+
+
+def check_plain_answer(probed: Probed) -> Iterator[Finding]:
+    """Checks that a question is answered, with the settings of ``ToolEvalOpenAI``."""
+    refused: list[str] = []
+    while True:
+        try:
+            probed.plain = probed.ask(QUESTION)
+            break
+        except Failure as failure:
+            refusal = _adapted(probed, failure)
+            if not refusal:
+                probed.failure = failure
+                yield Finding(Level.FAULT, 'answer', f'none to a plain question: {failure.words}')
+                return
+            refused.append(refusal)
+    if refused:
+        yield _without(probed, refused)
+    yield from _judged(probed.plain)
+
+
+def _without(probed: Probed, refused: list[str]) -> Finding:
+    """Returns the effect of refused settings, and the settings of ``ToolEvalOpenAI`` that fix it."""
+    fixes = (
+        f'token_limit_key={probed.limit!r}' if name in TOKEN_LIMITS else f'openai_extra_kwargs=dict({name}=None)'
+        for name in refused
+    )
+    says = f'the server refuses {" and ".join(refused)}: set {" and ".join(fixes)} in the config of the model'
+    return Finding(Level.FAULT, 'settings', says)
+
+
+def _adapted(probed: Probed, failure: Failure) -> str:
+    """Removes the setting that a refusal names, and returns its name; '' if it names none."""
+    if failure.reason != 'infra:bad_request' or failure.ends:
+        return ''
+    if probed.limit == TOKEN_LIMITS[0] and all(name in failure.words for name in TOKEN_LIMITS):
+        probed.limit = TOKEN_LIMITS[1]
+        return TOKEN_LIMITS[0]
+    if 'temperature' in failure.words and probed.settings.pop('temperature', None) is not None:
+        return 'temperature'
+    return ''
+
+
+def _judged(reply: Reply) -> Iterator[Finding]:
+    thoughts = field_of_thoughts(reply)
+    if reply.text.strip():
+        yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
+    elif thoughts and reply.finish_reason != CUT:
+        yield Finding(Level.FAULT, 'answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
+    elif thoughts or reply.finish_reason == CUT:
+        yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
+    else:
+        yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish_reason}')
+
+
+def field_of_thoughts(reply: Reply) -> str:
+    """Returns the name of the field with thoughts, beside the content; '' for none."""
+    named = (name for name in THOUGHTS if isinstance(reply.message.get(name), str) and reply.message[name].strip())
+    return ' and '.join(named)
+
+
+def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
+    """Asks a model one question, as a run would; if no answer comes, looks for the reason.
+
+    Args:
+        url: The base URL.
+        model: Its name on the server.
+        key: The API key; '' sends none.
+
+    Returns:
+        The fault that would stop a run, with its fix, or ''; and True if the model reasons before it answers. A busy
+        server is no fault, since a run waits for it.
+    """
+    with closing(Endpoint(url, model, key)) as endpoint:
+        probed = Probed(endpoint)
+        findings = list(check_plain_answer(probed))
+        reply = probed.plain
+        if reply is None:
+            return (why_no_answer(probed, probed.failure) if probed.failure else ''), False
+    faults = (one.says for one in findings if one.what == 'settings' or one.says.endswith(ONLY_THOUGHTS))
+    thinks = field_of_thoughts(reply) or has_tag(reply.text) or reply.reasoning_tokens
+    return next(faults, ''), bool(thinks)
+
+
+def has_tag(text: str) -> bool:
+    """Tests if a text has a mark of thoughts."""
+    return bool(_TAG.search(text[:_TAG_CHARS]))
