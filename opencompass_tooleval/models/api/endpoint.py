@@ -16,12 +16,9 @@ from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
 from opencompass_tooleval.models.api.reply import Reply, read_message
 
-_LONGEST_PAUSE = 10.0
 _SECONDS_TO_CONNECT = 20.0
 _SLACK = 300.0
 """Seconds beyond the limits of requests, which end by themselves, but perhaps late on a busy machine."""
-
-_AGAIN = ('infra:rate_limit', 'infra:server', 'infra:connection')
 
 
 @dataclass
@@ -101,7 +98,7 @@ class Endpoint:
         return _page(exchanged)
 
     def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> Reply:
-        """Requests a chat completion, twice if that may help: the server is busy, or a connection broke.
+        """Requests a chat completion, once.
 
         Args:
             messages: The conversation.
@@ -111,10 +108,7 @@ class Endpoint:
         Raises:
             Failure: There was no message in reply.
         """
-        reply = self.ask_all([messages], within, **settings)[0]
-        if isinstance(reply, Failure) and reply.again and reply.reason in _AGAIN:
-            time.sleep(max(0.0, min(_LONGEST_PAUSE, 1.0 if reply.wait is None else reply.wait, self._left)))
-            reply = self.ask_all([messages], within, **settings)[0]
+        (reply,) = self.ask_all([messages], within, **settings)
         if isinstance(reply, Failure):
             raise reply
         return reply
