@@ -19,7 +19,7 @@ from opencompass_tooleval.models.accelerator import restore_prices
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
-from opencompass_tooleval.work_dir.claims import claims_file
+from opencompass_tooleval.work_dir.replicas import claims_file
 from opencompass_tooleval.work_dir.shards import FIX, is_damaged, numbered_shards, read_predictions
 
 _MOST_REPLICAS = 1024

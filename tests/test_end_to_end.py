@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.records import TABLE, Step, load_samples
+from opencompass_tooleval.benchmarks.teval.records import TABLE, PlannedCall, load_samples
 from opencompass_tooleval.catalogue.metrics import main_first
 from tests.conftest import ROOT, ModelServer, start_server, start_tiny_server
 from tests.forked import Fork, start_opencompass
@@ -543,7 +543,7 @@ def test_two_workers_split_a_data_set_and_its_answers_come_together(command_line
     assert ids == record_ids(DEMO / 'EN' / 'instruct_v2.json')
 
 
-def repeats_a_step(steps: tuple[Step, ...]) -> bool:
+def repeats_a_step(steps: tuple[PlannedCall, ...]) -> bool:
     """Whether two steps of a plan are the same call; the official code then may match them crosswise."""
     return len({(step.name, step.args) for step in steps}) < len(steps)
 

@@ -729,7 +729,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'work_dir/shards.py': 'names of files and data sets',
     'work_dir/whole_file.py': 'names of files',
     'instructions/figures.py': 'names of files and data sets',
-    'work_dir/ledger.py': 'one class of characters, in names of models',
+    'work_dir/budget_file.py': 'one class of characters, in names of models',
     'report/figure.py': 'one class of characters, in names',
     'report/caveats.py': 'names of models',
     'runners/slurm/leftovers.py': 'one class of characters, in paths of the user',

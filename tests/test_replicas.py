@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.work_dir.claims import claims_file, read_shares
+from opencompass_tooleval.work_dir.replicas import claims_file, read_shares
 from tests.conftest import ModelServer, start_server
 from tests.forked import Fork, start_python
 

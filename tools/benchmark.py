@@ -79,7 +79,7 @@ from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scori
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset, guess_language, load_recorded_rows
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.scoring.damage import damage
+from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder

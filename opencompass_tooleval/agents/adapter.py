@@ -33,7 +33,7 @@ from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import ASKED_WITH
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.plugin import LOOPS
 from opencompass_tooleval.work_dir.data_files import shown_files
 

@@ -16,9 +16,9 @@ from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
+from opencompass_tooleval.work_dir.budget_file import not_asked_line
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, model_abbr, prices_of

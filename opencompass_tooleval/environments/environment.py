@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.dialogue import Dialogue
-from opencompass_tooleval.core.calls.function_calling import keeps_to
 from opencompass_tooleval.core.calls.observation import (
     ERROR,
     EXACT,
@@ -33,6 +32,7 @@ from opencompass_tooleval.core.calls.observation import (
     WRONG_ARGUMENTS,
     Observation,
 )
+from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import clean_text

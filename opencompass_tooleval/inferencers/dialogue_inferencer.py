@@ -21,12 +21,12 @@ from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
-from opencompass_tooleval.inferencers.inferencer import Question, Questions, ToolEvalGenInferencer
-from opencompass_tooleval.models.account import Account
+from opencompass_tooleval.inferencers.inferencer import Prompt, Prompts, ToolEvalGenInferencer
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.budget import Account
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
-from opencompass_tooleval.work_dir.claims import Claims
 from opencompass_tooleval.work_dir.journal import Journal, Row
+from opencompass_tooleval.work_dir.replicas import Claims
 
 DIALOGUES = Registry('tooleval_dialogues')
 """Registers nothing: configs name classes, and the registry builds them from their configs."""
@@ -88,7 +88,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             )
 
     def _answer(
-        self, questions: Questions, journal: Journal, claims: Claims | None = None
+        self, questions: Prompts, journal: Journal, claims: Claims | None = None
     ) -> tuple[Mapping[int, Row], dict[int, str]]:
         rows: dict[int, Row] = dict(self._kept(journal, questions))  # `tooleval retry` leaves complete rows
         all_questions = list(questions)
@@ -137,7 +137,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times: {tokens}')
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 
-    def _outcome_row(self, index: int, question: Question, outcome: Outcome[str | Answer]) -> Row:
+    def _outcome_row(self, index: int, question: Prompt, outcome: Outcome[str | Answer]) -> Row:
         # Not `value or ''`: an answer with only calls is an empty text, too.
         answer = as_answer('' if outcome.value is None else outcome.value)
         answer = replace(

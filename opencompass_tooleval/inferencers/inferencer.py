@@ -30,15 +30,15 @@ from opencompass_tooleval.core.scoring.answer_limit import (
 from opencompass_tooleval.core.scoring.result import OVER_BUDGET, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
-from opencompass_tooleval.models.account import Account, account_of_model
+from opencompass_tooleval.models.budget import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import adapt_model, asked_of, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue, requests_at_once
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.causes import KEPT, most_said
-from opencompass_tooleval.work_dir.claims import Claims
 from opencompass_tooleval.work_dir.journal import JoinedRows, Journal, JournalRows, Row, write_json
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
+from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.run_context import run_context
 from opencompass_tooleval.work_dir.stored import keep_rows
 
@@ -50,7 +50,7 @@ class InfraFailureError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Question:
+class Prompt:
     """One row of a data set as a request.
 
     Attributes:
@@ -62,7 +62,7 @@ class Question:
     gold: str | None
 
 
-class Questions(Sequence[Question]):
+class Prompts(Sequence[Prompt]):
     """The requests of a data set, each built on access: together they may not fit into memory.
 
     Args:
@@ -89,7 +89,7 @@ class Questions(Sequence[Question]):
     def __getitem__(self, index: Any) -> Any:
         row = {name: column[index].as_py() for name, column in self._columns.items()}
         prompt = self._template.generate_item(row, self._gold_column, self._replaced)
-        return Question(prompt, row[self._gold_column] if self._gold_column else None)
+        return Prompt(prompt, row[self._gold_column] if self._gold_column else None)
 
     def is_row(self, index: int, row: Row) -> bool:
         """Tests if a stored row belongs to the record at an index."""
@@ -112,7 +112,7 @@ def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple
         yield str(index), row
 
 
-def _joined(questions: Questions, journals: Sequence[Journal]) -> tuple[Mapping[int, Row], dict[int, str]]:
+def _joined(questions: Prompts, journals: Sequence[Journal]) -> tuple[Mapping[int, Row], dict[int, str]]:
     """Returns the row of every question, and the reasons for missing answers, from the journals of all replicas.
 
     Raises:
@@ -219,7 +219,7 @@ class ToolEvalGenInferencer(GenInferencer):
             return list(
                 super().inference(retriever, ice_template, prompt_template, output_json_filepath, output_json_filename)
             )
-        questions = Questions(retriever, prompt_template, self.gen_field_replace_token)
+        questions = Prompts(retriever, prompt_template, self.gen_field_replace_token)
         folder = Path(output_json_filepath or self.output_json_filepath)
         file = folder / (output_json_filename or self.output_json_filename)
         folder.mkdir(parents=True, exist_ok=True)
@@ -239,7 +239,7 @@ class ToolEvalGenInferencer(GenInferencer):
     def _write(
         self,
         file: Path,
-        questions: Questions,
+        questions: Prompts,
         rows: Mapping[int, Row],
         failed: Mapping[int, str],
         journals: Sequence[Journal],
@@ -257,7 +257,7 @@ class ToolEvalGenInferencer(GenInferencer):
         yield from self._unselected.values()
 
     def _answer(
-        self, questions: Questions, journal: Journal, claims: Claims | None = None
+        self, questions: Prompts, journal: Journal, claims: Claims | None = None
     ) -> tuple[Mapping[int, Row], dict[int, str]]:
         """Requests the answers that the journal lacks.
 
@@ -298,11 +298,11 @@ class ToolEvalGenInferencer(GenInferencer):
                 self.report(count, kept, [answer.usage for _, answer in arrived])
         return rows, failed
 
-    def _divide(self, claims: Claims, questions: Questions, left: Sequence[int]) -> None:
+    def _divide(self, claims: Claims, questions: Prompts, left: Sequence[int]) -> None:
         at_once = requests_at_once(self.model, self.batch_size or 1)
         claims.divide(left, questions.sizes(left), at_once)
 
-    def _kept(self, journal: Journal, questions: Questions) -> JournalRows:
+    def _kept(self, journal: Journal, questions: Prompts) -> JournalRows:
         """Returns stored answers that belong to these questions.
 
         It notes the usage of those that are repeated, and answers to records that the config does not select.
@@ -330,7 +330,7 @@ class ToolEvalGenInferencer(GenInferencer):
             get_logger().info(f'{journal.path}: {len(rows)} of {len(questions)} samples are answered already')
         return rows
 
-    def _row(self, index: int, question: Question, answer: Answer) -> Row:
+    def _row(self, index: int, question: Prompt, answer: Answer) -> Row:
         earlier, prompt = self._failed.get(index), asked_of(self.model, question.prompt)
         if earlier:
             answer = replace(answer, usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
@@ -365,9 +365,7 @@ class ToolEvalGenInferencer(GenInferencer):
         """Returns reason for a request that a budget left out -> the account that it would have been paid from."""
         return {OVER_BUDGET: account_of_model()}
 
-    def _check_infra(
-        self, reasons: Mapping[int, str], rows: Mapping[int, Row], questions: Questions, file: Path
-    ) -> None:
+    def _check_infra(self, reasons: Mapping[int, str], rows: Mapping[int, Row], questions: Prompts, file: Path) -> None:
         failed, accounts = Counter(reasons.values()), self._accounts()
         for ledger in {account.ledger for account in accounts.values() if account}:
             unsent = sum(failed[reason] for reason, account in accounts.items() if account and account.ledger is ledger)

@@ -23,7 +23,7 @@ from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.calls.messages import messages_payload, read_messages
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.instructions.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.summarizers.variant_summarizer import ToolEvalVariantSummarizer
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.work_dir.data_files import command_to_generate

@@ -8,7 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.prices import read_prices
-from opencompass_tooleval.models.account import account_of_auxiliary
+from opencompass_tooleval.models.budget import account_of_auxiliary
 from opencompass_tooleval.models.model_config import PRICES, build_model
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, open_queue
 

@@ -22,8 +22,8 @@ from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usa
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_usage
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.models.account import account_of_model
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.budget import account_of_model
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal

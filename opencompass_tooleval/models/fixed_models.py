@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call, read_answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.damage import damage
+from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.data_path import package_path
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded

@@ -5,25 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from functools import cache
 from itertools import takewhile
-from pathlib import Path
-from typing import Any
 
-from datasets import Dataset
 from mmengine.device import is_npu_available
-from opencompass.datasets.base import BaseDataset
-from opencompass.openicl.icl_dataset_reader import load_partial_dataset
-from opencompass.utils import model_abbr_from_cfg
 
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.models.accelerator import run_options
-from opencompass_tooleval.models.settings import check_settings
-from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.shards import split_range
-
-_WORK_DIR = 'outputs/default'
-"""OpenCompass's default."""
 _GPU = re.compile(r'\d+|(?:GPU|MIG)-[\w/-]+')
 
 
@@ -59,70 +44,3 @@ def lacking_gpus(needed: Mapping[str, int]) -> str:
         f'{model}{others} needs {gpus} GPU{plural}, {visible} visible; set num_gpus=0 in its run_cfg (--hf-num-gpus 0 '
         'with --hf-path) to run it on the CPU, or take a model behind an API, as in models/tooleval_api.py'
     )
-
-
-def _dumped_config(work_dir: str) -> Mapping[str, Any]:
-    """Returns the config that OpenCompass just wrote for this process's run; empty for another program."""
-    files = Path(work_dir).glob(f'*/configs/*_{os.getpid()}.py')
-    latest = max(files, key=lambda file: file.stat().st_mtime, default=None)
-    try:
-        return read_dumped(latest) if latest else {}
-    except DataError:
-        return {}
-
-
-def _needed_gpus(config: Mapping[str, Any]) -> Mapping[str, int]:
-    """Returns models and the GPUs of each; none for a config with a runner, which checks them, or is on a cluster."""
-    try:
-        models = [] if 'infer' in config else config.get('models', [])
-        return {model_abbr_from_cfg(model): int(model.get('run_cfg', {}).get('num_gpus', 0)) for model in models}
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return {}
-
-
-@cache
-def _check_run() -> None:
-    """Ends the run that this process starts if its settings are invalid, or if it needs more GPUs than there are."""
-    given = run_options()
-    if given is None or given.mode not in ('all', 'infer'):
-        return
-    config = _dumped_config(given.work_dir or _WORK_DIR)
-    models, datasets = (config.get(name) for name in ('models', 'datasets'))
-    if isinstance(models, list) and isinstance(datasets, list):
-        check_settings(models, datasets, config)
-    if given.slurm or given.dlc or given.dry_run:
-        return
-    if lacking := lacking_gpus(_needed_gpus(config)):
-        raise SystemExit(f'tooleval: {lacking}')
-
-
-class ToolEvalDataset(BaseDataset):
-    """Base of this package's data sets. Ends a run that cannot succeed, and that OpenCompass would start.
-
-    In ``opencompass --hf-path MODEL --datasets ...`` the data sets are this package's only code before the first task.
-
-    Args:
-        reader_cfg: As OpenCompass takes it; its ``test_range`` selects records, of which each is repeated ``n`` times.
-            OpenCompass's own data sets cut the repeated ones.
-        n: Number of trials.
-        options: Further arguments.
-
-    Raises:
-        SystemExit: Settings of the run's config are invalid, or it needs more GPUs than this machine has.
-    """
-
-    dataset: Dataset
-
-    def __init__(self, reader_cfg: Mapping[str, Any] | None = None, n: int = 1, **options: Any) -> None:
-        _check_run()
-        self._trials, self._name = n, str(options.get('abbr'))
-        super().__init__(reader_cfg=dict(reader_cfg or {}), n=n, **options)
-
-    def _init_reader(self, **settings: Any) -> None:
-        records, part = split_range(self._name, settings.get('test_range'))
-        if records and self._trials > 1:
-            count = len(self.dataset) // self._trials
-            numbers = load_partial_dataset(Dataset.from_dict({'number': range(count)}), records)['number']
-            self.dataset = self.dataset.select([count * trial + i for trial in range(self._trials) for i in numbers])
-            settings['test_range'] = part
-        super()._init_reader(**settings)

@@ -39,7 +39,6 @@ from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, with_failed
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_config, remember_keys, usable_key
-from opencompass_tooleval.models.account import Reservation
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, parse_failure
@@ -48,6 +47,7 @@ from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.raw_text import Request
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, answer_of, read_message
 from opencompass_tooleval.models.attributing import Attributor
+from opencompass_tooleval.models.budget import Reservation
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import ConcurrentQueue

@@ -28,8 +28,8 @@ from opencompass.models import VLLM, VLLMwithChatTemplate
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.result import OVER_BUDGET
-from opencompass_tooleval.models.account import Account, Reservation
 from opencompass_tooleval.models.api.event_loop import event_loop, start
+from opencompass_tooleval.models.budget import Account, Reservation
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError, adapt_model, answer_of, ask, asked_of, check_tools
 

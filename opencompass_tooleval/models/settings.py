@@ -24,7 +24,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.models.accelerator import accelerator_faults
-from opencompass_tooleval.models.account import priced, sends_nothing
+from opencompass_tooleval.models.budget import priced, sends_nothing
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.sampling import contradiction

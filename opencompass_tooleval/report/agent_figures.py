@@ -15,7 +15,7 @@ from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.report.figure import Figure, Series, Table, shown, slug
 from opencompass_tooleval.report.names import family_of, title_of
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 
 FINISHED = 'finished'
 """The breakdown's name of an end without a fault."""
@@ -47,7 +47,7 @@ def agent_figures(material: Material) -> Iterator[Figure]:
             yield _ends(dataset, number, entry)
 
 
-def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
+def agent_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
     """Yields tables of usage per task, a row per data set and model, and of scores with repaired gold calls, if any."""
     of_agents = [
         (entry, part)
@@ -74,7 +74,7 @@ def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
         )
 
 
-def _repaired(entry: Scored, beside: Any) -> Iterator[tuple[str, ...]]:
+def _repaired(entry: ModelResult, beside: Any) -> Iterator[tuple[str, ...]]:
     """Yields a row per metric that faulty gold calls affect: the official score, and that with these calls repaired."""
     for metric, value in beside.items() if isinstance(beside, dict) else ():
         official = entry.number(str(metric))
@@ -87,15 +87,15 @@ def _is_agent(breakdown: Mapping[str, Any]) -> bool:
     return isinstance(breakdown.get('sources'), dict) and isinstance(breakdown.get('steps'), dict)
 
 
-def _of_agents(material: Material) -> dict[str, list[Scored]]:
-    by_dataset: dict[str, list[Scored]] = {}
+def _of_agents(material: Material) -> dict[str, list[ModelResult]]:
+    by_dataset: dict[str, list[ModelResult]] = {}
     for entry in material.scored:
         if _is_agent(entry.part('breakdown')):
             by_dataset.setdefault(entry.dataset, []).append(entry)
     return by_dataset
 
 
-def _runs(entry: Scored) -> list[Mapping[str, Any]]:
+def _runs(entry: ModelResult) -> list[Mapping[str, Any]]:
     """Returns the breakdown of every run of the data set."""
     given = entry.result.get('breakdown')
     return [run for run in (given if isinstance(given, list) else [given]) if isinstance(run, dict)]
@@ -110,7 +110,7 @@ def _counts(*parts: Any) -> Counter[str]:
     return total
 
 
-def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
+def _sources(dataset: str, entries: Sequence[ModelResult]) -> Figure:
     counts = [_counts(*(run.get('sources') for run in _runs(entry))) for entry in entries]
     names = [*SOURCES, *dict.fromkeys(name for counter in counts for name in counter if name not in SOURCES)]
     simulators = {entry.model: str(by) for entry in entries if (by := entry.part('provenance').get('simulated_by'))}
@@ -138,7 +138,7 @@ def _share(counts: Counter[str], count: float) -> float | None:
     return 100 * count / counts.total() if counts.total() else None
 
 
-def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
+def _waste(dataset: str, entries: Sequence[ModelResult]) -> Figure:
     return Figure(
         f'waste-{slug(dataset)}',
         family_of(dataset),
@@ -154,7 +154,7 @@ def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
     )
 
 
-def _kinds(dataset: str, entries: Sequence[Scored]) -> Figure:
+def _kinds(dataset: str, entries: Sequence[ModelResult]) -> Figure:
     """Builds a chart of the solved tasks by their kind; empty for data sets without kinds."""
     parts = [part if isinstance(part := entry.part('breakdown').get('kinds'), dict) else {} for entry in entries]
     counts = {
@@ -186,7 +186,7 @@ def _solved(kind: Any) -> float | None:
     return float(solved) if isinstance(solved, (int, float)) and 0 <= solved <= 100 else None
 
 
-def _ends(dataset: str, number: int, entry: Scored) -> Figure:
+def _ends(dataset: str, number: int, entry: ModelResult) -> Figure:
     """Builds a chart of the number of tasks by last step and kind of end."""
     ends = [run_ends if isinstance(run_ends := run.get('ends'), dict) else {} for run in _runs(entry)]
     names = dict.fromkeys(str(end) for run_ends in ends for end in run_ends)
@@ -239,7 +239,7 @@ def _numbers(runs: Sequence[Mapping[str, Any]], name: str) -> str:
     return shown(math.fsum(means) / len(means), 1) + (f' ({high:.6g})' if isinstance(high, (int, float)) else '')
 
 
-def _left_out(entry: Scored) -> str:
+def _left_out(entry: ModelResult) -> str:
     """Formats the number of omitted observations in all trials; '' if unknown."""
     counts = _counts(*(run.get('omitted_observations') for run in _runs(entry)))
     return str(counts['observations']) if 'observations' in counts else ''

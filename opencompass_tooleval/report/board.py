@@ -25,7 +25,7 @@ from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 
 Columns = Mapping[Score, Mapping[Score, float]]
 OVERVIEW = 'overview'
@@ -133,7 +133,7 @@ class Board:
         return list(dict.fromkeys(caveat for row in self.rows for i in at for caveat in row.cells[i].caveats))
 
 
-def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], Scored]) -> Cell:
+def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], ModelResult]) -> Cell:
     """Computes a cell of a table; see :func:`~opencompass_tooleval.catalogue.tables.column_error`."""
     lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
     parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}

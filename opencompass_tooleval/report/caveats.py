@@ -15,7 +15,7 @@ from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.figure import short_name
 from opencompass_tooleval.report.names import title_of
-from opencompass_tooleval.report.read import Scored
+from opencompass_tooleval.report.read import ModelResult
 
 FEW = 100
 """Fewer records than this are taken for a part of the data if its published size is unknown."""
@@ -28,12 +28,12 @@ _NO_REFERENCE = 'no_reference'
 """Value of :data:`opencompass_tooleval.agents.toolbench.win.NO_REFERENCE`."""
 
 
-def caveats_of(entry: Scored) -> tuple[str, ...]:
+def caveats_of(entry: ModelResult) -> tuple[str, ...]:
     """Returns a sentence per reason; none if the score is comparable."""
     return tuple(_caveats(entry))
 
 
-def caveats_note(entries: Iterable[Scored]) -> str:
+def caveats_note(entries: Iterable[ModelResult]) -> str:
     """Joins all reasons of several scores to a note for a chart; '' if all are comparable."""
     return as_note(caveat for entry in entries for caveat in caveats_of(entry))
 
@@ -44,13 +44,13 @@ def as_note(caveats: Iterable[str]) -> str:
     return f'Not comparable with published scores: {reasons}.' if reasons else ''
 
 
-def unlike(entries: Iterable[Scored]) -> Iterator[str]:
+def unlike(entries: Iterable[ModelResult]) -> Iterator[str]:
     """Yields reasons for which agents on the same data set are not comparable: settings that affect scores differ.
 
     Args:
         entries: Results of any data sets; those that are no agent's are skipped.
     """
-    by_dataset: dict[str, list[Scored]] = {}
+    by_dataset: dict[str, list[ModelResult]] = {}
     for entry in entries:
         if entry.part('provenance').get('loop'):
             by_dataset.setdefault(entry.dataset, []).append(entry)
@@ -65,13 +65,13 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
                 yield f'{title_of(dataset)}: not comparable, since {key.replace("_", " ")} differs: {values}'
 
 
-def settings_of(entry: Scored) -> dict[str, str]:
+def settings_of(entry: ModelResult) -> dict[str, str]:
     """Returns the parts of a provenance that decide which results compare, as text; without empty ones."""
     settings = entry.part('provenance').items()
     return {key: str(value) for key, value in settings if decides(key) and value not in (None, '')}
 
 
-def _caveats(entry: Scored) -> Iterator[str]:
+def _caveats(entry: ModelResult) -> Iterator[str]:
     provenance, samples = entry.part('provenance'), entry.part('samples')
     encoder, language = provenance.get('encoder'), provenance.get('language')
     if encoder and language in ('EN', 'ZH') and not is_official(str(encoder), str(language)):
@@ -141,7 +141,7 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
 
 
-def _of_size(entry: Scored) -> Iterator[str]:
+def _of_size(entry: ModelResult) -> Iterator[str]:
     """Yields a note if the missing part of the published data is unknown."""
     count = records_of(entry.result)
     is_known_benchmark = entry.part('provenance').get('benchmark') in BENCHMARKS

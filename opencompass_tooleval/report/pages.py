@@ -15,7 +15,7 @@ from opencompass_tooleval.report.board import OVERVIEW, Board, without_other_dat
 from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.report.serving import serving_tables
 
 _TOLD = 3
@@ -100,7 +100,7 @@ def pages_of(
     return tuple(pages)
 
 
-def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
+def _metrics_table(family: str, entries: Sequence[ModelResult]) -> Table:
     """Builds a table with every metric of every data set, a column per model."""
     models = tuple(dict.fromkeys(entry.model for entry in entries))
     values: dict[tuple[str, str], dict[str, str]] = {}
@@ -114,7 +114,7 @@ def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
     return Table(f'datasets-{family}', 'Data sets: every metric', ('data set', 'metric', *models), rows)
 
 
-def _settings(entries: Iterable[Scored]) -> dict[str, str]:
+def _settings(entries: Iterable[ModelResult]) -> dict[str, str]:
     values_of: dict[str, dict[str, None]] = {}
     for entry in entries:
         for key, value in result_provenance(entry.part('provenance')).items():
@@ -126,7 +126,7 @@ def _settings(entries: Iterable[Scored]) -> dict[str, str]:
     }
 
 
-def trials_tables(family: str, entries: Iterable[Scored]) -> Iterator[Table]:
+def trials_tables(family: str, entries: Iterable[ModelResult]) -> Iterator[Table]:
     """Yields a table of averages, ``pass@k`` and ``pass^k``, with standard errors; none without repeated trials.
 
     Args:

@@ -21,7 +21,7 @@ _TASK = re.compile(r'\bTask \[([^\[\]\n]*)\]')
 
 
 @dataclass(frozen=True)
-class Scored:
+class ModelResult:
     """One result.
 
     Attributes:
@@ -85,7 +85,7 @@ class Material:
     """
 
     runs: tuple[WorkDir, ...]
-    scored: tuple[Scored, ...]
+    scored: tuple[ModelResult, ...]
     missing: tuple[Missing, ...]
 
     @property
@@ -98,7 +98,7 @@ class Material:
         """The data sets with results, in order."""
         return tuple(sorted({entry.dataset for entry in self.scored}))
 
-    def by_pair(self) -> dict[tuple[str, str], Scored]:
+    def by_pair(self) -> dict[tuple[str, str], ModelResult]:
         """Model and data set -> result."""
         return {(entry.model, entry.dataset): entry for entry in self.scored}
 
@@ -138,15 +138,15 @@ def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
     return done | {(model, name if name in datasets else _whole(name, names)) for model, name in begun}
 
 
-def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
-    scored: list[Scored] = []
+def _of_run(run: WorkDir) -> tuple[list[ModelResult], list[Missing]]:
+    scored: list[ModelResult] = []
     missing: list[Missing] = []
     columns = list(published_columns().values())
     known = begun_pairs(run)
     datasets = {dataset for _, dataset in known}
     for model in sorted({model for model, _ in known}):
         bare = without_samples(_results(run, model, sorted(datasets), missing), columns)
-        scored += (Scored(model, dataset, run, model, result) for dataset, result in bare.items())
+        scored += (ModelResult(model, dataset, run, model, result) for dataset, result in bare.items())
     return scored, missing
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.report.figure import Figure, Series, slug
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 
 SHOWN = 11
 OTHERS = 'other reasons'
@@ -48,7 +48,7 @@ def reason_figures(material: Material) -> Iterator[Figure]:
             yield _figure(dataset, entries)
 
 
-def _figure(dataset: str, entries: list[Scored]) -> Figure:
+def _figure(dataset: str, entries: list[ModelResult]) -> Figure:
     counts = [
         Counter({str(reason): int(count) for reason, count in entry.part('reasons').items()}) for entry in entries
     ]

@@ -26,7 +26,7 @@ from opencompass_tooleval.core.statistics.paired import details_of
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
-from opencompass_tooleval.report.read import Material, Missing, Scored
+from opencompass_tooleval.report.read import Material, Missing, ModelResult
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.serving import cause_of, shown_serving
 from opencompass_tooleval.report.standing import Digest
@@ -248,7 +248,7 @@ class SampleFiles:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(script, encoding='ascii')
 
-    def _write(self, entry: Scored, number: int) -> Spent | None:
+    def _write(self, entry: ModelResult, number: int) -> Spent | None:
         result = entry.run.result(entry.folder, entry.dataset) or {}
         details = details_of(result)
         if not details:
@@ -293,14 +293,14 @@ class SampleFiles:
             calls if predictions else None,
         )
 
-    def _counter(self, entry: Scored) -> Counter:
+    def _counter(self, entry: ModelResult) -> Counter:
         """Returns the counter of tokens for texts whose tokens the result lacks, the same as in the run's summary."""
         key = entry.run, entry.folder
         if key not in self._counters:
             self._counters[key] = run_counter(entry.run, entry.folder)
         return self._counters[key]
 
-    def _predictions(self, entry: Scored) -> list[dict[str, Any]]:
+    def _predictions(self, entry: ModelResult) -> list[dict[str, Any]]:
         """Reads the rows; none, and a note, if a file is damaged: the result is still valid."""
         try:
             rows = entry.run.prediction_rows(entry.folder, entry.dataset)
@@ -382,7 +382,7 @@ def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
     return [row for row in judged if not row.get('answer_digest') or row['answer_digest'] in digests]
 
 
-def _judgements(entry: Scored) -> dict[str, list[Any]]:
+def _judgements(entry: ModelResult) -> dict[str, list[Any]]:
     """Returns record -> the judge's rows about it, from the file beside the result."""
     judgements: dict[str, list[Any]] = defaultdict(list)
     file = entry.run.path / 'results' / entry.folder / f'{entry.dataset}_judgements.jsonl'

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.calls.attribution import CAUSES, NONE, UNKNOWN
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import title_of
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.texts import cut
 from opencompass_tooleval.results.serving import Serving, attribution_of, fault_of, is_lost, read_serving
@@ -22,7 +22,7 @@ _FAULTS = tuple(cause for cause in CAUSES if cause != NONE)
 _NAME = 200
 
 
-def serving_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
+def serving_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
     """Yields a table of points lost and of samples by cause, with links to them; none without attributions."""
     found = _attributed(sorted(entries, key=lambda entry: (entry.dataset, entry.model)))
     causes = [cause for cause in _FAULTS if any(serving.causes.get(cause) for _, serving in found)]
@@ -56,12 +56,12 @@ def serving_findings(material: Material) -> Iterator[tuple[str, str, str, str]]:
             yield _finding(entry, words_of_reason(cause).name, count, cause)
 
 
-def _finding(entry: Scored, what: str, number: str, cause: str) -> tuple[str, str, str, str]:
+def _finding(entry: ModelResult, what: str, number: str, cause: str) -> tuple[str, str, str, str]:
     text, link = f'{entry.model}, {title_of(entry.dataset)}: {what}', fragment(entry.model, entry.dataset, cause=cause)
     return text, number, link, words_of_reason(cause).sentence
 
 
-def _attributed(entries: Sequence[Scored]) -> list[tuple[Scored, Serving]]:
+def _attributed(entries: Sequence[ModelResult]) -> list[tuple[ModelResult, Serving]]:
     return [(entry, serving) for entry in entries if (serving := read_serving(entry.result))]
 
 

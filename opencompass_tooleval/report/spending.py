@@ -16,7 +16,7 @@ from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
 from opencompass_tooleval.report.names import OTHERS, family_of
 from opencompass_tooleval.report.provenance import Spent
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -47,7 +47,7 @@ def _prices(run: WorkDir) -> dict[str, Prices]:
         return {}
 
 
-def _known(entry: Scored, estimated: Spent | None, prices: Prices | None) -> Spent:
+def _known(entry: ModelResult, estimated: Spent | None, prices: Prices | None) -> Spent:
     usage = entry.part('usage')
     prompts = prompt_tokens_of(usage, holds_dialogues(entry.part('provenance')))
     base, spending = estimated or Spent(prompts, None, None), spending_of(usage, prices)

@@ -45,9 +45,9 @@ from opencompass_tooleval.summarizers.last_screen import (
     missing_lines,
     screen,
 )
+from opencompass_tooleval.work_dir.budget_file import not_asked_line
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
-from opencompass_tooleval.work_dir.ledger import not_asked_line
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.printing import escape_unknown, say
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_result

@@ -29,8 +29,8 @@ from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_calls import SYSTEM_PROMPT
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.causes import most_said
-from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files

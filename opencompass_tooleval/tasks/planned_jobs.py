@@ -40,11 +40,11 @@ from opencompass_tooleval.models.shared_servers import shared_servers, starts_se
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.preflight import WILL_FAIL, faults
 from opencompass_tooleval.tasks.read_config import read_config
-from opencompass_tooleval.work_dir.claims import replica_of
+from opencompass_tooleval.work_dir.budget_file import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
-from opencompass_tooleval.work_dir.ledger import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.progress import cut_datasets
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
+from opencompass_tooleval.work_dir.replicas import replica_of
 from opencompass_tooleval.work_dir.shards import whole_name
 
 _NAMES = {'models': model_abbr_from_cfg, 'datasets': dataset_abbr_from_cfg}

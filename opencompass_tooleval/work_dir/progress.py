@@ -22,11 +22,11 @@ from opencompass_tooleval.core.scoring.usage_summary import (
     spending_of,
     spending_so_far,
 )
-from opencompass_tooleval.work_dir.claims import read_shares
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
+from opencompass_tooleval.work_dir.replicas import read_shares
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 

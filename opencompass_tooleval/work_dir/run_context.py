@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.work_dir.claims import Claims
-from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask
+from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
+from opencompass_tooleval.work_dir.replicas import Claims
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.funcqa import react_prompts as prompts
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import Record, Step, load_records
+from opencompass_tooleval.benchmarks.funcqa.records import Calculation, Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.core.calls.answer import as_answer
@@ -38,7 +38,7 @@ RECORD = Record(
     answer=135,
     published=135,
     gold='official',
-    steps=(Step('multiply_', (12, 15), 180), Step('multiply_', (180, 0.75), 135)),
+    steps=(Calculation('multiply_', (12, 15), 180), Calculation('multiply_', (180, 0.75), 135)),
 )
 
 

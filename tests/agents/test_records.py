@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.tasks.errata import check_gold
 from opencompass_tooleval.agents.tasks.records import TABLE, data_file, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import parse_task
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, function_of, standard_name, standard_parameter
-from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSet
 from opencompass_tooleval.core.errors import DataError

@@ -181,7 +181,7 @@ def test_banks(tooleval: Command, tmp_path: Path, words: tuple[str, ...], monkey
     write_bank([RecordedCall('f', 't', 'look', {'a': 1}, 'r', '')], whole, tools)
     columns = ('file', 'task', 'name', 'arguments_key', 'arguments', 'response', 'error')
     file = tmp_path / 'a.bank'
-    monkeypatch.setattr('opencompass_tooleval.extras.mcp_servers.serving.serve_stdio', lambda *arguments: None)
+    monkeypatch.setattr('opencompass_tooleval.extras.mcp_servers.tool_server.serve_stdio', lambda *arguments: None)
     for case in range(CASES):
         chance = random.Random(f'bank {case}')
         shutil.copyfile(whole, file)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.one_call import keeps_to
 
 
 def test_a_reference_to_a_url_is_not_fetched() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import NO_CALL, why_no_call
 from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, tool_messages
+from opencompass_tooleval.core.calls.one_call import NO_CALL, why_no_call
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 

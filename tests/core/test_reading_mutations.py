@@ -30,7 +30,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.extras.preparing import reply
-from opencompass_tooleval.extras.preparing.validate import Fault
+from opencompass_tooleval.extras.preparing.validate import Flaw
 from opencompass_tooleval.judging.judgement import Opinion
 from opencompass_tooleval.judging.yes_no import read_reply
 
@@ -132,7 +132,7 @@ READERS: dict[str, Callable[[Answer], Any]] = {
 def shown(read: Any) -> tuple[str, Any]:
     """What was read in a word or two (its parse method and reason), and all of it."""
     parse_method, reason = getattr(read, 'parse_method', ''), getattr(read, 'reason', '')
-    if isinstance(read, list) and read and isinstance(read[0], Fault):
+    if isinstance(read, list) and read and isinstance(read[0], Flaw):
         return ' '.join(fault.code for fault in read), None  # its words may change
     value = read.text if isinstance(read, Answer) else getattr(read, 'value', read)
     if parse_method == 'repaired':

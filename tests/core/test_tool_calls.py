@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
-from opencompass_tooleval.core.calls.function_calling import one_call
 from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, read_messages
+from opencompass_tooleval.core.calls.one_call import one_call
 from opencompass_tooleval.core.calls.tool_calls import (
     MAX_ARGUMENT_CHARS,
     ToolCall,

@@ -17,7 +17,7 @@ from opencompass.registry import ICL_EVALUATORS
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
-from opencompass_tooleval.benchmarks.teval.function_calling import native_subset
+from opencompass_tooleval.benchmarks.teval.native_calls import native_subset
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
@@ -25,7 +25,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.scoring.damage import damage
+from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.core.statistics.trials import SUCCESS, names_of
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE

@@ -19,7 +19,7 @@ from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure
-from opencompass_tooleval.report.read import Material, Scored, read
+from opencompass_tooleval.report.read import Material, ModelResult, read
 from opencompass_tooleval.report.samples import index_of
 from opencompass_tooleval.report.variant_figures import variant_figures
 from opencompass_tooleval.results.variants import Gain
@@ -29,13 +29,13 @@ from tests.report.support import add, plain_run, result_of
 from tests.report.test_pages import Tags
 
 
-def scored(model: str, breakdown_: Any, dataset: str = DATASET, **changes: Any) -> Scored:
-    return Scored(
+def scored(model: str, breakdown_: Any, dataset: str = DATASET, **changes: Any) -> ModelResult:
+    return ModelResult(
         model, dataset, WorkDir(Path('run')), model, {'breakdown': breakdown_, 'provenance': PROVENANCE, **changes}
     )
 
 
-def figures_of(*entries: Scored) -> dict[str, Figure]:
+def figures_of(*entries: ModelResult) -> dict[str, Figure]:
     return {figure.name: figure for figure in agent_figures(Material((), entries, ()))}
 
 

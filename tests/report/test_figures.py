@@ -45,7 +45,7 @@ from opencompass_tooleval.report.figure import (
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import provenance_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
-from opencompass_tooleval.report.read import Material, Missing, Scored, read
+from opencompass_tooleval.report.read import Material, Missing, ModelResult, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
@@ -58,15 +58,15 @@ from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, 
 HERE = WorkDir(Path('nowhere'))
 
 
-def scored(model: str, dataset: str, **result: Any) -> Scored:
-    return Scored(model, dataset, HERE, model, result)
+def scored(model: str, dataset: str, **result: Any) -> ModelResult:
+    return ModelResult(model, dataset, HERE, model, result)
 
 
-def material(*entries: Scored) -> Material:
+def material(*entries: ModelResult) -> Material:
     return Material((), entries, ())
 
 
-def teval_entries(model: str, shift: float) -> list[Scored]:
+def teval_entries(model: str, shift: float) -> list[ModelResult]:
     """All of T-Eval v2: json scores 80, string scores 60, review 90, less ``shift``."""
     errors = {'standard_errors': {}}
     scores: dict[str, dict[str, float]] = {

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.tasks.first_prompts import first_prompts
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, make_plan
-from opencompass_tooleval.work_dir.ledger import ledger_file
+from opencompass_tooleval.work_dir.budget_file import ledger_file
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens
 from tests.conftest import ModelServer
 

@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.toolbench import request as apis
 from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
-from opencompass_tooleval.core.calls.function_calling import call_fault
+from opencompass_tooleval.core.calls.one_call import call_fault
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSet
 from opencompass_tooleval.tool_docs.function_tools import function_tool, parameter_schema

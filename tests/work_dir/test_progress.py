@@ -16,11 +16,11 @@ from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.core.scoring.prices import Prices
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import Spending, other_row, other_usage, summary_of
-from opencompass_tooleval.work_dir.claims import Claims, Replica
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.replicas import Claims, Replica
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 PREFIX = '11/21 12:17:33 - OpenCompass - '

@@ -26,9 +26,9 @@ from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, standard_name
 from opencompass_tooleval.core.calls.answer import Answer, clean, step_payloads, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import SEVERAL_CALLS
 from opencompass_tooleval.core.calls.messages import Message, tool_messages
 from opencompass_tooleval.core.calls.observation import ERROR, UNKNOWN_TOOL, Observation
+from opencompass_tooleval.core.calls.one_call import SEVERAL_CALLS
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import (

@@ -34,9 +34,9 @@ from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_ca
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.observation import WRONG_ARGUMENTS, Observation
+from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, GoldCall
 from opencompass_tooleval.core.calls.trajectory import (
     NOT_FINISHED,

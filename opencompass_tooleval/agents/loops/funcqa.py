@@ -26,8 +26,8 @@ from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_pa
 from opencompass_tooleval.benchmarks.funcqa.scoring import EASYTOOL
 from opencompass_tooleval.core.calls.answer import SENT, SERVING, Answer, step_payloads, strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import METHOD
 from opencompass_tooleval.core.calls.messages import TOOL, Message, tool_messages
+from opencompass_tooleval.core.calls.one_call import METHOD
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, calls_text
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import (
@@ -74,16 +74,16 @@ DOCUMENTS = {
 
 
 @dataclass(frozen=True)
-class Question(Task):
+class FuncQATask(Task):
     """A question of FuncQA as a task."""
 
     gold_answer: str = ''
 
 
-def question_of(record: Record) -> Question:
+def question_of(record: Record) -> FuncQATask:
     """Returns the task of a record."""
     gold = tuple(GoldCall(step.tool, step.parameters) for step in record.steps)
-    return Question(record.id, record.subset, record.question, TOOLS, gold, DOCUMENTS, gold_answer=record.gold_answer)
+    return FuncQATask(record.id, record.subset, record.question, TOOLS, gold, DOCUMENTS, gold_answer=record.gold_answer)
 
 
 class OneRound:

@@ -17,8 +17,8 @@ from opencompass_tooleval.agents.loops.easytool_tools import ShownTool
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
 from opencompass_tooleval.core.calls.dialogue import Dialogue
-from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, TOO_MANY_STEPS, Trajectory
 from opencompass_tooleval.environments.environment import Session

@@ -22,8 +22,8 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.prompts import MAX_OBSERVATION
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.calls.messages import Message, tool_messages
+from opencompass_tooleval.core.calls.one_call import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import (

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.text.json_object import load_json
 

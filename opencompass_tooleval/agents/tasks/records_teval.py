@@ -7,8 +7,8 @@ from typing import cast
 
 from opencompass_tooleval.agents.tasks.errata import Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
-from opencompass_tooleval.benchmarks.teval.records import FINISH, FIX, Sample, Step, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.native_calls import tool_schema
+from opencompass_tooleval.benchmarks.teval.records import FINISH, FIX, PlannedCall, Sample, load_samples, split_stem
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.reading import parse_literal
@@ -39,7 +39,7 @@ def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Tas
 
 def plan_calls(sample: Sample) -> list[GoldCall]:
     """Returns the gold calls of one of T-Eval's plans in order, without the finish."""
-    steps = cast(tuple[Step, ...], sample.record.gold)
+    steps = cast(tuple[PlannedCall, ...], sample.record.gold)
     return [GoldCall(step.name, parse_literal(step.args).value) for step in steps if step.name != FINISH]
 
 

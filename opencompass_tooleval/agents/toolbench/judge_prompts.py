@@ -90,7 +90,7 @@ SOLVABLE, UNSOLVABLE = 'Solvable', 'Unsolvable'
 
 
 @dataclass(frozen=True)
-class Question:
+class JudgeQuestion:
     """A question to the judge.
 
     Attributes:
@@ -132,16 +132,16 @@ _STATUSES = (UNSURE, UNSOLVED, SOLVED)
 
 _OF_ANSWER = 'Parse the json answer with layerd nodes and return the answer_status about the answer'
 
-CHECK = Question('check_answer_status', CHECK_ANSWER_STATUS, ANSWER_STATUS, _STATUSES, _OF_ANSWER)
-PARSE = Question('parse_answer_status', PARSE_ANSWER_STATUS, ANSWER_STATUS, _STATUSES, _OF_ANSWER)
-SOLVABLE_TASK = Question(
+CHECK = JudgeQuestion('check_answer_status', CHECK_ANSWER_STATUS, ANSWER_STATUS, _STATUSES, _OF_ANSWER)
+PARSE = JudgeQuestion('parse_answer_status', PARSE_ANSWER_STATUS, ANSWER_STATUS, _STATUSES, _OF_ANSWER)
+SOLVABLE_TASK = JudgeQuestion(
     'check_task_solvable',
     CHECK_TASK_SOLVABLE,
     TASK_STATUS,
     (UNSURE, UNSOLVABLE, SOLVABLE),
     'Parse the task description and return the task_status about the task',
 )
-SELECT = Question(
+SELECT = JudgeQuestion(
     'select_better_answer',
     SELECT_BETTER_ANSWER,
     INDEX,

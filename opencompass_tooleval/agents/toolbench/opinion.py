@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.agents.toolbench.judge_prompts import INDEX, Question
+from opencompass_tooleval.agents.toolbench.judge_prompts import INDEX, JudgeQuestion
 from opencompass_tooleval.core.calls.answer import strip_reasoning, unfence
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import bounded_text
@@ -30,7 +30,7 @@ def coin(*what: object) -> bool:
     return hashlib.blake2b('/'.join(map(str, what)).encode('utf-8', 'backslashreplace')).digest()[0] % 2 == 1
 
 
-def reader(question: Question) -> Callable[[str], Opinion | Unread]:
+def reader(question: JudgeQuestion) -> Callable[[str], Opinion | Unread]:
     """Returns the reader of replies to a question; it never raises.
 
     It looks for the question's key in the reply's JSON object, in a call written as text, or in invalid JSON if all
@@ -40,7 +40,7 @@ def reader(question: Question) -> Callable[[str], Opinion | Unread]:
     return partial(_read, question)
 
 
-def _read(question: Question, reply: str) -> Opinion | Unread:
+def _read(question: JudgeQuestion, reply: str) -> Opinion | Unread:
     if len(reply) > MAX_CHARS:
         return Unread('too_long')
     text = unfence(strip_reasoning(reply).text).strip()
@@ -58,7 +58,7 @@ def _read(question: Question, reply: str) -> Opinion | Unread:
     return Opinion(options.pop(), question.name) if len(options) == 1 else unread_reply(reply)
 
 
-def _takes_back(question: Question, text: str, value: str) -> bool:
+def _takes_back(question: JudgeQuestion, text: str, value: str) -> bool:
     """Tests if another option follows the object: then the object may be a quote from the judged answer."""
     following = re.findall(r'\w+', text.rpartition('}')[2])
     return question.key != INDEX and any(option in following for option in question.options if option != value)
@@ -82,7 +82,7 @@ def _fields(key: str, parsed: Mapping[Any, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _option(question: Question, value: Any) -> str:
+def _option(question: JudgeQuestion, value: Any) -> str:
     """Returns the option that equals a value, or ``''``."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -94,7 +94,7 @@ def _option(question: Question, value: Any) -> str:
     return next((option for option in question.options if option.casefold() == word), '')
 
 
-def _pattern(question: Question) -> re.Pattern[str]:
+def _pattern(question: JudgeQuestion) -> re.Pattern[str]:
     # 'Solved' is the end of 'Unsolved': an option directly follows the marks. A reply that repeats the question has
     # no choice: there '"Unsure" or "Unsolved"' follows.
     marks = '[`"\'*]{0,3}'

@@ -20,7 +20,7 @@ from opencompass_tooleval.agents.toolbench.judge_prompts import (
     UNSOLVABLE,
     UNSOLVED,
     UNSURE,
-    Question,
+    JudgeQuestion,
 )
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.toolbench.opinion import coin, no_opinion, reader
@@ -52,14 +52,14 @@ def unasked(answer: JudgedAnswer, is_compared: bool = False) -> str:
     return TOO_LONG if len(answer.final_answer) > MAX_CHARS else ''
 
 
-def judge_item(judged: JudgedAnswer, question: Question, repeat: int, **values: str) -> JudgeItem:
+def judge_item(judged: JudgedAnswer, question: JudgeQuestion, repeat: int, **values: str) -> JudgeItem:
     """Creates a question about an answer, with the name ``ID/QUESTION/REPEAT``."""
     name = f'{judged.id}/{question.name}/{repeat}'
     return JudgeItem(name, question.prompt(**values), reader(question), repeat=repeat)
 
 
 def ask_whole(
-    judged: JudgedAnswer, question: Question, repeat: int, whole: Mapping[str, str], short: Mapping[str, str]
+    judged: JudgedAnswer, question: JudgeQuestion, repeat: int, whole: Mapping[str, str], short: Mapping[str, str]
 ) -> Judging[Opinion]:
     """Asks about complete runs; about shortened ones if they are too long for the judge.
 

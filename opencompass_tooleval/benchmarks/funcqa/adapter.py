@@ -12,7 +12,7 @@ from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, loa
 from opencompass_tooleval.benchmarks.funcqa.scoring import FuncQAScorer
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 
 
 @LOAD_DATASET.register_module()

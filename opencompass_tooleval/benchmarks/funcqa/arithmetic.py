@@ -13,9 +13,9 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.observation import ERROR, FUNCTION, WRONG_ARGUMENTS, Observation
 from opencompass_tooleval.core.calls.observation import UNKNOWN_TOOL as UNKNOWN
+from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT, UNKNOWN_TOOL
 from opencompass_tooleval.core.text.bounds import MAX_BITS, is_huge_power
 
 MISSING = 'args:missing'

@@ -46,7 +46,7 @@ class Subset(SubsetRow):
 
 
 @dataclass(frozen=True)
-class Step:
+class Calculation:
     """One step of the published calculation.
 
     Attributes:
@@ -87,7 +87,7 @@ class Record:
     answer: int | float
     published: int | float
     gold: str
-    steps: tuple[Step, ...]
+    steps: tuple[Calculation, ...]
 
     @property
     def gold_answer(self) -> str:
@@ -107,7 +107,7 @@ find_subset = TABLE.find
 def parse_payload(payload: str) -> Record:
     """Reads the text of :meth:`Record.to_payload`."""
     raw = json.loads(payload)
-    steps = (Step(**{**step, 'numbers': tuple(step['numbers'])}) for step in raw.pop('steps'))
+    steps = (Calculation(**{**step, 'numbers': tuple(step['numbers'])}) for step in raw.pop('steps'))
     return Record(steps=tuple(steps), **raw)
 
 
@@ -127,12 +127,12 @@ def _number(value: Any) -> int | float:
     return value
 
 
-def _step(text: Any) -> Step:
+def _step(text: Any) -> Calculation:
     match = _STEP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or f'{match["name"]}_' not in TOOL_NAMES:
         raise Fault(f'{text!r} is not a step of a calculation')
     numbers = tuple(_number(part) for part in _SPLIT.split(match['numbers']))
-    return Step(f'{match["name"]}_', numbers, _number(match['result']), bool(match['minus']))
+    return Calculation(f'{match["name"]}_', numbers, _number(match['result']), bool(match['minus']))
 
 
 def _record(number: int, raw: Any, subset: str, gold: str) -> Record:

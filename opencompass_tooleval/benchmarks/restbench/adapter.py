@@ -30,7 +30,7 @@ from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import TOOLS
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}

@@ -8,7 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import normalise
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, unfence, visible_text
-from opencompass_tooleval.core.calls.function_calling import why_no_call
+from opencompass_tooleval.core.calls.one_call import why_no_call
 from opencompass_tooleval.core.text.fullwidth import read_either, tidy
 from opencompass_tooleval.core.text.reading import (
     NO_BRACKETS,

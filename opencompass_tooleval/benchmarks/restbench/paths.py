@@ -18,7 +18,7 @@ _STOPS = '.,;:'
 
 
 @dataclass(frozen=True)
-class Step:
+class PathStep:
     """A step read from a text.
 
     Attributes:
@@ -49,10 +49,10 @@ def is_placeholder(segment: str) -> bool:
     return len(segment) > 2 and segment[0] == '{' and segment[-1] == '}'
 
 
-def normalise(text: str) -> Step:
+def normalise(text: str) -> PathStep:
     """Reads a step, of a template or with ids in it. Case and spelling of the path do not change."""
     if len(text) > MAX_STEP_CHARS:
-        return Step('', '', ('too_long',))
+        return PathStep('', '', ('too_long',))
     rules = []
 
     def note(rule: str, before: str, after: str) -> str:
@@ -70,7 +70,7 @@ def normalise(text: str) -> Step:
         method, rest = '', [first, *rest]
     path = rest[0] if rest else ''
     if not path.startswith('/'):
-        return Step(method, '', tuple(rules))
+        return PathStep(method, '', tuple(rules))
     if not method:
         rules.append('no_method')
     if len(rest) > 1:
@@ -78,7 +78,7 @@ def normalise(text: str) -> Step:
     path = note('query', path, path.partition('?')[0].partition('#')[0])
     path = note('marks', path, path.rstrip(_MARKS + _STOPS))
     path = note('slash', path, path.rstrip('/') or '/')
-    return Step(method, path, tuple(rules))
+    return PathStep(method, path, tuple(rules))
 
 
 def _fits(template: list[str], segments: list[str]) -> bool:
@@ -116,7 +116,7 @@ class Inventory:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(names)
-        self._by_length: dict[int, list[tuple[Step, str]]] = {}
+        self._by_length: dict[int, list[tuple[PathStep, str]]] = {}
         self._known: set[str] = set()
         for name in self.names:
             step = normalise(name)
@@ -130,7 +130,7 @@ class Inventory:
     def __contains__(self, name: object) -> bool:
         return name in self._known
 
-    def find(self, step: Step) -> str | None:
+    def find(self, step: PathStep) -> str | None:
         """Finds the tool that a step calls.
 
         If several templates fit, the one with the earliest literal part has priority: ``GET /movie/popular`` is the

@@ -13,7 +13,7 @@ from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
 from opencompass_tooleval.benchmarks.restbench.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL, call_fault
+from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL, call_fault
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
@@ -33,8 +33,8 @@ class PathScore(SampleScore):
     Attributes:
         as_written: The steps in the answer, one for each of ``parsed``.
         unknown: Steps that name no tool.
-        rules: Corrections that were needed to read the steps (:class:`~.paths.Step`, :class:`~.choices.ChosenPath`), in
-            order of first use.
+        rules: Corrections that were needed to read the steps (:class:`~.paths.PathStep`,
+            :class:`~.choices.ChosenPath`), in order of first use.
     """
 
     as_written: tuple[str, ...] = ()

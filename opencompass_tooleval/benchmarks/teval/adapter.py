@@ -17,7 +17,7 @@ from opencompass_tooleval.benchmarks.teval.answers import (
     postprocess_v1,
     postprocess_v2,
 )
-from opencompass_tooleval.benchmarks.teval.function_calling import (
+from opencompass_tooleval.benchmarks.teval.native_calls import (
     AS_CALLS,
     AS_TEXT,
     HISTORY,
@@ -41,7 +41,7 @@ from opencompass_tooleval.core.calls.messages import messages_text
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import TOOLS
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 
 
 def _samples(

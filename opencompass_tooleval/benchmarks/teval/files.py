@@ -17,7 +17,7 @@ from opencompass_tooleval.benchmarks.teval.records import (
 )
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
 from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
-from opencompass_tooleval.core.calls.function_calling import METHOD
+from opencompass_tooleval.core.calls.one_call import METHOD
 from opencompass_tooleval.core.errors import DataError
 
 DATA_PATH = 'data/teval'

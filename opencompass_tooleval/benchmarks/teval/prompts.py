@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from opencompass_tooleval.benchmarks.teval.records import CallGold, InstructGold, Record, ReviewGold, Step
+from opencompass_tooleval.benchmarks.teval.records import CallGold, InstructGold, PlannedCall, Record, ReviewGold
 
 INSTRUCT_SYSTEM = {
     'EN': 'Call the tool just as the user says, with exactly the arguments that the user gives.',
@@ -36,7 +36,7 @@ def _instruct(record: Record) -> str:
 
 
 def _plan(record: Record) -> str:
-    steps = cast(tuple[Step, ...], record.gold)
+    steps = cast(tuple[PlannedCall, ...], record.gold)
     if record.format == 'json':
         return json.dumps([{'id': step.id, 'name': step.name, 'args': step.args} for step in steps])
     named = [step for step in steps if step.name in record.apis]

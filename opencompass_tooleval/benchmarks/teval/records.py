@@ -64,7 +64,7 @@ class InstructGold:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedCall:
     """One step of a plan; ``args`` is text, as the encoder sees it."""
 
     id: int
@@ -88,7 +88,7 @@ class ReviewGold:
     answer: str
 
 
-Gold = InstructGold | tuple[Step, ...] | CallGold | ReviewGold
+Gold = InstructGold | tuple[PlannedCall, ...] | CallGold | ReviewGold
 
 
 @dataclass(frozen=True)
@@ -219,18 +219,18 @@ def _instruct_gold(raw: Mapping[str, Any]) -> InstructGold:
     return InstructGold(gold['action'], gold['args'])
 
 
-def parse_steps(value: Any) -> tuple[Step, ...] | None:
+def parse_steps(value: Any) -> tuple[PlannedCall, ...] | None:
     """Reads a list of ``{id, name, args}``; None for anything else."""
     if type(value) is not list:
         return None
     try:
-        return tuple(Step(int(item['id']), str(item['name']), str(item['args'])) for item in value)
+        return tuple(PlannedCall(int(item['id']), str(item['name']), str(item['args'])) for item in value)
     # {"id": 1e999} is read as inf, and int(inf) raises OverflowError.
     except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         return None
 
 
-def _plan_gold(raw: Mapping[str, Any]) -> tuple[Step, ...]:
+def _plan_gold(raw: Mapping[str, Any]) -> tuple[PlannedCall, ...]:
     steps = parse_steps(parse_enclosed(_need(raw, 'ground_truth'), '[', ']').value)
     if not steps or all(step.name == FINISH for step in steps):
         raise Fault('the gold plan is not a list of steps with id, name and args')

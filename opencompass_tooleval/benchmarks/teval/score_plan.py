@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import FINISH, Record, Step, parse_steps
+from opencompass_tooleval.benchmarks.teval.records import FINISH, PlannedCall, Record, parse_steps
 from opencompass_tooleval.core.scoring.match import best_matching, f1, is_ambiguous, longest_increasing_run
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.core.scoring.similarity import Similarity
@@ -21,7 +21,7 @@ ARGS_WEIGHT = 0.25
 MAX_STEPS = 100
 """Maximum number of steps that are matched; the longest gold plan has 20. Precision counts all."""
 
-Plan = tuple[Step, ...]
+Plan = tuple[PlannedCall, ...]
 Values = dict[str, float | None]
 
 
@@ -40,11 +40,11 @@ def _first_api(text: str, apis: Sequence[str], strict: bool) -> str | None:
 
 
 def _read_lines(record: Record, text: str, protocol: Protocol) -> Parsed:
-    steps: list[Step] = []
+    steps: list[PlannedCall] = []
     for line in text.replace('. ', '\n').split('\n'):
         name = _first_api(line, record.apis, protocol.strict)
         if name:
-            steps.append(Step(len(steps), name, line))
+            steps.append(PlannedCall(len(steps), name, line))
     return Parsed(tuple(steps), 'lines') if steps else Parsed(None, 'none', 'parse:no_api')
 
 
@@ -52,7 +52,7 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     """Reads a plan: a list of ``{id, name, args}``, or one API per line or sentence.
 
     Returns:
-        A tuple of :class:`Step` as value, never empty.
+        A tuple of :class:`PlannedCall` as value, never empty.
     """
     if record.format == 'str':
         return _read_lines(record, text, protocol)

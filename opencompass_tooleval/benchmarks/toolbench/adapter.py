@@ -43,7 +43,7 @@ from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.models.conversation import TOOLS
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 Row = dict[str, str]

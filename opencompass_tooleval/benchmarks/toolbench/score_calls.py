@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.toolbench.records import Api
 from opencompass_tooleval.benchmarks.toolbench.request import Request, Signature, request_names
 from opencompass_tooleval.benchmarks.toolbench.score_selection import plain
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import NO_CALL, NOT_AN_OBJECT, UNKNOWN_TOOL, why_no_call
+from opencompass_tooleval.core.calls.one_call import NO_CALL, NOT_AN_OBJECT, UNKNOWN_TOOL, why_no_call
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal

@@ -9,8 +9,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.answers import read_value
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, strip_reasoning, unfence
-from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.literal_reply import last_block, read_literal
+from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import bounded_text, to_jsonable

@@ -57,7 +57,7 @@ class Tool:
 
 
 @dataclass(frozen=True)
-class Step:
+class GoldStep:
     """One step of a plan.
 
     Attributes:
@@ -95,9 +95,9 @@ class Record:
     subset: Subset
     language: str
     question: str
-    steps: tuple[Step, ...]
+    steps: tuple[GoldStep, ...]
     toolset: tuple[Tool, ...]
-    reference: tuple[Step, ...]
+    reference: tuple[GoldStep, ...]
     plan: str
     domain: str
     raw: Mapping[str, Any] = field(repr=False)
@@ -178,16 +178,16 @@ def published_step_number(text: Any) -> str | None:
     return text.partition(' ')[0] if isinstance(text, str) else None
 
 
-def _step(raw: Any) -> Step:
+def _step(raw: Any) -> GoldStep:
     text = raw.get('step') if isinstance(raw, dict) else None
     number = step_number(text)
     if number is None:
         raise Fault("a step needs a text 'step' that begins with its number")
     param = raw.get('param')
-    return Step(number, str(text), raw.get('tool'), param if isinstance(param, dict) else None)
+    return GoldStep(number, str(text), raw.get('tool'), param if isinstance(param, dict) else None)
 
 
-def _gold(raw: Any, kind: str) -> Step:
+def _gold(raw: Any, kind: str) -> GoldStep:
     step = _step(raw)
     if kind == 'awareness' and str(step.tool) not in {'0', '1'}:
         raise Fault(f"the gold 'tool' of step {step.number} is neither 0 nor 1")

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Step
+from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     STEP_MISSING,
     UNREADABLE,
     WRONG_FLAG,
-    Outcome,
+    SampleResult,
     StepScore,
     item_of,
     other_steps,
@@ -31,14 +31,14 @@ def flag(item: Mapping[str, Any]) -> int | None:
         return None
 
 
-def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
     """Computes global and local accuracy of scored steps."""
     hits = tuple(float(step.values[LOCAL] or 0) for step in steps)
     values = {GLOBAL: float(all(hits)), LOCAL: sum(hits) / len(hits)}
-    return Outcome(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
+    return SampleResult(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
 
 
-def _score_step(step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
+def _score_step(step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
     """Scores a step. Official: the first readable item counts. Strict: the first with the number, readable or not."""
     item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
     predicted = None if item is None else flag(item)
@@ -49,7 +49,7 @@ def _score_step(step: Step, items: Sequence[Any], protocol: Protocol) -> StepSco
     return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, gold, (reason,))
 
 
-def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
     """Scores the items of an answer. A step without a readable item is wrong."""
     steps = tuple(_score_step(step, items, protocol) for step in record.reference)
     return accuracy(steps, record, items, protocol)

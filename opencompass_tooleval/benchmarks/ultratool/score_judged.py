@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     NOT_JUDGED,
     NOT_PERFECT,
     TOOL_MISSING,
-    Outcome,
+    SampleResult,
     StepScore,
     flat_mean,
     item_of,
@@ -101,7 +101,7 @@ def numbers(record: Record) -> list[str]:
     return [''] if record.subset.kind == 'planning' else [step.number for step in record.reference]
 
 
-def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
+def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> SampleResult:
     """Returns the outcome of an answer without a judge: every score is None."""
     parts, names = judged_parts(record, parsed, protocol), dimensions(record.subset)
     missing = EMPTY if record.subset.kind == 'planning' else TOOL_MISSING
@@ -109,7 +109,7 @@ def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
     steps = tuple(
         StepScore(number, dict.fromkeys(names), reason, codes=(reason,)) for number, reason in reasons.items()
     )
-    return Outcome(dict.fromkeys(names), steps)
+    return SampleResult(dict.fromkeys(names), steps)
 
 
 def _step(judged: Judged, names: Sequence[str]) -> StepScore:
@@ -132,7 +132,7 @@ def _step(judged: Judged, names: Sequence[str]) -> StepScore:
     )
 
 
-def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> Outcome:
+def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> SampleResult:
     """Computes the scores of one sample: those of its plan, or the means over its created tools.
 
     Officially a missing tool is left out, unless the sample has none at all: then each of its steps counts 0. Strictly
@@ -149,7 +149,7 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
             replace(step, values=dict.fromkeys(names)) if step.reason in NOTHING_TO_JUDGE else step for step in steps
         )
     flat = {name: tuple(float(step.values[name] or 0) for step in counted) for name in names}
-    return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
+    return SampleResult({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
 
 
 def _tool_text(tool: Any, protocol: Protocol) -> str:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Step
+from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.score_awareness import LOCAL, accuracy
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     STEP_MISSING,
     UNREADABLE,
     WRONG_TOOL,
-    Outcome,
+    SampleResult,
     StepScore,
     item_of,
 )
-from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
+from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL
 from opencompass_tooleval.core.scoring.result import OK
 
 
@@ -25,7 +25,7 @@ def wrong_name(record: Record, name: Any) -> str:
     return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else UNKNOWN_TOOL
 
 
-def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
+def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
     item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
     predicted = None if item is None else item.get('tool')
     if isinstance(predicted, str):
@@ -38,7 +38,7 @@ def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Prot
     return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, step.tool, (reason,))
 
 
-def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
     """Scores the items of an answer. A step without an item is wrong."""
     steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
     return accuracy(steps, record, items, protocol)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Step, published_step_number, step_number
-from opencompass_tooleval.core.calls.function_calling import UNKNOWN_TOOL
+from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record, published_step_number, step_number
+from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import NO_BRACKETS
@@ -155,7 +155,7 @@ def _step_detail(step: StepScore) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SampleResult:
     """A scorer's result for a sample."""
 
     values: Values
@@ -176,7 +176,7 @@ def number_of(item: Any, protocol: Protocol) -> str | None:
 
 
 def item_of(
-    items: Sequence[Any], step: Step, protocol: Protocol, readable: Callable[[Mapping[str, Any]], bool]
+    items: Sequence[Any], step: GoldStep, protocol: Protocol, readable: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[Mapping[str, Any] | None, bool]:
     """Finds the first readable predicted item with the number of ``step``.
 

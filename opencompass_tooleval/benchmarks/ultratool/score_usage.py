@@ -8,7 +8,7 @@ from typing import Any
 from rapidfuzz.distance import Levenshtein
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Step
+from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.score_selection import wrong_name
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     ARGS_EXTRA,
@@ -19,12 +19,12 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     STEP_MISSING,
     UNREADABLE,
     ArgumentScore,
-    Outcome,
+    SampleResult,
     StepScore,
     item_of,
     other_steps,
 )
-from opencompass_tooleval.core.calls.function_calling import NOT_AN_OBJECT
+from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT
 from opencompass_tooleval.core.scoring.result import OK
 
 LOCAL = 'local_levenshtein'
@@ -56,7 +56,7 @@ def _compared(param: Mapping[Any, Any], protocol: Protocol) -> Mapping[Any, Any]
     return compared
 
 
-def _arguments(record: Record, step: Step, param: Mapping[Any, Any]) -> Iterator[ArgumentScore]:
+def _arguments(record: Record, step: GoldStep, param: Mapping[Any, Any]) -> Iterator[ArgumentScore]:
     gold = step.param or {}
     for name, value in gold.items():
         if name not in param:
@@ -71,13 +71,13 @@ def _arguments(record: Record, step: Step, param: Mapping[Any, Any]) -> Iterator
             yield ArgumentScore(str(name), ARGS_EXTRA if extra else ARGS_HALLUCINATED, None, value)
 
 
-def _tool_codes(record: Record, step: Step, item: Mapping[str, Any]) -> tuple[str, ...]:
+def _tool_codes(record: Record, step: GoldStep, item: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the codes of another tool: the question gives the tool, so that this costs no point, but is counted."""
     tool = item.get('tool')
     return (wrong_name(record, tool),) if isinstance(tool, str) and tool != step.tool else ()
 
 
-def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
+def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
     item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'param' in item)
     if item is None:
         reason = UNREADABLE if seen else STEP_MISSING
@@ -98,7 +98,7 @@ def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Prot
     return StepScore(step.number, {LOCAL: value}, reason, param, step.param, codes, arguments)
 
 
-def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
     """Scores the items of an answer: the mean over gold arguments, then over steps.
 
     A step without gold arguments scores 0 officially, for any prediction; strictly 1 if the prediction has none either.
@@ -106,4 +106,4 @@ def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
     steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
     values = tuple(float(step.values[LOCAL] or 0) for step in steps)
     others = tuple(other_steps(record, items, protocol))
-    return Outcome({LOCAL: sum(values) / len(values)}, steps, others, {LOCAL: values})
+    return SampleResult({LOCAL: sum(values) / len(values)}, steps, others, {LOCAL: values})

@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, find_subset, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import Outcome, StepsScore, error_type, other_steps
+from opencompass_tooleval.benchmarks.ultratool.score_steps import SampleResult, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
@@ -30,7 +30,7 @@ from opencompass_tooleval.judging.judgement import UNJUDGED, by_record
 
 NO_DOMAIN = 'unknown'
 
-_SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], Outcome]] = {
+_SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], SampleResult]] = {
     'awareness': score_awareness.score,
     'selection': score_selection.score,
     'usage': score_usage.score,
@@ -62,7 +62,7 @@ def _gold(record: Record) -> Any:
     return {step.number: gold_of.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
 
 
-def _answered(record: Record, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> Any:
+def _answered(record: Record, parsed: Parsed, outcome: SampleResult, protocol: Protocol) -> Any:
     """Returns the answer's values in the format of :func:`_gold`, by the numbers of steps.
 
     Items of no gold step are in :attr:`StepsScore.others`.
@@ -74,7 +74,7 @@ def _answered(record: Record, parsed: Parsed, outcome: Outcome, protocol: Protoc
     return {step.number: step.predicted for step in outcome.steps if step.predicted is not None}
 
 
-def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> StepsScore:
+def _score(record: Record, answer: Any, parsed: Parsed, outcome: SampleResult, protocol: Protocol) -> StepsScore:
     values = {**outcome.values, **_json_rates(answer, parsed)}
     reason = outcome.reason
     if reason != OK:

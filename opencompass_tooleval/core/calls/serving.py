@@ -36,7 +36,7 @@ from opencompass_tooleval.core.calls.attribution import (
     Written,
     bounded_raw,
 )
-from opencompass_tooleval.core.calls.function_calling import keeps_to
+from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.prompt_parts import has_text, without_blanks
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, visible_text
-from opencompass_tooleval.core.calls.function_calling import NO_CALL
+from opencompass_tooleval.core.calls.one_call import NO_CALL
 from opencompass_tooleval.core.scoring.result import SampleScore
 
 REFUSED = 'answer:refused'

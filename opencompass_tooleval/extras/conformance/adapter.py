@@ -17,7 +17,7 @@ from opencompass_tooleval.extras.conformance.prompts import build_messages
 from opencompass_tooleval.extras.conformance.records import FIX, find_subset, gold_answer, load_records
 from opencompass_tooleval.extras.conformance.scoring import ConformanceScorer
 from opencompass_tooleval.models.conversation import TOOLS
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 
 
 @LOAD_DATASET.register_module()

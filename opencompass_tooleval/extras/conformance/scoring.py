@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
-from opencompass_tooleval.core.calls.function_calling import NO_CALL, SEVERAL_CALLS, call_fault, why_no_call
+from opencompass_tooleval.core.calls.one_call import NO_CALL, SEVERAL_CALLS, call_fault, why_no_call
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall
 from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore

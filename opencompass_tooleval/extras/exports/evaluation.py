@@ -28,7 +28,7 @@ from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.exports.published import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.caveats import caveats_of
-from opencompass_tooleval.report.read import Missing, Scored, why_missing
+from opencompass_tooleval.report.read import Missing, ModelResult, why_missing
 from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut
 from opencompass_tooleval.report.trajectories import bounded, read_trajectory, shown_rounds
@@ -120,7 +120,7 @@ class Evaluation:
         samples: Its samples, trial after trial; none of a data set of another package.
     """
 
-    scored: Scored
+    scored: ModelResult
     scored_at: datetime
     cfg: Mapping[str, Any]
     samples: tuple[Sample, ...]
@@ -207,7 +207,7 @@ def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missi
     ]
     bare = {key: value for key, value in result.items() if key != 'details'}
     time = datetime.fromtimestamp(int(work.result_file(model, dataset).stat().st_mtime), timezone.utc)
-    return Evaluation(Scored(model, dataset, work, model, bare), time, model_cfg(work, model), tuple(samples))
+    return Evaluation(ModelResult(model, dataset, work, model, bare), time, model_cfg(work, model), tuple(samples))
 
 
 def _sample(record: str, run: int, detail: Mapping[str, Any], prediction: Mapping[str, Any], dialogues: bool) -> Sample:

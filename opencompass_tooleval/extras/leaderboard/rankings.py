@@ -20,7 +20,7 @@ from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
 from opencompass_tooleval.report.caveats import caveats_of, settings_of
 from opencompass_tooleval.report.figure import short_name, shown, slug
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -169,7 +169,7 @@ class Leaderboard:
                 entry = Entry(result.model, bundle)
                 self.entries.setdefault(entry.label, entry)
                 run = WorkDir(Path(bundle.name))
-                scored.append(Scored(entry.label, result.dataset, run, result.model, result.result))
+                scored.append(ModelResult(entry.label, result.dataset, run, result.model, result.result))
         scored.sort(key=lambda entry: (entry.model, entry.dataset))
         self.material = Material((), tuple(scored), ())
         self._settings: dict[str, dict[str, dict[str, str]]] = {}
@@ -264,7 +264,7 @@ class Leaderboard:
 
     def results(self, model: str) -> Iterator[HistoryRow]:
         """Yields all results of a model, those of the latest bundle first."""
-        by_label: dict[str, list[Scored]] = {}
+        by_label: dict[str, list[ModelResult]] = {}
         for item in self.material.scored:
             by_label.setdefault(item.model, []).append(item)
         for label, entry in self.entries.items():
@@ -284,13 +284,13 @@ class Leaderboard:
                 )
 
 
-def _settings(item: Scored) -> dict[str, str]:
+def _settings(item: ModelResult) -> dict[str, str]:
     settings = settings_of(item)
     count = records_of(item.result)
     return settings if count is None else {**settings, 'records': str(count)}
 
 
-def _scores(item: Scored) -> Iterator[str]:
+def _scores(item: ModelResult) -> Iterator[str]:
     errors = errors_of(item.result)
     for metric in main_first(metrics_of(item.result)):
         error = f' ±{shown(errors[metric])}' if errors.get(metric) else ''

@@ -113,7 +113,7 @@ def serve_bank(
     """
     check_sdk()
     from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
-    from opencompass_tooleval.extras.mcp_servers.serving import serve_stdio
+    from opencompass_tooleval.extras.mcp_servers.tool_server import serve_stdio
 
     with Bank(file) as bank:
         listed = bank.tools()
@@ -163,7 +163,7 @@ def _make(live: Any, planned: list[tuple[str, str, dict[str, Any]]]) -> None:
 def _serve_live(live: Any, listed: list[dict[str, Any]]) -> None:
     """Offers the tools to a client and records its calls as one trial."""
     from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
-    from opencompass_tooleval.extras.mcp_servers.serving import serve_stdio
+    from opencompass_tooleval.extras.mcp_servers.tool_server import serve_stdio
 
     with live.begin(_TASK) as trial:
 

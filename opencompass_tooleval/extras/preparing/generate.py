@@ -24,7 +24,7 @@ from opencompass_tooleval.extras.preparing.prompts import (
 )
 from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
 from opencompass_tooleval.extras.preparing.split import Limit, compose, parameter_list, part_prompt, shortest_that_fits
-from opencompass_tooleval.extras.preparing.validate import Fault, check_example
+from opencompass_tooleval.extras.preparing.validate import Flaw, check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import Example, ToolInstruction
@@ -34,7 +34,7 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usa
 TRIES = 4
 """Maximum number of requests: an unusable reply is requested again, up to three times."""
 
-TOO_LONG_TO_ASK = Fault('prompt:too_long', "The request does not fit into the model's context.")
+TOO_LONG_TO_ASK = Flaw('prompt:too_long', "The request does not fit into the model's context.")
 
 _QUOTED = (2_000, 200)
 """Number of characters of a reply that are shown to the model again; the first number that fits is used."""
@@ -67,7 +67,7 @@ class Listed:
 
     tool: str
     function: str
-    fault: Fault
+    fault: Flaw
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,12 @@ class Generated:
 
 
 def ask_until_usable(
-    prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit, model: str = ''
-) -> Dialogue[T | list[Fault]]:
+    prompt: tuple[Message, ...],
+    read: Callable[[str], T | list[Flaw]],
+    form: str,
+    limit: Limit,
+    model: str = '',
+) -> Dialogue[T | list[Flaw]]:
     """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last.
 
     A request that the model's server refuses for its length ends it, too.
@@ -93,7 +97,7 @@ def ask_until_usable(
         model: The model to ask; ``''`` for the model under test.
     """
     asked = prompt
-    result: T | list[Fault] = []
+    result: T | list[Flaw] = []
     for _ in range(TRIES):
         answer = yield ModelRequest(asked, model=model, may_be_too_long=True)
         if answer.reason == TRUNCATED:
@@ -126,7 +130,7 @@ def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
         return _documented(part, TOO_LONG_TO_ASK)
     names = [function.name for function in part.functions]
 
-    def read(reply: str) -> Description | list[Fault]:
+    def read(reply: str) -> Description | list[Flaw]:
         description = read_description(reply, names, part.name)
         if isinstance(description, list):
             return description
@@ -136,7 +140,7 @@ def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
     return _documented(part, result[0]) if isinstance(result, list) else result
 
 
-def _documented(part: ToolDoc, fault: Fault) -> Description:
+def _documented(part: ToolDoc, fault: Flaw) -> Description:
     sentence = first_sentence(part.description)
     return Description(template_instruction(part).description, sentence, {}, fault)
 
@@ -162,7 +166,7 @@ def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
 
 def exemplify(
     doc: ToolDoc, function: FunctionDoc, description: Description, options: Options
-) -> Dialogue[Example | Fault]:
+) -> Dialogue[Example | Flaw]:
     """Requests a scenario with parameters for one function (stage II).
 
     Args:
@@ -181,7 +185,7 @@ def exemplify(
         part = purpose if most is None else purpose[: 10 * most]
         return guideline_prompt(options.variant, doc.name, function.name, part, shown, is_usage(function.name))
 
-    def read(reply: str) -> Example | list[Fault]:
+    def read(reply: str) -> Example | list[Flaw]:
         example = read_example(reply, function.name)
         return example if isinstance(example, list) else check_example(doc, function.name, example) or example
 
@@ -200,7 +204,7 @@ def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> s
     return f"{description.purpose}\n'{function.name}' in '{doc.name}' is to {line[:1].lower()}{line[1:]}"
 
 
-def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Fault]) -> Generated:
+def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Flaw]) -> Generated:
     """Assembles an instruction.
 
     Args:
@@ -217,7 +221,7 @@ def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Exam
         listed.append(Listed(doc.name, '', description.fault))
     for function in ruled.functions:
         example = examples[function.name]
-        if isinstance(example, Fault):
+        if isinstance(example, Flaw):
             listed.append(Listed(doc.name, function.name, example))
         alone = len(ruled.functions) == 1 and not function.description
         line = '' if alone else description.functions.get(function.name, '')

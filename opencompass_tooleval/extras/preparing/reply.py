@@ -15,7 +15,7 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.core.text.reading import Parsed, bounded, json_values, parse_enclosed, parse_literal
 from opencompass_tooleval.extras.preparing.prompts import DESCRIPTION_CUE
-from opencompass_tooleval.extras.preparing.validate import UNKNOWN_FUNCTION, Fault
+from opencompass_tooleval.extras.preparing.validate import UNKNOWN_FUNCTION, Flaw
 from opencompass_tooleval.tool_docs.instruction import Example
 
 EMPTY = 'description:empty'
@@ -53,7 +53,7 @@ class Description:
     text: str
     purpose: str
     functions: Mapping[str, str] = field(default_factory=dict)
-    fault: Fault | None = None
+    fault: Flaw | None = None
 
 
 def _bare(name: str) -> str:
@@ -79,7 +79,7 @@ def _opening(text: str) -> str:
     return text[: max(text.rfind(end) for end in _ENDS) + 1].strip()
 
 
-def read_description(reply: str, functions: Iterable[str], tool: str = '') -> Description | list[Fault]:
+def read_description(reply: str, functions: Iterable[str], tool: str = '') -> Description | list[Flaw]:
     """Reads a tool's description.
 
     Args:
@@ -93,15 +93,15 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
     """
     names = list(functions)
     if len(reply) > MAX_CHARS:
-        return [Fault(TOO_LONG, 'The description is much too long.')]
+        return [Flaw(TOO_LONG, 'The description is much too long.')]
     text = clean_text(' '.join(unfence(strip_reasoning(reply).text).replace(DESCRIPTION_CUE, ' ').split()))
     most = _CHARS_PER_TOOL + _CHARS_PER_FUNCTION * len(names)
     if not text:
-        return [Fault(EMPTY, 'The description is empty.')]
+        return [Flaw(EMPTY, 'The description is empty.')]
     if text[0] in '{[':
-        return [Fault(NOT_TEXT, 'The description is no text, but an object or a list.')]
+        return [Flaw(NOT_TEXT, 'The description is no text, but an object or a list.')]
     if len(text) > most:
-        return [Fault(TOO_LONG, f'The description is longer than {most} characters.')]
+        return [Flaw(TOO_LONG, f'The description is longer than {most} characters.')]
     spans = _items(text)
     ends = [*(start for start, _ in spans), len(text)][1:]
     described: dict[str, str] = {}
@@ -112,7 +112,7 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
             described.setdefault(name, _functionality(item.lstrip(_QUOTES)[len(name) :]))
         elif (quoted := _QUOTED.match(item)) and _bare(quoted[1]) not in {_bare(name) for name in (*names, tool)}:
             functions = ', '.join(map(repr, names))
-            return [Fault(INVENTED, f'The tool has no function {quoted[1]!r}; its functions are {functions}.')]
+            return [Flaw(INVENTED, f'The tool has no function {quoted[1]!r}; its functions are {functions}.')]
     described = {name: line for name, line in described.items() if line}
     purpose = _opening(text[: spans[0][0]]) if described else text
     return Description(text, purpose, described)
@@ -151,7 +151,7 @@ def _other_function(text: str, function: str) -> str:
     return re.split(f'[{_QUOTES}]', named[:_MOST_NAME], maxsplit=1)[0]
 
 
-def read_example(reply: str, function: str) -> Example | list[Fault]:
+def read_example(reply: str, function: str) -> Example | list[Flaw]:
     """Reads ``{"Scenario": ..., "Parameters": {...}}``.
 
     Args:
@@ -162,17 +162,17 @@ def read_example(reply: str, function: str) -> Example | list[Fault]:
         The example unchanged, or its faults: no JSON, other keys, or another function.
     """
     if len(reply) > MAX_CHARS:
-        return [Fault(NOT_JSON, 'The answer is much too long.')]
+        return [Flaw(NOT_JSON, 'The answer is much too long.')]
     text = unfence(strip_reasoning(reply).text)
     other = _other_function(text, function)
     if other:
-        return [Fault(UNKNOWN_FUNCTION, f'The scenario is for {other!r} and should be for {function!r}.')]
+        return [Flaw(UNKNOWN_FUNCTION, f'The scenario is for {other!r} and should be for {function!r}.')]
     value: Any = next((parsed.value for parsed in _candidates(text) if parsed.ok), None)
     if not isinstance(value, dict):
-        return [Fault(NOT_JSON, 'The answer holds no JSON object that can be read.')]
+        return [Flaw(NOT_JSON, 'The answer holds no JSON object that can be read.')]
     if set(value) != {'Scenario', 'Parameters'} or not isinstance(value['Parameters'], dict):
         keys = ', '.join(map(repr, list(value)[:5]))[:200]
         expected = 'exactly the keys "Scenario" and "Parameters", the latter an object'
-        return [Fault(NOT_AN_EXAMPLE, f'The object must have {expected}; it has {keys or "none"}.')]
+        return [Flaw(NOT_AN_EXAMPLE, f'The object must have {expected}; it has {keys or "none"}.')]
     scenario = value['Scenario']
     return Example(clean_text(scenario).strip() if isinstance(scenario, str) else '', value['Parameters'])

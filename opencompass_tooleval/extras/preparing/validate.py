@@ -39,7 +39,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Fault:
+class Flaw:
     """One fault of a description or an example.
 
     Attributes:
@@ -61,7 +61,7 @@ def is_arithmetic(function: FunctionDoc) -> bool:
     return function.name in TOOL_NAMES and [parameter.name for parameter in function.required] == [PARAMETER]
 
 
-def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Fault]:
+def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Flaw]:
     """Compares an example with the documentation.
 
     A value is valid if it has the documented type, is in the documented ``enum``, or equals the documented default
@@ -81,11 +81,14 @@ def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Fa
     function = next((function for function in doc.functions if function.name == function_name), None)
     if function is None:
         names = ', '.join(repr(function.name) for function in doc.functions)
-        return [Fault(UNKNOWN_FUNCTION, f'{_short(function_name)} is no function of {doc.name!r}; it has {names}.')]
+        return [Flaw(UNKNOWN_FUNCTION, f'{_short(function_name)} is no function of {doc.name!r}; it has {names}.')]
     faults = list(_check_scenario(example.scenario))
     parameters = dict(example.parameters)
     if to_jsonable(parameters) != parameters:
-        return [*faults, Fault(NOT_JSON_VALUE, 'A parameter has a value that JSON cannot hold, such as NaN.')]
+        return [
+            *faults,
+            Flaw(NOT_JSON_VALUE, 'A parameter has a value that JSON cannot hold, such as NaN.'),
+        ]
     if is_usage(function.name):
         return [*faults, *_check_call(function, parameters)]
     faults += (
@@ -94,40 +97,40 @@ def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Fa
     if not faults and is_arithmetic(function):
         result = call_tool(function.name, parameters)
         if result.error:
-            faults.append(Fault(EXECUTION, f'Calling the tool with these parameters gives "{result.text}".'))
+            faults.append(Flaw(EXECUTION, f'Calling the tool with these parameters gives "{result.text}".'))
     return faults
 
 
-def _check_scenario(scenario: Any) -> Iterator[Fault]:
+def _check_scenario(scenario: Any) -> Iterator[Flaw]:
     if not isinstance(scenario, str) or not scenario.strip():
-        yield Fault(NO_SCENARIO, 'The scenario is missing: "Scenario" must be a sentence.')
+        yield Flaw(NO_SCENARIO, 'The scenario is missing: "Scenario" must be a sentence.')
     elif len(scenario) > MAX_SCENARIO_CHARS:
-        yield Fault(NO_SCENARIO, f'The scenario is longer than {MAX_SCENARIO_CHARS} characters.')
+        yield Flaw(NO_SCENARIO, f'The scenario is longer than {MAX_SCENARIO_CHARS} characters.')
     elif declines_or_apologizes(scenario):
-        yield Fault(NO_SCENARIO, 'The scenario is a refusal or an apology: "Scenario" must say when the tool is used.')
+        yield Flaw(NO_SCENARIO, 'The scenario is a refusal or an apology: "Scenario" must say when the tool is used.')
 
 
 def _documented(function: FunctionDoc) -> dict[str, Parameter]:
     return {parameter.name: parameter for parameter in (*function.required, *function.optional)}
 
 
-def _check_parameters(function: FunctionDoc, given: Mapping[str, Any]) -> Iterator[Fault]:
+def _check_parameters(function: FunctionDoc, given: Mapping[str, Any]) -> Iterator[Flaw]:
     documented = _documented(function)
     for parameter in function.required:
         if parameter.name not in given and parameter.extra.get('in') not in _SENT_BY_THE_CLIENT:
-            yield Fault(MISSING, f'The required parameter {parameter.name!r} is missing.')
+            yield Flaw(MISSING, f'The required parameter {parameter.name!r} is missing.')
     for name, value in given.items():
         if name not in documented:
             names = ', '.join(map(repr, documented)) or 'none'
-            yield Fault(UNKNOWN, f'There is no parameter {_short(name)}; the parameters are: {names}.')
+            yield Flaw(UNKNOWN, f'There is no parameter {_short(name)}; the parameters are: {names}.')
         elif expectation := _unfit(documented[name], value):
-            yield Fault(TYPE, f'The parameter {name!r} must be {expectation}, not {_short(value)}.')
+            yield Flaw(TYPE, f'The parameter {name!r} must be {expectation}, not {_short(value)}.')
 
 
-def _check_mentioned(text: Any, given: Mapping[str, Any]) -> Iterator[Fault]:
+def _check_mentioned(text: Any, given: Mapping[str, Any]) -> Iterator[Flaw]:
     for name in given:
         if name not in text:
-            yield Fault(UNKNOWN, f'The documentation mentions no parameter {_short(name)}.')
+            yield Flaw(UNKNOWN, f'The documentation mentions no parameter {_short(name)}.')
 
 
 def _unfit(parameter: Parameter, value: Any) -> str:
@@ -137,29 +140,29 @@ def _unfit(parameter: Parameter, value: Any) -> str:
     return expected(parameter.type, value) or unlike_schema(parameter.extra, value)
 
 
-def _check_call(function: FunctionDoc, parameters: dict[str, Any]) -> list[Fault]:
+def _check_call(function: FunctionDoc, parameters: dict[str, Any]) -> list[Flaw]:
     call = parameters.pop(REST_INPUT, None)
     if not isinstance(call, str):
-        return [Fault(PATH, f'"Parameters" must hold the whole call as "{REST_INPUT}", such as "GET /items/456".')]
+        return [Flaw(PATH, f'"Parameters" must hold the whole call as "{REST_INPUT}", such as "GET /items/456".')]
     step = normalise(call)
     clean = step.name and not {'no_method', 'method_case', 'words', 'marks', 'too_long'} & set(step.rules)
     if not clean or '#' in call or not matches(function.name, call):
         how = 'take its path, with values in place of what is in braces, and no blanks'
         message = f'{_short(call)} is no call of {function.name!r}: {how}.'
-        return [Fault(PATH, message)]
+        return [Flaw(PATH, message)]
     documented = _documented(function)
     given = dict(parameters)
     for template, other in zip(normalise(function.name).segments, step.segments, strict=True):
         if is_placeholder(template):
             if is_placeholder(other):
-                return [Fault(PATH, f'{other!r} in {_short(call)} must be replaced by a value.')]
+                return [Flaw(PATH, f'{other!r} in {_short(call)} must be replaced by a value.')]
             if template[1:-1] in documented:
                 given[template[1:-1]] = _value(documented[template[1:-1]], other)
     for pair in filter(None, call.partition('?')[2].split('&')):
         key, _, text = pair.partition('=')
         name = unquote_plus(key)
         if name in given:
-            return [Fault(PATH, f'{_short(name)} is given twice in {_short(call)}.')]
+            return [Flaw(PATH, f'{_short(name)} is given twice in {_short(call)}.')]
         given[name] = _value(documented.get(name), text)
     return list(_check_parameters(function, given))
 

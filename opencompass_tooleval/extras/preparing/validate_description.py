@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
-from opencompass_tooleval.extras.preparing.validate import Fault
+from opencompass_tooleval.extras.preparing.validate import Flaw
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 REFUSAL = 'description:refusal'
@@ -78,7 +78,7 @@ def _documented(doc: ToolDoc) -> str:
     return '\n'.join(texts)[:_MAX_CHARS]
 
 
-def check_description(doc: ToolDoc, text: str) -> list[Fault]:
+def check_description(doc: ToolDoc, text: str) -> list[Flaw]:
     """Compares a description with the documentation.
 
     Args:
@@ -90,10 +90,10 @@ def check_description(doc: ToolDoc, text: str) -> list[Fault]:
     """
     faults = []
     if declines_or_apologizes(text) and not text.lstrip('\'"`* ').casefold().startswith(doc.name.casefold()):
-        faults.append(Fault(REFUSAL, 'It is a refusal or an apology, and no description of the tool.'))
+        faults.append(Flaw(REFUSAL, 'It is a refusal or an apology, and no description of the tool.'))
     if not _is_balanced(_without_names(text, doc)):
-        faults.append(Fault(BRACKET, 'It has a brace or a square bracket without its counterpart.'))
+        faults.append(Flaw(BRACKET, 'It has a brace or a square bracket without its counterpart.'))
     documented = set(_words(_documented(doc)))
     if documented and documented.isdisjoint(_words(text)):
-        faults.append(Fault(UNRELATED, 'It has no word of the documentation: say what this tool does.'))
+        faults.append(Flaw(UNRELATED, 'It has no word of the documentation: say what this tool does.'))
     return faults

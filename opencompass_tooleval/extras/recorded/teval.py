@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from rich.progress import track
 
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.function_calling import TEvalCallsScorer, native_samples
+from opencompass_tooleval.benchmarks.teval.native_calls import TEvalCallsScorer, native_samples
 from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import TABLE, find_subset, load_samples, split_stem
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer

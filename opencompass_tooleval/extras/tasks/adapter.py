@@ -20,7 +20,7 @@ from opencompass_tooleval.extras.tasks import VERSION
 from opencompass_tooleval.extras.tasks.metrics import NAMES, TaskSetRow
 from opencompass_tooleval.extras.tasks.scoring import GoalScore, kinds_of, score_task_predictions
 from opencompass_tooleval.extras.tasks.task_set import TASKS_FILE, TaskSet, load_set
-from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
 
 

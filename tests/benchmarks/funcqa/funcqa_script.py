@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, Step, load_records
+from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Calculation, Record, load_records
 
 Messages = list[dict[str, str]]
 
@@ -56,7 +56,7 @@ def record_of(prompt: str) -> Record:
     raise ValueError(prompt)
 
 
-def step_of(prompt: str, record: Record) -> tuple[Step, int]:
+def step_of(prompt: str, record: Record) -> tuple[Calculation, int]:
     """The step that the task in hand is, and its number from 0."""
     current = prompt.partition('current user')[2] or prompt  # behind the log, which names all tasks
     task = _TASK.search(current)

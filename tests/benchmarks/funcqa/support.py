@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.benchmarks.funcqa.records import Record, Step
+from opencompass_tooleval.benchmarks.funcqa.records import Calculation, Record
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.trajectory import Trajectory
@@ -26,7 +26,7 @@ RECORD = Record(
     answer=258,
     published=258,
     gold='official',
-    steps=(Step('multiply_', (12, 25), 300), Step('subtract_', (300, 42), 258)),
+    steps=(Calculation('multiply_', (12, 25), 300), Calculation('subtract_', (300, 42), 258)),
 )
 
 

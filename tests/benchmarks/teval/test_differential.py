@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.teval.records import Sample
 from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.scoring.aggregate import aggregate
-from opencompass_tooleval.core.scoring.damage import damage
+from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.core.scoring.result import SampleScore
 from tests.benchmarks.teval.support import (
     make_record,

@@ -12,8 +12,8 @@ import pytest
 from opencompass_tooleval.benchmarks.teval.records import (
     CallGold,
     InstructGold,
+    PlannedCall,
     ReviewGold,
-    Step,
     file_stem,
     find_subset,
     load_samples,
@@ -79,7 +79,7 @@ def test_real_data() -> None:
     first = real_samples('plan_json')[0]
     assert first.record.id == 'query_0_1'
     assert isinstance(first.record.gold, tuple)
-    assert first.record.gold[0] == Step(0, 'AirbnbSearch.search_property_by_place', "{'place': 'Berlin'}")
+    assert first.record.gold[0] == PlannedCall(0, 'AirbnbSearch.search_property_by_place', "{'place': 'Berlin'}")
     prompts = [sample.messages for sample in real_samples('review_str')]
     assert len(prompts) - len(set(prompts)) > 0  # so that answers must go by record
     queries = {subset: {sample.record.query for sample in real_samples(subset)} - {''} for subset in counts}

@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.judging.judgement import Unread
 from opencompass_tooleval.models.fixed_models import _FixedModel
-from opencompass_tooleval.report.read import Scored
+from opencompass_tooleval.report.read import ModelResult
 from opencompass_tooleval.report.samples import _judgements, _of_answer, _row
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, real
@@ -121,7 +121,7 @@ def test_they_reach_details_rows_and_report(
         assert score.values['overall'] == 0.7
         detail = score.to_detail()
         assert detail['steps'][0]['why'] == wanted(task)
-        entry = Scored('model', 'set', WorkDir(tmp_path), 'model', {})
+        entry = ModelResult('model', 'set', WorkDir(tmp_path), 'model', {})
         assert _row(detail, {}, _judgements(entry)['r'], are_dialogues=False)['more']['judgements'] == [
             {
                 'id': 'r',

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import call_fault
+from opencompass_tooleval.core.calls.one_call import call_fault
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call, read_answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.conformance import files

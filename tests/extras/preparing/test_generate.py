@@ -22,7 +22,7 @@ from opencompass_tooleval.extras.preparing.generate import (
 from opencompass_tooleval.extras.preparing.prompts import VARIANTS
 from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
 from opencompass_tooleval.extras.preparing.split import Limit, split
-from opencompass_tooleval.extras.preparing.validate import Fault, check_example
+from opencompass_tooleval.extras.preparing.validate import Flaw, check_example
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction
@@ -112,7 +112,7 @@ def test_right_on_the_third_try() -> None:
 @pytest.mark.parametrize('code', WRONG)
 def test_never_right_is_listed(code: str) -> None:
     fault = example_of(*[WRONG[code]] * TRIES)
-    assert isinstance(fault, Fault) and fault.code == f'example:{code}'
+    assert isinstance(fault, Flaw) and fault.code == f'example:{code}'
     made = assemble(SHOP, DESCRIBED, {'Details': fault, 'Search': Example('s', {'query': 'x'})})
     assert [(one.function, one.fault.code) for one in made.listed] == [('Details', f'example:{code}')]
     assert [one.example is None for one in made.instruction.functions] == [True, False]
@@ -329,7 +329,7 @@ def test_hostile_replies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return fault, assemble(SHOP, merge(SHOP, [description]), {'Details': fault, 'Search': fault})
 
     fault, made = in_linear_time(make, HOSTILE[name])
-    assert isinstance(fault, Fault) and fault.code.startswith('example:')
+    assert isinstance(fault, Flaw) and fault.code.startswith('example:')
     assert len(dump_instructions([made.instruction]).encode('utf-8')) < 10_000
     assert all(len(one.fault.message) < 500 for one in made.listed)
 

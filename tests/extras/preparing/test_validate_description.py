@@ -7,7 +7,7 @@ import json
 import pytest
 
 from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
-from opencompass_tooleval.extras.preparing.validate_description import Fault, check_description
+from opencompass_tooleval.extras.preparing.validate_description import Flaw, check_description
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
@@ -95,7 +95,7 @@ def test_published_descriptions_pass() -> None:
 
 @pytest.mark.parametrize('text', [' ', '\t', '\n', '"', '[', '{', '}', 'a', '7', ':', '天', 'I ', 'aB', "'"])
 def test_hostile_texts_take_linear_time(text: str) -> None:
-    def check(long: str) -> list[Fault]:
+    def check(long: str) -> list[Flaw]:
         doc = ToolDoc(text, long, (FunctionDoc('f', long),))
         return check_description(doc, long) + check_description(SHOP, long)
 

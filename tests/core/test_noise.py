@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.scoring.damage import damage
+from opencompass_tooleval.core.scoring.noise import damage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

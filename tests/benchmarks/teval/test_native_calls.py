@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from opencompass_tooleval.benchmarks.teval import records
-from opencompass_tooleval.benchmarks.teval.function_calling import (
+from opencompass_tooleval.benchmarks.teval.native_calls import (
     NativeSample,
     native_sample,
     parse_native_payload,
@@ -22,8 +22,8 @@ from opencompass_tooleval.benchmarks.teval.prompts import INSTRUCT_SYSTEM, NEXT_
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record, Sample, load_samples, native_subset
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.function_calling import keeps_to
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_answer
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity

@@ -16,7 +16,7 @@ from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import TOKENS_PER_MESSAGE, texts_of
-from opencompass_tooleval.work_dir.ledger import Ledger
+from opencompass_tooleval.work_dir.budget_file import Ledger
 from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
 from opencompass_tooleval.work_dir.run_context import run_context
 

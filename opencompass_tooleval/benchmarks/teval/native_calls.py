@@ -24,8 +24,8 @@ from opencompass_tooleval.benchmarks.teval.records import (
 )
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer, score_readings
 from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, clean, why_unread
-from opencompass_tooleval.core.calls.function_calling import BREAKS_SCHEMA, METHOD, OneCall, one_call
 from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.one_call import BREAKS_SCHEMA, METHOD, OneCall, one_call
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet, describe_tool
 from opencompass_tooleval.core.errors import Fault, naming_record

@@ -17,14 +17,14 @@ from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.judging.judge import Judge, settings_hash
 from opencompass_tooleval.judging.judge_item import JudgeItem, single
 from opencompass_tooleval.judging.judgement import UnjudgedError
-from opencompass_tooleval.models.account import account_of_model
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.budget import account_of_model
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.request_queue import open_queue
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.tasks.task import TaskFailedError
-from opencompass_tooleval.work_dir.ledger import Ledger, LedgerState, LockedTask, ledger_file, read_ledger
+from opencompass_tooleval.work_dir.budget_file import Ledger, LedgerState, LockedTask, ledger_file, read_ledger
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.work_dir.claims import Claims, Replica, claims_file, cut_ranges, end_claims, read_shares
 from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.replicas import Claims, Replica, claims_file, cut_ranges, end_claims, read_shares
 
 
 @pytest.mark.parametrize('count', [0, 1, 5, 100, 20_000])

@@ -11,8 +11,8 @@ import pytest
 from opencompass_tooleval.core.scoring.prices import Budget, Prices, budget_of
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
+from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask, ledger_file, not_asked_line, read_ledger
 from opencompass_tooleval.work_dir.journal import Journal
-from opencompass_tooleval.work_dir.ledger import Ledger, LockedTask, ledger_file, not_asked_line, read_ledger
 from opencompass_tooleval.work_dir.lock import exclusive
 from tests.work_dir.test_lock import hold
 
