@@ -121,7 +121,9 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
         say(f'downloaded to {source}')
     sources = [(files, find(files)) for find in (_in_source(source),) for files in benchmark.data.files]
     if source is None or not any(by_path for _, by_path in sources):
-        if source is not None:
+        if source is not None and not source.is_dir():
+            say(f'{source} is not a folder')
+        elif source is not None:
             example = PurePath(benchmark.data.files[0].paths[0]).name
             folders = benchmark.data.files[0].folders
             where = f', nor below it in a folder {" or ".join(folders)}' if folders else ''

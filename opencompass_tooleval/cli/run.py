@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -131,6 +132,15 @@ def run_benchmarks(
     ):
         if is_set:
             raise ValueError(f'{option} needs {needed}')
+    is_elsewhere = urlsplit(judge_base or OPENAI).netloc != urlsplit(api_base or OPENAI).netloc
+    if judge and is_elsewhere and key_env != KEY_VARIABLE:
+        raise ValueError(
+            f'the judge is on another server, which would get the key of --key-env {key_env} too: write the config '
+            'with --write-config, and set the key of its judge_cfg'
+        )
+    for path in hf or ():
+        if path.startswith(('/', './', '../', '~')) and not Path(path).expanduser().is_dir():
+            raise ValueError(f'--hf {path}: there is no such folder')
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:

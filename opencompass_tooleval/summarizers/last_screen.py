@@ -167,7 +167,7 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     lacks = any(NONE in row.scores for row in chosen)
     lines.append(f"Each table's main score, 0 to 100, higher is better{f'; {NONE}: no score' if lacks else ''}.")
     if not all(row.is_main for row in chosen):
-        lines.append('A table without a main score shows its other scores in the rows below.')
+        lines.append('Where a main score is missing, the rows below it have the other scores.')
     if any(PART in score for row in chosen for score in row.scores):
         lines.append(f'{PART} not all records were asked')
     return [*lines, *([f'({more} in the files below)'] if more else [])]

@@ -35,6 +35,7 @@ from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.models.api.endings import ENDINGS, ONLY_THOUGHTS
+from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.results.serving_words import notes_of
 from opencompass_tooleval.summarizers.last_screen import (
@@ -78,6 +79,11 @@ class _Dash:
 
 
 _NOT_MEASURED = _Dash()
+
+
+def _has_replayed_judge(dataset_cfg: Mapping[str, Any]) -> bool:
+    judge = dataset_cfg.get('eval_cfg', {}).get('evaluator', {}).get('judge_cfg')
+    return isinstance(judge, Mapping) and sends_nothing(judge)
 
 
 def _shown(errors: Mapping[str, float]) -> str:
@@ -459,6 +465,13 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if rebuilt:
             what = f'{len(rebuilt)} data sets were' if len(rebuilt) > 1 else 'one data set was'
             yield f"NOTE {what} rebuilt from published samples; the scores are not the paper's: {', '.join(rebuilt)}"
+        replayed = {dataset_abbr_from_cfg(cfg) for cfg in self.dataset_cfgs if _has_replayed_judge(cfg)}
+        models = {model_abbr_from_cfg(cfg) for cfg in self.model_cfgs if not sends_nothing(cfg)}
+        if graded := sorted({dataset for model, dataset in results if model in models and dataset in replayed}):
+            yield (
+                'WARNING judgements were replayed, not made of these answers, so that judged scores are of no model: '
+                f'{", ".join(graded)}. Name a judge: judge_cfg, or --judge of tooleval run'
+            )
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         same: dict[tuple[str, int], list[str]] = {}

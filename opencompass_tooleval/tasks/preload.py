@@ -29,7 +29,7 @@ def preload(named: Iterable[str] = ()) -> None:
     for module in (*_OF_EVERY_TASK, *named):
         try:
             import_module(module)
-        except Exception:
+        except (Exception, SystemExit):
             logging.getLogger(__name__).debug('%s could not be imported beforehand', module, exc_info=True)
     gc.freeze()  # objects that all tasks share are not searched for cycles in each of them
 
@@ -42,7 +42,10 @@ def named_modules(cfg: Any) -> list[str]:
 def _modules(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         named = value.get('type')
-        module = named.rpartition('.')[0] if isinstance(named, str) else getattr(named, '__module__', '')
+        if isinstance(named, str):
+            module = named.rpartition('.')[0] if all(part.isidentifier() for part in named.split('.')) else ''
+        else:
+            module = getattr(named, '__module__', '')
         if module:
             yield module
         for item in value.values():

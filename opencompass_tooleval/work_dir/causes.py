@@ -185,7 +185,9 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
         cause.results.append(result)
         if quoted:
             cause.times += int(quoted['times'].replace(',', ''))
-            why = f'{cause.times:,} sample{"s have" if cause.times > 1 else " has"} no answer: {quoted["words"]}'
+            of = f' of {len(cause.results)} results' if len(cause.results) > 1 else ''
+            samples = f'{cause.times:,} sample{"s" * (cause.times > 1)}{of}'
+            why = f'{samples} {"have" if cause.times > 1 else "has"} no answer: {quoted["words"]}'
             cause.whys = [why] * len(cause.whys)
         cause.whys.append(why)
     return list(causes.values())

@@ -132,7 +132,11 @@ def test_no_file(tooleval: Command, tmp_path: Path, name: str) -> None:
     (tmp_path / 'empty').mkdir()
     outcome = tooleval('prepare', 'teval', '--from', tmp_path / name)
     assert outcome.code == 1
-    assert outcome.out.replace('\n', ' ') == f'no T-Eval file, such as instruct_v1.json, in {tmp_path / name} '
+    none, no_folder = (
+        f'no T-Eval file, such as instruct_v1.json, in {tmp_path / name} ',
+        f'{tmp_path / name} is not a folder ',
+    )
+    assert outcome.out.replace('\n', ' ') == (none if name == 'empty' else no_folder)
 
 
 @pytest.mark.parametrize(

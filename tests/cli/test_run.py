@@ -9,8 +9,11 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import CompletedProcess
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -341,6 +344,15 @@ def test_a_setting_that_the_server_refuses_is_found_before_the_run() -> None:
     assert fault.startswith('the server refuses temperature: set openai_extra_kwargs=dict(temperature=None)')
 
 
+def test_a_page_that_is_no_api_stops_a_run(tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(('127.0.0.1', 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    fault, _ = first_answer(f'http://127.0.0.1:{server.server_port}/v1', 'tiny', KEY)
+    server.shutdown()
+    server.server_close()
+    assert 'status 501' in fault
+
+
 def test_a_busy_server_does_not_stop_a_run() -> None:
     class Busy(Script):
         def check(self, request: Request) -> None:
@@ -384,6 +396,22 @@ def test_a_judge_without_work_or_server_is_refused(
     ('arguments', 'message'),
     [
         ((), 'give models by one of --model NAME, --hf PATH and --models CONFIG'),
+        (('--hf', './nowhere'), '--hf ./nowhere: there is no such folder'),
+        (
+            (
+                '--model',
+                'm',
+                '--api-base',
+                'http://h/v1',
+                '--key-env',
+                'MINE',
+                '--judge',
+                'j',
+                '--judge-base',
+                'http://o/v1',
+            ),
+            'the judge is on another server, which would get the key of --key-env MINE too',
+        ),
         (('--model', 'm', '--hf', 'p'), 'give models by one of'),
         (('--hf', 'p', '--api-base', 'http://h/v1'), '--api-base needs --model'),
         (('--model', 'm', '--serve', 'vllm'), '--serve needs --hf'),

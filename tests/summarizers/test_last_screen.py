@@ -140,7 +140,7 @@ def test_a_table_without_its_overall_score_has_a_dash_and_then_what_there_is() -
         ['ultratool_zh', 'overall', '-', '-'],
         ['ultratool_zh', 'creation_awareness_global', '40.00', '-'],
     ]
-    assert lines[-1] == 'A table without a main score shows its other scores in the rows below.'
+    assert lines[-1] == 'Where a main score is missing, the rows below it have the other scores.'
     assert all(len(line) <= 80 for line in lines)
     whole = headlines([*table, row(name, 'overall', '-', '50.00')], {name})
     assert whole == [Headline(name, 'overall', ['-', '50.00'])]

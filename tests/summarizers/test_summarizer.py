@@ -120,6 +120,20 @@ def test_complete(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert 'hidden-detail' not in printed
 
 
+@pytest.mark.parametrize(
+    ('model', 'judge', 'warns'), [('X', 'ReplayModel', True), ('X', 'Y', False), ('OracleModel', 'ReplayModel', False)]
+)
+def test_replayed_judgements_are_of_no_model_under_test(
+    run: Run, capsys: pytest.CaptureFixture[str], model: str, judge: str, warns: bool
+) -> None:
+    summarizer = run.fill().summarizer()
+    for cfg in summarizer.model_cfgs:
+        cfg['type'] = model
+    summarizer.dataset_cfgs[0]['eval_cfg'] = {'evaluator': {'type': 'x', 'judge_cfg': {'type': judge}}}
+    summarizer.summarize(time_str=TIME)
+    assert ('WARNING judgements were replayed' in capsys.readouterr().out) == warns
+
+
 def test_what_no_row_names_is_a_row_of_the_table(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     """A data set whose abbr was changed, or mistyped in ``dataset_abbrs``."""
     run.fill()

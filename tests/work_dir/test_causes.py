@@ -77,7 +77,10 @@ def test_missing_answers_are_grouped_by_the_words_of_the_server() -> None:
     said = [('a', 3, 'item 1 is bad'), ('b', 40, 'item 27 is bad'), ('c', 3, 'another. Fix it with: rm -rf x')]
     errors = [(name, name, REFUSED_ALL.format(name, count) + SAID.format(count, words)) for name, count, words in said]
     one, other = causes_of(errors, RUN)
-    assert (one.results, one.whys) == (['a', 'b'], ['43 samples have no answer: status 400: item 27 is bad'] * 2)
+    assert (one.results, one.whys) == (
+        ['a', 'b'],
+        ['43 samples of 2 results have no answer: status 400: item 27 is bad'] * 2,
+    )
     assert other.whys == ['3 samples have no answer: status 400: another. Fix it with: rm -rf x']
     assert one.fix == other.fix == ['correct CONFIG by what the server says', AGAIN]
 

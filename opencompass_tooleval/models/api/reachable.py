@@ -14,7 +14,10 @@ from opencompass_tooleval.models.api.probed import Probed
 _MOST_NAMED = 8
 _MOST_CHARS = 80
 NO_ACCESS = (401, 403)
+_BUSY = ('infra:rate_limit', 'infra:server', 'infra:timeout')
+_NOT_IMPLEMENTED = 501
 RIGHT_KEY = 'put the right one into $OPENAI_API_KEY, or name another with --key-env'
+SET_KEY = 'put it into $OPENAI_API_KEY, or name another variable with --key-env'
 _SILENT = ('(refused)', 'does not resolve', 'no connection in time')
 """Words of failures for which no other URL on the same host and port can help."""
 _ADVICE = {
@@ -86,14 +89,14 @@ def why_no_answer(probed: Probed, failure: Failure) -> str:
         probed: The server.
         failure: The failure of the question.
     """
-    if failure.again and not failure.no_connection:
+    if failure.reason in _BUSY and failure.status != _NOT_IMPLEMENTED:
         return ''
     for finding in (*check_reachable(probed), *check_listed(probed)):
         if finding.level is Level.FAULT or (
             finding.what == 'model' and probed.listed and finding.level is not Level.OK
         ):
             return finding.says
-    fix = f'; {RIGHT_KEY}' if failure.status in NO_ACCESS else ''
+    fix = f'; {RIGHT_KEY if probed.endpoint.key else SET_KEY}' if failure.status in NO_ACCESS else ''
     return f'{probed.endpoint.shown}: {failure.words}{fix}'
 
 
