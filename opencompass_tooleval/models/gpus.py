@@ -41,7 +41,7 @@ def lacking_gpus(needed: Mapping[str, int]) -> str:
     others = f' (and {len(lacking) - 1} more models)' if len(lacking) > 1 else ''
     plural = '' if gpus == 1 else 's'
     return (
-        f'{model}{others} needs {gpus} GPU{plural}, {visible} visible; set num_gpus=0 in its run_cfg (--gpus 0 of tooleval '
-        'run, --hf-num-gpus 0 with --hf-path) to run it on the CPU, or take a model behind an API, as in '
+        f'{model}{others} needs {gpus} GPU{plural}, {visible} visible; set num_gpus=0 in its run_cfg (--gpus 0 of '
+        'tooleval run, --hf-num-gpus 0 with --hf-path) to run it on the CPU, or take a model behind an API, as in '
         'models/tooleval_api.py'
     )
