@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -359,6 +360,9 @@ def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keywor
     keywords = {**_keywords_read(kind, settings), **more}
     page = {'page': _MODELS_PAGE} if part == 'model' else {}
     yield from keyword_faults(settings, keywords, kind.__name__, is_secret, **page)
+    if part == 'model':
+        required = (one.name for one in signature(kind).parameters.values() if one.default is one.empty)
+        yield from (f'{kind.__name__} needs {name}' for name in required if name in keywords and name not in settings)
     if hasattr(kind, 'check_settings'):
         yield from kind.check_settings(
             {name: value for name, value in settings.items() if name in keywords and keywords[name].accepts(value)}

@@ -261,7 +261,7 @@ def test_records_that_only_one_side_has_are_said(run: Run) -> None:
 def test_a_score_that_is_no_mean_has_no_interval(run: Run) -> None:
     run.write('d', [0.0, 1.0], name=77.0).write('d-easytool', [1.0, 1.0])
     run.summarize()
-    assert 'NOTE m / d / name: no interval, since the scores are no means over shared records' in run.text
+    assert 'NOTE m / d / name: no interval, since the scores are not means over shared records' in run.text
     assert (run.rows[0]['delta'], run.rows[0]['low']) == ('23.00', '')
 
 

@@ -128,6 +128,7 @@ COMMAND = ['server', '{port}']
         pytest.param({**API, 'zzz': 3}, 'does not read zzz; docs/reference/models.md lists its options', id='far'),
         pytest.param({**API, 'base_url': 'http://a'}, 'read base_url; did you mean openai_api_base?', id='of a client'),
         pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
+        pytest.param({'type': API['type'], 'abbr': 'm'}, 'ToolEvalOpenAI needs path', id='lacks one'),
         pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
         pytest.param(
             {**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float or None, not str", id='text'
