@@ -128,4 +128,5 @@ def judged_metrics() -> dict[str, str]:
 def empty_metrics(result: Mapping[str, Any]) -> list[str]:
     """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
     empty = [name for name, value in result.items() if value is None]
-    return [name for name in empty if name in all_metrics(empty)]
+    rows = all_metrics(empty)
+    return [name for name in empty if name in rows]

@@ -42,9 +42,9 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
 def with_omitted(
     main: Iterable[str], parts: Mapping[str, Collection[Score]], measured: Iterable[Collection[str]]
 ) -> list[str]:
-    """Returns the main columns of a table, and those that show each model's other scores of the overall column.
+    """Returns the main columns of a table, and for each model the columns with scores that its main columns omit.
 
-    A model without ``plan_str`` has no score for plan and none overall: ``plan_json`` shows what it has.
+    A model without ``plan_str`` has neither plan nor overall: its column is ``plan_json``.
 
     Args:
         main: The main columns.

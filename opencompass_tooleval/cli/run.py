@@ -133,14 +133,14 @@ def run_benchmarks(
         if is_set:
             raise ValueError(f'{option} needs {needed}')
     is_elsewhere = urlsplit(judge_base or OPENAI).netloc != urlsplit(api_base or OPENAI).netloc
-    if judge and is_elsewhere and key_env != KEY_VARIABLE:
+    if judge and model and is_elsewhere and key_env != KEY_VARIABLE:
         raise ValueError(
             f'the judge is on another server, which would get the key of --key-env {key_env} too: write the config '
             'with --write-config, and set the key of its judge_cfg'
         )
     for path in hf or ():
         if path.startswith(('/', './', '../', '~')) and not Path(path).expanduser().is_dir():
-            raise ValueError(f'--hf {path}: there is no such folder')
+            raise ValueError(f'--hf {path} is not a folder')
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:
@@ -221,9 +221,9 @@ def _planned_faults(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         config = Path(folder, 'config.py')
         config.write_text(text, encoding='utf-8')
         faults = make_plan(config, track=partial(progress, 'loading data sets')).faults
-    said, fixes = ' '.join(faults), dict[str, str]()
+    fault_texts, fixes = ' '.join(faults), dict[str, str]()
     for path, command in missing_files(rows).items():
-        if command not in said or '/'.join(PurePath(path).parts[:2]) not in said:
+        if command not in fault_texts or '/'.join(PurePath(path).parts[:2]) not in fault_texts:
             fixes.setdefault(command, path)
     return [*faults, *(f'{path}: not found. Fix it with: {command}' for command, path in fixes.items())]
 

@@ -85,7 +85,7 @@ class Judge:
         """Finds the data sets that need a judge.
 
         Raises:
-            ValueError: There is none.
+            ValueError: No data set needs one.
         """
         from opencompass_tooleval.tasks.preflight import needs_judge  # loads OpenCompass
 

@@ -138,16 +138,16 @@ def keyword_faults(
 
 def _advice(name: str, keywords: Mapping[str, Keyword], page: str) -> str:
     """Returns the settings that an unknown name may mean: of that name elsewhere, or of names like it."""
-    known = {keyword: keyword for keyword in keywords}
+    setting_of_name = {keyword: keyword for keyword in keywords}
     for setting, others in _OTHER_NAMES.items():
         if setting.partition('=')[0] in keywords:
             for other in others:
-                known.setdefault(other, setting.replace('NAME', other))
+                setting_of_name.setdefault(other, setting.replace('NAME', other))
     written = name.lower().replace('-', '_')[:_MOST_SHOWN]
-    near = get_close_matches(written, known, n=1, cutoff=_SAME)
+    near = get_close_matches(written, setting_of_name, n=1, cutoff=_SAME)
     near = near or get_close_matches(written, keywords, n=_MOST_SUGGESTED, cutoff=_LIKENESS)
     if near:
-        return f'did you mean {" or ".join(dict.fromkeys(known[other] for other in near))}?'
+        return f'did you mean {" or ".join(dict.fromkeys(setting_of_name[other] for other in near))}?'
     if len(keywords) > _MOST_LISTED:
         return f'{page} lists its options'
     return f'it reads {", ".join(sorted(keywords)) or "none"}'

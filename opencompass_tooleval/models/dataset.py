@@ -46,14 +46,14 @@ def _needed_gpus(config: Mapping[str, Any]) -> Mapping[str, int]:
 @cache
 def _check_run() -> None:
     """Ends the run that this process starts if its settings are invalid, or if it needs more GPUs than there are."""
-    given = run_options()
-    if given is None or given.mode not in ('all', 'infer'):
+    options = run_options()
+    if options is None or options.mode not in ('all', 'infer'):
         return
-    config = _dumped_config(given.work_dir or _WORK_DIR)
+    config = _dumped_config(options.work_dir or _WORK_DIR)
     models, datasets = (config.get(name) for name in ('models', 'datasets'))
     if isinstance(models, list) and isinstance(datasets, list):
         check_settings(models, datasets, config)
-    if given.slurm or given.dlc or given.dry_run:
+    if options.slurm or options.dlc or options.dry_run:
         return
     if lacking := lacking_gpus(_needed_gpus(config)):
         raise SystemExit(f'tooleval: {lacking}')

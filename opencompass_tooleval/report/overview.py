@@ -233,7 +233,8 @@ def headline(ranking: Standing | None) -> str:
         return f'{first} leads {others[0]} by {span}'
     if lead == TOO_FEW:
         return f'{_some(ranking.order)}: too few records to rank'
-    return f'{first} is {lead.replace(",", f" of {others[0]} by {span},")}'
+    ahead, _, doubt = lead.partition(', ')
+    return f'{first} is {ahead} of {others[0]} by {span}, {doubt}'
 
 
 def verdict_of(standing: Standing | None) -> str:
@@ -314,10 +315,9 @@ def _costs(digest: Digest) -> Iterator[Finding]:
         name, sentence = words_of_reason(reason)
         place = title_of(dataset).removeprefix(FAMILIES[family]).strip()
         text = f'{model}, {FAMILIES[family]}: {name}, most in {place}'
-        of = sum(
-            len(scores) for (who, name), scores in digest.scores.items() if (who, family_of(name)) == (model, family)
-        )
-        number = f'cost {sum(points_of.values()):,.1f} of {of:,} samples'.replace('.0 ', ' ')
+        samples = sum(len(scores) for (m, d), scores in digest.scores.items() if (m, family_of(d)) == (model, family))
+        lost = f'{sum(points_of.values()):,.1f}'.removesuffix('.0')
+        number = f'cost {lost} of {samples:,} samples'
         yield Finding(text, number, fragment(model, dataset, reason), sentence)
 
 

@@ -21,11 +21,11 @@ from opencompass_tooleval.results.result_row import (
     Results,
     Row,
     checked_row,
-    json_lines,
     result_of,
     result_row,
     valid_result,
 )
+from opencompass_tooleval.work_dir.data_files import json_lines
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

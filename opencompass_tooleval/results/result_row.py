@@ -7,24 +7,19 @@ each sample, a bundle correlations of scores; an export has the samples in a fil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.core.calls.answer import SERVING
-from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.bounds import is_number
-from opencompass_tooleval.core.text.json_object import load_object
-from opencompass_tooleval.work_dir.data_files import open_plain
 
 Row = dict[str, Any]
 
 PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs', SERVING)
 """Parts of a result that tables and notes need, beside the metrics."""
-MAX_LINE = 1 << 26
-"""Maximum bytes of one line; no answer is as long."""
 MAX_NAME = 200
 """Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""
 
@@ -91,25 +86,3 @@ def check_names(row: Mapping[str, Any]) -> None:
         # '..' and '.lock' hold no separator, and name another folder or file.
         if not name.isprintable() or set(name) & {'/', '\\'} or name.startswith('.'):
             raise Fault(f'its {column} {name!r} cannot be the name of a file')
-
-
-def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yields the place and the value of each line of a file, which are bounded in length.
-
-    Raises:
-        DataError: A line is no JSON, too long, or has a key twice.
-    """
-    with open_plain(file, None) as stream:
-        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):
-            where = f'line {number}'
-            if len(line) > MAX_LINE:
-                raise DataError(file, f'{where}: it is longer than {MAX_LINE} bytes')
-            if not line.strip():
-                continue
-            try:
-                row, repeated = load_object(line.decode('utf-8'))
-            except ValueError as error:
-                raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
-            if repeated:
-                raise DataError(file, f'{where}: {repeated[0]!r} is there more than once')
-            yield where, row

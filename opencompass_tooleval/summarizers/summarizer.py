@@ -469,8 +469,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
         models = {model_abbr_from_cfg(cfg) for cfg in self.model_cfgs if not sends_nothing(cfg)}
         if graded := sorted({dataset for model, dataset in results if model in models and dataset in replayed}):
             yield (
-                'WARNING judgements were replayed, not made of these answers, so that judged scores are of no model: '
-                f'{", ".join(graded)}. Name a judge: judge_cfg, or --judge of tooleval run'
+                'WARNING judgements were replayed from a file, which may be about other answers; judged scores of '
+                f'{", ".join(graded)} count only if it is about these. To judge them, set judge_cfg, or --judge of '
+                'tooleval run'
             )
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:

@@ -327,9 +327,9 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     earlier = earlier_usage(run or work_dir.parent, abbrs)
     scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
     runner = _stage(cfg, 'infer')['runner']
-    known = ' '.join(found)
+    found_texts = ' '.join(found)
     missing = faults(runner['type'], [*_pairs(tasks), *unloadable], [*_pairs(evaluations), *unloadable])
-    found += [fault for fault in missing if ' '.join(fault.rpartition(WILL_FAIL)[2].split()) not in known]
+    found += [fault for fault in missing if ' '.join(fault.rpartition(WILL_FAIL)[2].split()) not in found_texts]
     return Plan(
         [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),

@@ -13,6 +13,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 
 import psutil
@@ -21,9 +23,13 @@ _LOOK_EVERY = 1.0
 _SECONDS_TO_END = 10.0
 
 
-def _ancestors() -> list[int]:
-    """Returns the ids of the parent, its parent and so on."""
-    return [process.pid for process in psutil.Process().parents()]
+def _ancestors() -> Iterator[int]:
+    """Yields the ids of the parent, its parent and so on, up to one that ends meanwhile."""
+    with suppress(psutil.Error):
+        process = psutil.Process().parent()
+        while process is not None:
+            yield process.pid
+            process = process.parent()
 
 
 def _end_after(starter: int) -> None:

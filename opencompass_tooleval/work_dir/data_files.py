@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from stat import S_ISDIR, S_ISREG
@@ -20,7 +21,7 @@ from typing import Any, BinaryIO
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_members import TooMuchError, members
-from opencompass_tooleval.core.text.json_object import check_items, load_json
+from opencompass_tooleval.core.text.json_object import check_items, load_json, load_object
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 1 << 28
 """Maximum size of a file; no documentation is larger."""
 
+MAX_LINE = 1 << 26
+"""Maximum bytes of one line; no answer is as long."""
 MAX_RUN_BYTES = 1 << 31
 """Maximum size of a file of a run: predictions with conversations of many trials."""
 
@@ -277,3 +280,25 @@ def read_list(file: Path, fix: str) -> list[Any]:
     if not isinstance(entries, list) or not entries:
         raise DataError(file, 'the file is not a list of records', fix=fix)
     return entries
+
+
+def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yields the place and the value of each line of a file, which are bounded in length.
+
+    Raises:
+        DataError: A line is no JSON, too long, or has a key twice.
+    """
+    with open_plain(file, None) as stream:
+        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):
+            where = f'line {number}'
+            if len(line) > MAX_LINE:
+                raise DataError(file, f'{where}: it is longer than {MAX_LINE} bytes')
+            if not line.strip():
+                continue
+            try:
+                row, repeated = load_object(line.decode('utf-8'))
+            except ValueError as error:
+                raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
+            if repeated:
+                raise DataError(file, f'{where}: {repeated[0]!r} is there more than once')
+            yield where, row

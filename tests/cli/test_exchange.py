@@ -367,7 +367,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 
 
 def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.results.result_row.MAX_LINE', 1000)
+    monkeypatch.setattr('opencompass_tooleval.work_dir.data_files.MAX_LINE', 1000)
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
     done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err

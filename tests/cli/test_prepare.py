@@ -60,8 +60,10 @@ def test_the_folder_is_named_in_full(
     tooleval: Command, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv('COMPASS_DATA_CACHE')
-    said = tooleval('prepare', 'teval', '--from', source).out
-    assert f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records, v1 has 553' in said
+    printed = tooleval('prepare', 'teval', '--from', source).out
+    assert (
+        f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records, v1 has 553' in printed
+    )
 
 
 def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> None:
@@ -263,6 +265,8 @@ def test_only_files_in_the_published_layout_are_taken(
         (source / place / name).write_bytes((demo / name).read_bytes())
     if benchmark == 'restbench':
         shutil.copytree(demo / 'specs', source / 'RestGPT' / 'specs')
-    said = tooleval('prepare', benchmark, '--from', source).out
-    assert not any(folder in said for folder in others)
-    assert names and all(str(source / place / name) in said for name in names)  # read, and too few to be published ones
+    printed = tooleval('prepare', benchmark, '--from', source).out
+    assert not any(folder in printed for folder in others)
+    assert names and all(
+        str(source / place / name) in printed for name in names
+    )  # read, and too few to be published ones

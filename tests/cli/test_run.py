@@ -39,6 +39,14 @@ MOST_RECORDS = 60
 OF_T_EVAL = 'data/teval/EN/review_str_v2.json'
 
 
+THOUGHTS: dict[str, dict[str, Any]] = {
+    'shown': {'reasoning_content': 'Let me see.'},
+    'in details': {'reasoning_details': [{'type': 'reasoning.encrypted', 'data': 'c2ln'}]},
+    'in marks': {'content': '[THINK]Let me see.[/THINK]A'},
+}
+"""Members of the message of a model that reasons."""
+
+
 class Recording(Script):
     """Takes any model, and answers everything with a letter."""
 
@@ -48,7 +56,7 @@ class Recording(Script):
         assert request['max_tokens']
 
     def message(self, request: Request) -> dict[str, Any]:
-        return {'content': 'A', **({'reasoning_content': 'Let me see.'} if self.thinks == 'shown' else {})}
+        return {'content': 'A', **THOUGHTS.get(self.thinks, {})}
 
     def usage(self, request: Request, message: dict[str, Any]) -> Any:
         thoughts = {'completion_tokens_details': {'reasoning_tokens': 7}} if self.thinks == 'counted' else {}
@@ -275,7 +283,7 @@ def test_a_missing_encoder_is_said_before_a_request(tooleval: Command, server: t
     assert done.code == 1 and "encoder 'all-mpnet-base-v2' is not on this machine" in done.err and not script.asked
 
 
-@pytest.mark.parametrize('thinks', ['shown', 'counted', ''])
+@pytest.mark.parametrize('thinks', [*THOUGHTS, 'counted', ''])
 def test_a_server_that_thinks_is_asked_once(
     tooleval: Command, server: tuple[Recording, str], thinks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +295,12 @@ def test_a_server_that_thinks_is_asked_once(
     done = tooleval('run', TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '-w', folder)
     assert done.code == 1 and len(script.asked) == 1
     assert ('such as --max-out-len 16384' in done.err) == bool(thinks) and ('/dev/null' in done.err) != bool(thinks)
+
+
+def test_a_key_that_only_the_judge_gets_is_no_fault(tooleval: Command) -> None:
+    judge = ('--judge', 'j', '--judge-base', 'http://o/v1', '--key-env', 'MINE')
+    done = tooleval('run', 'ultratool-demo/planning', '--hf', 'team/model', *judge, '--write-config', 'a.py')
+    assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize(('model', 'option'), [('o3-mini', '--model'), ('Qwen/Qwen3-8B', '--hf')])
@@ -396,7 +410,7 @@ def test_a_judge_without_work_or_server_is_refused(
     ('arguments', 'message'),
     [
         ((), 'give models by one of --model NAME, --hf PATH and --models CONFIG'),
-        (('--hf', './nowhere'), '--hf ./nowhere: there is no such folder'),
+        (('--hf', './nowhere'), '--hf ./nowhere is not a folder'),
         (
             (
                 '--model',

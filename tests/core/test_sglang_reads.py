@@ -252,8 +252,8 @@ def test_what_sglang_makes_of_an_answer_is_no_fault(family: str, by_sglang: dict
             continue  # see above
         text = f'<think>{reply["thoughts"]}</think>{reply["content"]}' if reply['thoughts'] else reply['content']
         served = Answer(text, None, 'stop', calls=tuple(ToolCall(*call) for call in reply['calls']))
-        asked = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
-        cause = attribute(served, RawText(answer.raw, IDS), asked).cause
+        request = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
+        cause = attribute(served, RawText(answer.raw, IDS), request).cause
         assert cause in (NONE, TEXT_FAULTS.get(family)), (answer.raw, reply)
         found.add(cause)
     assert found - {NONE} == {TEXT_FAULTS.get(family, NONE)} - {NONE}

@@ -73,9 +73,9 @@ def served(answer: WrittenAnswer, draw: random.Random) -> Answer:
     return answer_of(Reply(message_of(answer, draw), finish, None, {}), offers_tools=True)
 
 
-def attributed(answer: WrittenAnswer, given: Answer) -> Attribution:
-    asked = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
-    return attribute(given, RawText(answer.raw, IDS), asked)
+def attributed(answer: WrittenAnswer, served: Answer) -> Attribution:
+    request = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
+    return attribute(served, RawText(answer.raw, IDS), request)
 
 
 @pytest.mark.parametrize('count', COUNTS)

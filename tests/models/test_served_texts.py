@@ -27,9 +27,9 @@ ALONE = {'llama3_json', 'pythonic'}
 STRIPPED = '<|endoftext|>'
 
 
-def attributed(answer: WrittenAnswer, given: Answer, **more: object) -> Attribution:
-    asked = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
-    return attribute(given, RawText(answer.raw, IDS), replace(asked, **more))
+def attributed(answer: WrittenAnswer, served: Answer, **more: object) -> Attribution:
+    request = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
+    return attribute(served, RawText(answer.raw, IDS), replace(request, **more))
 
 
 def reply(answer: WrittenAnswer, content: str, thoughts: str | None = None, finish: str = 'stop') -> Answer:
@@ -54,20 +54,20 @@ def has_marks(answer: WrittenAnswer) -> bool:
 def test_texts_of_right_servers(family: str, count: int) -> None:
     """Blanks, text after the calls, special tokens in a text, a stop word, and an end token beside ``length``."""
     for answer, draw in answers(family, 11, count):
-        given = reply(answer, f'\n{answer.content}  ')
-        assert attributed(answer, given).cause == NONE, answer
-        asked = {'special_tokens': ('</my_end>',)}
+        served = reply(answer, f'\n{answer.content}  ')
+        assert attributed(answer, served).cause == NONE, answer
+        settings = {'special_tokens': ('</my_end>',)}
         if answer.format_name in FRAMED | ALONE:
             continue
         after = draw.choice(('Done.', '<tool_response>\nsunny\n</tool_response>', 'name it', '}', f'a {STRIPPED} b'))
         longer = replace(answer, raw=f'{answer.raw}{after}</my_end>', content=f'{answer.content} {after}')
         kept = [answer.content] if answer.calls else []
         for content in (*kept, longer.content, longer.content.replace(STRIPPED, '')):
-            found = attributed(longer, reply(longer, content), **asked)
+            found = attributed(longer, reply(longer, content), **settings)
             assert found.cause == NONE, (longer, content, found)
         if not answer.calls and answer.raw.count(answer.content) == 1:
             raw = answer.raw.replace(answer.content, f'{answer.content}\nObservation: a')
-            found = attributed(replace(answer, raw=raw), given, stop_words=('\nObservation:',))
+            found = attributed(replace(answer, raw=raw), served, stop_words=('\nObservation:',))
             assert found.cause == NONE, (raw, found)
 
 
@@ -89,11 +89,11 @@ def test_texts_of_a_call_that_nobody_can_read(family: str, count: int) -> None:
         close = FAMILIES[family].think[1] if answer.thoughts else ''
         whole = raw[raw.find(close, begin) + len(close) if close in raw[begin:] else begin :]
         for content in (answer.content, whole) if answer.format_name not in FRAMED else (answer.content,):
-            given = Answer(reply(answer, content).text, None, 'stop', calls=calls if content != whole else ())
+            served = Answer(reply(answer, content).text, None, 'stop', calls=calls if content != whole else ())
             if content == whole and calls:
                 continue  # then the readable ones are lost
-            found = attributed(broken, given)
-            assert found.cause == NONE, (broken, given, found)
+            found = attributed(broken, served)
+            assert found.cause == NONE, (broken, served, found)
 
 
 @pytest.mark.parametrize('count', COUNTS)
@@ -108,9 +108,9 @@ def test_an_answer_that_is_cut_anywhere_is_at_its_limit(family: str, count: int)
         read = read_reference(raw, answer.format_name, answer.tools, answer.opened_thoughts)
         calls = tuple(call for call in read.calls if isinstance(call.arguments, dict))
         for content in (read.content, '') if read.calls or not read.content else (read.content,):
-            given = Answer(f'<think>{read.thoughts}</think>{content}', None, 'length', calls=calls)
+            served = Answer(f'<think>{read.thoughts}</think>{content}', None, 'length', calls=calls)
             if content or not read.content:
-                assert attributed(cut, given).cause == LIMIT, (cut, given)
+                assert attributed(cut, served).cause == LIMIT, (cut, served)
     ended = replace(answer, raw=f'{answer.raw}<|im_end|>')
     assert attributed(ended, reply(answer, answer.content, finish='length')).cause == NONE
 
@@ -170,9 +170,12 @@ def test_thoughts_and_marks_in_a_text_are_found(family: str, count: int) -> None
         if answer.calls:
             written = FAMILIES[family].write(answer.calls, draw)
             for left, faults in ((written, [PARSER]), (written[:12], [PARSER, REASONING])):
-                given = reply(answer, f'{answer.content}\n{left}')
-                if visible_text(given).text.strip() not in ('', answer.content):  # else they are removed before scoring
-                    assert attributed(answer, given).cause in faults, (answer, left)
+                served = reply(answer, f'{answer.content}\n{left}')
+                if visible_text(served).text.strip() not in (
+                    '',
+                    answer.content,
+                ):  # else they are removed before scoring
+                    assert attributed(answer, served).cause in faults, (answer, left)
 
 
 @pytest.mark.parametrize('count', COUNTS)
@@ -181,8 +184,8 @@ def test_calls_in_another_order_have_their_own_cause(family: str, count: int) ->
     for answer, _ in answers(family, 16, count):
         turned = tuple(reversed(answer.calls))
         if [repr(call) for call in turned] != [repr(call) for call in answer.calls]:
-            given = reply(replace(answer, calls=turned), answer.content)
-            assert attributed(answer, given).cause == ORDER, answer
+            served = reply(replace(answer, calls=turned), answer.content)
+            assert attributed(answer, served).cause == ORDER, answer
         if answer.calls:
-            given = reply(replace(answer, calls=(*answer.calls, answer.calls[0])), answer.content)
-            assert attributed(answer, given).cause == PARSER, answer
+            served = reply(replace(answer, calls=(*answer.calls, answer.calls[0])), answer.content)
+            assert attributed(answer, served).cause == PARSER, answer

@@ -42,9 +42,11 @@ def run_tests(copy: Path, tests: Sequence[str]) -> int:
     """Runs tests in a copy, until one fails; returns pytest's exit status."""
     command = [sys.executable, '-m', 'pytest', '-q', '-x', '-p', 'no:cacheprovider', f'--timeout={_SECONDS}', *tests]
     environment = {**os.environ, 'PYTHONPATH': str(copy), 'PYTHONDONTWRITEBYTECODE': '1'}
-    done = subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode not in (0, _FAILED):
-        sys.stdout.buffer.write(done.stdout)
+    with tempfile.TemporaryFile() as output:  # not a pipe: a process that a test left behind would keep it open
+        done = subprocess.run(command, cwd=copy, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        if done.returncode not in (0, _FAILED):
+            output.seek(0)
+            sys.stdout.buffer.write(output.read())
     return done.returncode
 
 

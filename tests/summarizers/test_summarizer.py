@@ -580,8 +580,8 @@ def test_cut_answers_are_said(
     run = Run(tmp_path, datasets=('d1',)).fill(samples=samples, **more)
     run.summarizer().summarize(time_str=TIME)
     assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown and f" | {shown}"}\n' in run.notes()
-    said = f'WARNING m1: {shown.replace("7", "7 of 200", 1)} (d1)' if shown else 'm1 / d1'
-    assert said in run.notes() and (not shown or said in capsys.readouterr().out)
+    expected = f'WARNING m1: {shown.replace("7", "7 of 200", 1)} (d1)' if shown else 'm1 / d1'
+    assert expected in run.notes() and (not shown or expected in capsys.readouterr().out)
     assert run.notes().count('WARNING') == 2 * bool(shown)
 
 

@@ -50,7 +50,7 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
         ValueError: They are too long or nested too deeply.
     """
     sent: dict[str, Any] = {name: message[name] for name in MEMBERS if message.get(name)}
-    if _has_thoughts(message.get(CONTENT)):
+    if has_thoughts(message.get(CONTENT)):
         sent[CONTENT] = message[CONTENT]
     of_calls = [_of_call(call) for call in calls]
     if any(of_calls):
@@ -61,7 +61,8 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
     return load_json(text, bounded=True) or None
 
 
-def _has_thoughts(content: Any) -> bool:
+def has_thoughts(content: Any) -> bool:
+    """Tests if the content of a server's message, a text or a list of parts, has thoughts in it."""
     if isinstance(content, str):
         return len(content) <= _MOST_CHARS and strip_reasoning(content).text != content
     return isinstance(content, list) and any(isinstance(part, Mapping) and part.get('thinking') for part in content)

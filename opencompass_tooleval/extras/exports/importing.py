@@ -21,7 +21,8 @@ from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.extras.exports.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
-from opencompass_tooleval.results.result_row import check_names, json_lines
+from opencompass_tooleval.results.result_row import check_names
+from opencompass_tooleval.work_dir.data_files import json_lines
 from opencompass_tooleval.work_dir.journal import write_json
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from opencompass_tooleval.core.calls.answer import CUT
+from opencompass_tooleval.core.calls.sent import CONTENT, MEMBERS, has_thoughts
 from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
@@ -15,7 +16,6 @@ from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed
 from opencompass_tooleval.models.api.reachable import why_no_answer
 from opencompass_tooleval.models.api.reply import Reply
 
-THOUGHTS = ('reasoning_content', 'reasoning')
 _TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
 _TAG_CHARS = 20_000
 
@@ -75,8 +75,8 @@ def _judged(reply: Reply) -> Iterator[Finding]:
 
 def field_of_thoughts(reply: Reply) -> str:
     """Returns the name of the field with thoughts, beside the content; '' for none."""
-    named = (name for name in THOUGHTS if isinstance(reply.message.get(name), str) and reply.message[name].strip())
-    return ' and '.join(named)
+    values = {name: reply.message.get(name) for name in MEMBERS}
+    return ' and '.join(name for name, value in values.items() if (value.strip() if isinstance(value, str) else value))
 
 
 def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
@@ -98,8 +98,8 @@ def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
         if reply is None:
             return (why_no_answer(probed, probed.failure) if probed.failure else ''), False
     faults = (one.says for one in findings if one.what == 'settings' or one.says.endswith(ONLY_THOUGHTS))
-    thinks = field_of_thoughts(reply) or has_tag(reply.text) or reply.reasoning_tokens
-    return next(faults, ''), bool(thinks)
+    in_content = has_tag(reply.text) or has_thoughts(reply.message.get(CONTENT))
+    return next(faults, ''), bool(field_of_thoughts(reply) or in_content or reply.reasoning_tokens)
 
 
 def has_tag(text: str) -> bool:

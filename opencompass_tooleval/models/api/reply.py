@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
-from opencompass_tooleval.core.calls.sent import sent_of
+from opencompass_tooleval.core.calls.sent import MEMBERS, sent_of
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
 from opencompass_tooleval.core.text.json_object import TOO_DEEP, load_json
@@ -19,7 +19,6 @@ from opencompass_tooleval.models.api.endings import FILTERED, ServerError, end_o
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.pieces import Pieces
 
-_THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
 
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
@@ -275,7 +274,7 @@ def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(content, list):
         content, of_parts = _of_parts(content)
         thoughts = of_parts or thoughts
-    named = (value for name in _THOUGHTS if isinstance(value := message.get(name), str) and value)
+    named = (value for name in MEMBERS[:2] if isinstance(value := message.get(name), str) and value)
     yield 'reasoning', next(named, thoughts)
     for name, value in (('content', content), ('refusal', message.get('refusal'))):
         if isinstance(value, str):
