@@ -10,8 +10,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, ORDER, PARSER, REASONING, TEMPLATE, UNKNOWN
-from opencompass_tooleval.results.serving import read_serving
+from opencompass_tooleval.extras.attribution.causes import (
+    ERROR,
+    LIMIT,
+    NONE,
+    ORDER,
+    PARSER,
+    REASONING,
+    TEMPLATE,
+    UNKNOWN,
+)
+from opencompass_tooleval.extras.attribution.points import read_faults
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines
 from tests.cli.test_compare import write
 from tests.cli.test_gate import DATASET, scored
@@ -103,13 +112,13 @@ def test_a_result_from_anybody_breaks_nothing() -> None:
         {'serving': {'causes': {'<b>': 3, PARSER: 'x', NONE: -1}}},
         {'serving': {'causes': {PARSER: 1 << 70}, 'points': []}},
     ]
-    assert [read_serving(one) for one in hostile] == [None] * 3
+    assert [read_faults(one) for one in hostile] == [None] * 3
     odd = {
         'accuracy': {'served': 1, 'written': 'x', 'lost': 3},
         'b': [],
         'c': {**LOSS, 'low': None, 'high': float('nan')},
     }
-    read = read_serving({'serving': {'causes': {PARSER: 2}, 'points': odd}})
+    read = read_faults({'serving': {'causes': {PARSER: 2}, 'points': odd}})
     assert read and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
 
 
