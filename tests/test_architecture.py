@@ -260,28 +260,54 @@ def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
     assert [NAMES[file] for file in others if re.search(r'\bextras\.', file.read_text(encoding='utf-8'))] == []
 
 
+NAMES_ATTRIBUTION = re.compile(
+    r'(?<![a-z])(?:attribution|attributing|attributor|observed|observing)(?![a-z])', re.IGNORECASE
+)
+"""Matches the option, the record that the request path keeps, and the names of modules about them."""
+
+
+def without_docstrings(file: Path) -> str:
+    """The code of a module, with its other texts, and without comments."""
+    tree = ast.parse(file.read_text(encoding='utf-8'))
+    for node in ast.walk(tree):
+        body = getattr(node, 'body', None)
+        for one in list(body) if isinstance(body, list) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+                one.value.value = None
+    return ast.unparse(tree)
+
+
+def test_few_modules_of_the_plugin_name_attribution() -> None:
+    """The request path keeps a record with each answer. All that is made of it is an extra."""
+    plugins = [file for file in ALL if room_of(file) != 'extras']
+    named = [NAMES[file] for file in plugins if NAMES_ATTRIBUTION.search(without_docstrings(file))]
+    assert 'models/observing.py' in named and len(named) <= 8, named
+    codes = re.compile(r"'serving:|\bSERVING\b|[Ss]erving_")
+    assert [name for name in named if codes.search((PACKAGE / name).read_text(encoding='utf-8'))] == []
+
+
 # Statements that a folder may have. A raise is added with its reason on the same line: 3850 + 60,  # the reason
 BUDGETS = {
     '__init__': 1,
     'agents': 3230,
     'benchmarks': 4900,
     'catalogue': 430,
-    'cli': 1450,
+    'cli': 1450 + 12,  # options of plugin.GATES, in place of one for an extra
     'configs': 500,
-    'core': 3850,
+    'core': 3600,
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,
-    'evaluators': 235,
-    'extras': 5900,
+    'evaluators': 205,
+    'extras': 5900 + 750,  # attribution, which was a part of core, results, report and evaluators
     'inferencers': 400,
     'instructions': 415,
     'judging': 430,
-    'models': 4000,
+    'models': 3990,
     'partitioner': 105,
-    'plugin': 50,
-    'report': 1920,
-    'results': 920,
+    'plugin': 50 + 1,  # the functions of ADDED
+    'report': 1870,
+    'results': 675,
     'runners': 1310,
     'summarizers': 580 + 10,  # judgements that were replayed are named
     'tasks': 930 + 5,  # an ancestor that ends must not end the watch of the starter
