@@ -43,7 +43,9 @@ def served_run(folder: Path, raw: str = '<tool_call>A</tool_call>', note: str = 
     add(folder, 'm', AGENT, result_of([one], provenance=agents, serving=counts))
     fault = {'cause': TEMPLATE, 'note': 'the prompt lacks tools', 'raw': raw}
     trajectory = Trajectory('fc', (Step('a'), Step('b', parent=0, observed=fault)), path=(0, 1))
-    row = {'origin_prompt': 'Ask', 'prediction': trajectory.to_json(), 'record_id': 't0', 'infra': None}
+    text = trajectory.to_json().replace('"observed"', '"serving"')  # as earlier versions wrote it
+    assert '"serving"' in text
+    row = {'origin_prompt': 'Ask', 'prediction': text, 'record_id': 't0', 'infra': None}
     write(folder, 'predictions', 'm', AGENT, {'0': {**row, 'serving': fault}})
     unknown = result_of([detail('u')], serving={'causes': {UNKNOWN: 1}, 'points': {}})
     add(folder, 'm', 'tooleval-teval-plan_json_v2', unknown)
