@@ -268,7 +268,7 @@ BUDGETS = {
     'catalogue': 430,
     'cli': 1450,
     'configs': 500,
-    'core': 3850 + 50,  # sampling settings of stored answers, which decide if a resumed run uses them
+    'core': 3850 + 60,  # sampling settings of stored answers, which decide if a resumed run uses them
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
+from opencompass_tooleval.core.text.jsonable import answer_digest
 
 SAMPLING = 'sampling'
 """Key of the settings in rows of predictions and, as a list of all that differ, in results."""
@@ -30,6 +31,8 @@ _NEUTRAL = {'top_p': 1, 'min_p': 0, 'num_beams': 1, 'tool_choice': 'auto'}
 _NEUTRAL |= {'frequency_penalty': 0, 'presence_penalty': 0, 'repetition_penalty': 1, 'parallel_tool_calls': True}
 _NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': ''}
 """Values that are the same as none, so that writing a default into a config changes nothing."""
+_PATHS = ('path', 'peft_path')
+_MOST_STORED, _SHOWN_OF_LONG = 200, 20
 _MOST_SHOWN = 60
 
 
@@ -50,8 +53,17 @@ def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict
     if is_low or found.get('do_sample') is False or found.get('top_k') == 1:
         found = {name: value for name, value in found.items() if name not in _OF_SAMPLES}
     kept = {name: value for name, value in found.items() if name not in _NEUTRAL or value != _NEUTRAL[name]}
-    encoded: dict[str, Any] = json.loads(json.dumps(kept, sort_keys=True, default=str))
-    return encoded
+    return {name: _stored(name, value) for name, value in sorted(kept.items())}
+
+
+def _stored(name: str, value: Any) -> Any:
+    """Returns a value for rows and results: of a folder its name, of a long text its beginning, both with a digest."""
+    encoded = json.dumps(value, sort_keys=True, default=str)
+    is_folder = name in _PATHS and isinstance(value, str) and value.startswith(('/', '.', '~'))
+    if not is_folder and len(encoded) <= _MOST_STORED:
+        return json.loads(encoded)
+    shown = value.rstrip('/').rpartition('/')[2] if is_folder else encoded[:_SHOWN_OF_LONG]
+    return f'{shown} #{answer_digest(encoded)[:8]}'
 
 
 def _settings(cfg: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
