@@ -116,10 +116,9 @@ class _Running(Generic[T]):
     def _note_observed(self, answer: Answer) -> Answer:
         if not answer.observed or self.request is None:
             return answer
-        tools = self.request.tools.as_request() if self.request.tools else []
-        noted = self.outcome.observed
-        number = len(noted) + 1
-        noted.append(answer.observed[0].of_dialogue(number, answer.text, written_payload(answer.calls), tools))
+        tools, noted = self.request.tools.as_request() if self.request.tools else [], self.outcome.observed
+        record, calls = answer.observed[0], written_payload(answer.calls)
+        noted.append(replace(record, number=len(noted) + 1, text=answer.text, calls=calls, tools=tools))
         return replace(answer, observed=(noted[-1],))
 
     def _note(self, answer: Answer) -> Answer:

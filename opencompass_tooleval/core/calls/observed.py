@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 OBSERVED = 'observed'
@@ -58,10 +58,6 @@ class Observed:
     tools: Sequence[Any] = ()
     earlier: Any = None
 
-    def of_dialogue(self, number: int, text: str, calls: Sequence[Any], tools: Sequence[Any]) -> Observed:
-        """Returns it with the answer and the tools, which the row of a dialogue lacks."""
-        return replace(self, number=number, text=text, calls=calls, tools=tools)
-
 
 _DEFAULTS = {field.name: field.default for field in fields(Observed)}
 _ANY = ('tool_choice', 'earlier')
@@ -115,15 +111,9 @@ def with_tools(row: Mapping[str, Any]) -> Any:
 
 
 def _is_kind(value: Any, name: str) -> bool:
-    """Tests if a member has the type of its default."""
-    default = _DEFAULTS[name]
-    if name in _ANY:
-        return True
-    if name == 'text':
-        return isinstance(value, str)
-    if name == 'originals':
-        return isinstance(value, Mapping) and all(isinstance(original, str) for original in value.values())
-    if isinstance(default, tuple):
-        items: type = Mapping if name in ('calls', _TOOLS) else str
-        return isinstance(value, (list, tuple)) and all(isinstance(item, items) for item in value)
-    return type(value) is type(default)
+    """Tests if a member has the type of its default, and its items theirs."""
+    is_list, item = isinstance(_DEFAULTS[name], tuple), Mapping if name in ('calls', _TOOLS) else str
+    if is_list or name == 'originals':
+        items = value.values() if isinstance(value, Mapping) else value
+        return isinstance(value, (list, tuple) if is_list else Mapping) and all(isinstance(one, item) for one in items)
+    return name in _ANY or type(value) is (str if name == 'text' else type(_DEFAULTS[name]))

@@ -36,7 +36,7 @@ def attribution_of(one: Observed) -> Attribution | None:
     """Decides whose fault an answer is; None for an error of another kind, unknown if the record cannot be read."""
     try:
         return read_attribution(one.earlier) if one.earlier is not None else _attribution(one)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Attribution(UNKNOWN)
 
 
