@@ -388,6 +388,34 @@ def test_the_plugin_is_imported_without_extras(without_extras: Path) -> None:
     assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
 
 
+OBSERVING = """
+import json, sys
+from opencompass_tooleval.cli.main import main
+from opencompass_tooleval.core.calls.answer import extras
+from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.model_calls import ask
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.models.api.scripted_server import KEY, Script, serving
+with serving(Script()) as url:
+    model = ToolEvalOpenAI('tiny', key=KEY, openai_api_base=url, attribution=True)
+    entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
+    (answer,) = ask(model, [Conversation.of([Message('user', 'Count')], entry, None)], 64)
+print(json.dumps(extras(answer)['observed']))
+sys.argv = ['tooleval', 'gate', '--help']
+main()
+"""
+
+
+def test_rows_keep_what_servers_show_without_extras(without_extras: Path) -> None:
+    environment = {**os.environ, 'PYTHONPATH': f'{without_extras}{os.pathsep}{PACKAGE.parent}'}
+    command = [sys.executable, '-c', OBSERVING]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
+    row = next((line for line in done.stdout.splitlines() if line.startswith('[{')), '')
+    assert '"source": "verbose"' in row and '"raw":' in row, done.stderr[-2000:]
+    assert '--baseline' in done.stdout and '--serving' not in done.stdout
+
+
 OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live)['\"]")
 
 
