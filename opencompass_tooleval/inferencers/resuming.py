@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import RLock
 from typing import Any
 
 from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
@@ -15,15 +16,26 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.text.jsonable import texts_digest
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
-from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, set_aside_damaged, whole_of
-from opencompass_tooleval.work_dir.stored import Records, is_unfinished, reopen_file, result_is_outdated
+from opencompass_tooleval.work_dir.progress import abbrs_of
+from opencompass_tooleval.work_dir.replicas import claims_folder, remove_claims
+from opencompass_tooleval.work_dir.shards import (
+    is_damaged,
+    is_shard,
+    numbered_shards,
+    parts_of,
+    set_aside_damaged,
+    whole_of,
+)
+from opencompass_tooleval.work_dir.stored import Records, is_unfinished, join_parts, reopen_file, result_is_outdated
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
 """Folders of a run."""
 
 _NOT_OF_DATA = ('infer_cfg', 'eval_cfg', 'abbr')
 _records: dict[str, Records | None] = {}
+_one_thread = RLock()
 
 
 def records_of(dataset: Mapping[str, Any]) -> Records | None:
@@ -59,6 +71,24 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
         return False  # scoring reports the damage
 
 
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    with _one_thread:
+        yield
+
+
+def _join_parts(work: Path, file: Path, dataset: Mapping[str, Any]) -> None:
+    """Joins the shards that an earlier run made of a data set, and removes what replicas left beside predictions."""
+    if file.exists() and claims_folder(file).exists():
+        remove_claims(file)
+    parts = [] if claims_folder(file).exists() else parts_of(file)
+    if parts and (records := records_of(dataset)):
+        # A data set may have such a name, also one that an earlier config of this run selected.
+        names = {name for config in work.glob('configs/*.py') for name in abbrs_of(read_dumped(config), config)[1]}
+        join_parts(file, [part for part in parts if part.stem not in names], records)
+
+
+@_one_at_a_time()  # runners start the replicas of a model from several threads
 def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
     """Opens what a task has stored again if its config asks for more: finished predictions, and an outdated result.
 
@@ -77,6 +107,8 @@ def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[st
     if is_shard(dataset):
         result = result.with_stem(whole_of(result.stem))
     set_aside_damaged(file if stage == 'infer' else result)
+    if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
+        _join_parts(work, file, dataset)
     if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
         with exclusive(lock_path(file)):
             reopen_file(file, result, records_of(dataset) if file.stem == result.stem else None)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.work_dir.journal import Journal, Row
+from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.replicas import Claims, Replica, claims_file, cut_ranges, end_claims, read_shares
+from opencompass_tooleval.work_dir.replicas import Claims, Replica, claims_folder, cut_ranges, end_claims, read_plan
 
 
 @pytest.mark.parametrize('count', [0, 1, 5, 100, 20_000])
@@ -35,6 +35,18 @@ def test_a_range_is_measured_by_its_bytes() -> None:
     ends = cut_ranges(sizes, replicas=2)
     bytes_of = [sum(sizes[start:stop]) for start, stop in pairwise([0, *ends])]
     assert ends[0] == 2 and bytes_of[0] > 1.5 * bytes_of[-1] and ends[-1] == 1010
+
+
+def done_ranges(whole: Path) -> set[int]:
+    """Numbers of the ranges that are done."""
+    return {int(file.stem) for file in claims_folder(whole).glob('*/[0-9]*.done')}
+
+
+def claimers(whole: Path, number: int) -> list[int]:
+    """Numbers of the replicas that have claimed a range, in order."""
+    files = sorted(claims_folder(whole).glob(f'*/{number}.[0-9]*'), key=lambda file: int(file.suffix[1:]))
+    assert [file.suffix for file in files] == [f'.{claim}' for claim in range(len(files))]
+    return [int(file.read_text()) for file in files]
 
 
 @dataclass
@@ -106,10 +118,11 @@ def test_shares_follow_speed(tmp_path: Path, latencies: Sequence[float], at_once
     assert asked == Counter(range(samples))
     ideal = samples / sum(at_once / latency for latency in latencies)
     ends = [worker.end for worker in workers]
-    shares = read_shares(tmp_path / 'data.json')
-    assert shares and all(one.done for one in shares.ranges) and len(shares.ranges) <= 15 * len(latencies) + 1
+    plan = read_plan(tmp_path / 'data.json')
+    assert plan and done_ranges(tmp_path / 'data.json') == set(range(len(plan.stops)))
+    assert len(plan.stops) <= 15 * len(latencies) + 1
     assert max(ends) <= 1.1 * ideal
-    longest = shares.ranges[0].stop / at_once
+    longest = plan.stops[0] / at_once
     assert max(ends) - min(ends) <= longest * max(latencies)
 
 
@@ -126,12 +139,12 @@ def test_one_dies_in_the_middle(tmp_path: Path, number: int) -> None:
 
 def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path: Path) -> None:
     workers, asked, _ = simulate(tmp_path, [1.0] * 4, 256, 400)
-    shares = read_shares(tmp_path / 'data.json')
-    assert asked == Counter(range(400)) and shares
-    lengths = [stop - start for start, stop in pairwise([0, *(one.stop for one in shares.ranges)])]
+    plan = read_plan(tmp_path / 'data.json')
+    assert asked == Counter(range(400)) and plan
+    lengths = [stop - start for start, stop in pairwise([0, *plan.stops])]
     of_each = Counter[int]()
-    for length, one in zip(lengths, shares.ranges, strict=True):
-        of_each[one.claimers[-1]] += length
+    for number, length in enumerate(lengths):
+        of_each[claimers(tmp_path / 'data.json', number)[-1]] += length
     assert max(of_each.values()) <= 1.5 * 400 / len(workers)
 
 
@@ -156,20 +169,12 @@ def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep
     assert sorted(taken) == left
 
 
-def test_parts_of_another_split_are_refused(tmp_path: Path) -> None:
-    (tmp_path / 'data_0.json').write_text('{}')
-    claims = Claims(tmp_path / 'data.json', Replica(0, 2, 'x'))
-    with pytest.raises(DataError, match=r'data_0\.json: an earlier run has split the data set by num_worker'):
-        claims.begin(5)
-    assert not claims_file(tmp_path / 'data.json').exists()
-
-
 def test_replicas_that_see_other_data_are_refused(tmp_path: Path) -> None:
     one, other = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
     one.begin(5)
     one.divide(range(5), [1] * 5, 1)
     other.begin(5)
-    with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4'):
+    with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4 others'):
         other.divide(range(4), [1] * 4, 1)
 
 
@@ -220,28 +225,3 @@ def test_a_failed_dialogue_is_begun_again_with_its_rounds(tmp_path: Path) -> Non
     claims.journal.append({**rounds, 0: {'prediction': '', 'infra': 'infra:timeout'}, 1: {'prediction': 'b'}})
     end_claims(whole)
     assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [1, *rounds]
-
-
-@pytest.mark.parametrize(
-    'damage', [b'', bytes(99), b'{"sweep": "x", "samp', None], ids=['empty', 'NULs', 'cut', 'lost']
-)
-def test_without_a_readable_claims_file_answers_are_kept(tmp_path: Path, damage: bytes | None) -> None:
-    whole = tmp_path / 'data.json'
-
-    def is_row(index: int, row: Row) -> bool:
-        return row['record_id'] == str(index)
-
-    claims = Claims(whole, Replica(1, 2, 'x'))
-    claims.begin(5)
-    round_row = {(1 << 32): {'key': '4', 'round': 0}}
-    claims.journal.append({3: {'prediction': 'c', 'record_id': '3'}, **round_row})
-    claims_file(whole).unlink() if damage is None else claims_file(whole).write_bytes(damage)
-    assert Claims(whole, Replica(0, 2, 'y')).begin(5, is_row)
-    assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [3, *round_row]
-    shares = read_shares(whole)
-    assert shares and shares.sweep == 'y'
-    claims_file(whole).unlink()
-    claims.journal.append({3: {'prediction': 'of a part of num_worker', 'record_id': '4'}})
-    with pytest.raises(DataError, match='split the data set by num_worker'):
-        Claims(whole, Replica(0, 2, 'z')).begin(5, is_row)
-    assert [row['record_id'] for row in claims.journal.rows()] == ['4']
