@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from itertools import product
+from itertools import filterfalse, product
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +102,14 @@ class ToolEvalPartitioner(NaivePartitioner):
 def _check_unsplit(models: Sequence[Any], datasets: Sequence[Any], out_dir: str) -> None:
     """Refuses shards of data sets that another package asks: their rows have no ids, by which they could be joined."""
     names = set(map(dataset_abbr_from_cfg, datasets))
-    for model, dataset in product(models, datasets):
+    for model, dataset in product(models, filterfalse(is_of_package, datasets)):
         whole = Path(get_infer_output_path(model, dataset, out_dir))
-        if is_of_package(dataset) or whole.exists():
-            continue
-        for shard in numbered_shards(whole).values():
-            if shard.stem not in names:
-                what = "version 0.2 or OpenCompass has split this data set, whose inferencer is another package's"
-                fix = "OpenCompass continues it: infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)"
-                raise DataError(shard, what, fix=fix)
+        if shards := [
+            file for file in numbered_shards(whole).values() if file.stem not in names and not whole.exists()
+        ]:
+            what = "version 0.2 or OpenCompass has split this data set, whose inferencer is another package's"
+            fix = "OpenCompass continues it: infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)"
+            raise DataError(shards[0], what, fix=fix)
 
 
 @PARTITIONERS.register_module()

@@ -189,7 +189,8 @@ def test_a_replica_that_comes_back_or_late(
     wait_for(lambda: servers[1].stats()['requests'] > alone[1] // 2, [first])
     first.kill()
     first.wait()
-    plan, done = read_plan(tasks.file), list(claims_folder(tasks.file).glob('*/[0-9]*.done'))
+    (file,) = claims_folder(tasks.file).glob('*/plan')
+    plan, done = read_plan(file), list(claims_folder(tasks.file).glob('*/[0-9]*.done'))
     assert plan and 0 < len(done) < len(plan.stops)
     tasks.end(tasks.start(servers[1], 0, 2))
     assert tasks.predictions() == alone[0]

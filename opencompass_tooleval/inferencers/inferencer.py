@@ -222,7 +222,7 @@ class ToolEvalGenInferencer(GenInferencer):
 
         journal, claims = Journal(folder / f'tmp_{file.stem}.jsonl'), run_context().claims
         if claims:
-            if claims.begin(len(questions)):
+            if claims.begin():
                 self._answer(questions, journal, claims)
                 claims.finish(lambda journals: self._write(file, questions, *_joined(questions, journals), journals))
             return []

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import RLock
 from typing import Any
 
 from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
@@ -35,7 +34,6 @@ RESULTS, PREDICTIONS = 'results', 'predictions'
 
 _NOT_OF_DATA = ('infer_cfg', 'eval_cfg', 'abbr')
 _records: dict[str, Records | None] = {}
-_one_thread = RLock()
 
 
 def records_of(dataset: Mapping[str, Any]) -> Records | None:
@@ -71,24 +69,23 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
         return False  # scoring reports the damage
 
 
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    with _one_thread:
-        yield
-
-
 def _join_parts(work: Path, file: Path, dataset: Mapping[str, Any]) -> None:
-    """Joins the shards that an earlier run made of a data set, and removes what replicas left beside predictions."""
-    if file.exists() and claims_folder(file).exists():
+    """Joins what an earlier run has of a data set in parts, and removes what replicas left beside predictions.
+
+    The claims of version 0.2 are a file, and the journals of its replicas such parts.
+    """
+    claims = claims_folder(file)
+    if claims.is_file():
+        claims.unlink()
+    if file.exists() and claims.exists():
         remove_claims(file)
-    parts = [] if claims_folder(file).exists() else parts_of(file)
+    parts = [] if claims.exists() else parts_of(file)
     if parts and (records := records_of(dataset)):
         # A data set may have such a name, also one that an earlier config of this run selected.
         names = {name for config in work.glob('configs/*.py') for name in abbrs_of(read_dumped(config), config)[1]}
         join_parts(file, [part for part in parts if part.stem not in names], records)
 
 
-@_one_at_a_time()  # runners start the replicas of a model from several threads
 def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
     """Opens what a task has stored again if its config asks for more: finished predictions, and an outdated result.
 

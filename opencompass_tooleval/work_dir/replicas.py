@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cache
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
@@ -67,12 +66,10 @@ class Plan:
     """The division of a data set.
 
     Attributes:
-        samples: Number of samples of the data set.
         stops: Index behind the last record of each range of the records without an answer, in prefix order.
         order: SHA-256 of these records.
     """
 
-    samples: int
     stops: Sequence[int]
     order: str
 
@@ -82,15 +79,11 @@ def claims_folder(whole: Path) -> Path:
     return whole.with_name(f'.{whole.stem}.claims')
 
 
-def read_plan(whole: Path) -> Plan | None:
-    """Returns the plan of the replicas that work on a data set; None if there is none, or it cannot be read."""
-    return next(map(_read, claims_folder(whole).glob(f'*/{_PLAN}')), None)
-
-
-def _read(file: Path) -> Plan | None:
+def read_plan(file: Path) -> Plan | None:
+    """Reads a plan; None if there is none, or it cannot be read."""
     try:
         value = load_json(read_plain(file, _MOST_BYTES), bounded=True)
-        return Plan(int(value['samples']), [int(stop) for stop in value['stops']], str(value['order']))
+        return Plan([int(stop) for stop in value['stops']], str(value['order']))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
 
@@ -130,19 +123,11 @@ def remove_claims(whole: Path) -> None:
     for journal in _journals(whole).values():
         journal.remove()
     shutil.rmtree(folder, ignore_errors=True)
-    _remove_file(folder)
-
-
-def _remove_file(folder: Path) -> None:
-    """Removes the one file of claims that version 0.2 had in place of the folder, and the file that was locked."""
-    for file in (folder, folder.with_name(f'{folder.name}.mutex')):
-        if file.is_file():
-            file.unlink(missing_ok=True)
 
 
 def end_claims(whole: Path) -> None:
-    """Gives what replicas of an earlier sweep left to a single task. The caller holds the lock of the predictions."""
-    if claims_folder(whole).exists():
+    """Gives what replicas left to a single task, or to the next sweep. The caller holds the lock of the predictions."""
+    if claims_folder(whole).is_dir():
         _join(whole)
         remove_claims(whole)
 
@@ -195,21 +180,15 @@ class Claims:
         self._whole = whole
         self._replica = replica
         self._folder = claims_folder(whole) / replica.sweep
-        self._mine: Path | None = None
-        self._samples = 0
         self._order: Sequence[int] = ()
-        self._bounds: Sequence[tuple[int, int]] = ()
-        self._weights: Sequence[int] = ()
-        self._own: Sequence[str] = ()
+        self._sums: Sequence[int] = ()
+        self._ranges: Mapping[str, range] = {}
         self._at_once = 1
         self._waiting: deque[int] = deque()
         self._open: dict[str, set[int]] = {}
 
-    def begin(self, samples: int) -> bool:
+    def begin(self) -> bool:
         """Begins work on the data set: the first replica of a sweep joins what earlier ones have answered.
-
-        Args:
-            samples: Number of samples of the data set.
 
         Returns:
             False if the predictions are there.
@@ -217,23 +196,20 @@ class Claims:
         Raises:
             DataError: The replica that joins the answers has ended, and the file system has no locks to tell.
         """
-        claims, self._samples = claims_folder(self._whole), samples
-        if not self._whole.exists():
-            _remove_file(claims)
-            self._folder.mkdir(parents=True, exist_ok=True)
         latest = time.monotonic() + _MOST_SECONDS
+        if not self._whole.exists():
+            self._folder.mkdir(parents=True, exist_ok=True)
         while not (self._whole.exists() or (self._folder / f'{_BEGIN}.{_DONE}').exists()):
-            if not self._claim(_BEGIN):
-                if not self.has_locks() and time.monotonic() > latest:
-                    what = f'the replica that joins the earlier answers has not ended for {_MOST_SECONDS:.0f} s'
-                    raise DataError(self._folder, what, fix='opencompass ... -r')
-                time.sleep(_SECONDS_PER_LOOK)
-            elif not self._whole.exists():  # otherwise the others have ended, and removed their claims
+            if self._claim(_BEGIN) and not self._whole.exists():  # otherwise the others have removed their claims
                 _join(self._whole)
-                for folder in claims.iterdir():
-                    if folder != self._folder:
-                        shutil.rmtree(folder, ignore_errors=True)
-                self._link(f'{_BEGIN}.{_DONE}')
+                for plan in self._folder.parent.glob(f'*/{_PLAN}'):
+                    plan.unlink(missing_ok=True)
+                self._make(f'{_BEGIN}.{_DONE}')
+            elif not self.has_locks() and time.monotonic() > latest:
+                what = 'the replica that joins the earlier answers does not end'
+                raise DataError(self._folder, what, fix='opencompass ... -r')
+            else:
+                time.sleep(_SECONDS_PER_LOOK)
         if self._whole.exists():
             remove_claims(self._whole)
             return False
@@ -253,10 +229,9 @@ class Claims:
         """
         at_least = max(1, min(max(_RECORDS, at_once), len(order) // (_LEAST * self._replica.of)))
         digest = hashlib.sha256(json.dumps([list(order), list(sizes)]).encode()).hexdigest()
-        file, stops = self._folder / _PLAN, cut_ranges(sizes, self._replica.of, at_least)
-        with suppress(FileExistsError, FileNotFoundError):
-            os.link(self._write(_PLAN, json.dumps(asdict(Plan(self._samples, stops, digest)))), file)
-        plan = _read(file)
+        mine = Plan(cut_ranges(sizes, self._replica.of, at_least), digest)
+        self._make(_PLAN, json.dumps(asdict(mine)))
+        plan = read_plan(file := self._folder / _PLAN)
         if self._whole.exists():
             return  # the others have ended, and removed the plan
         if plan is None:
@@ -266,9 +241,7 @@ class Claims:
             what = f'another replica has divided {divided} samples, and this one has {len(order)} others'
             raise DataError(file, what, fix='give all nodes the same data, and run again with -r')
         self._order, self._at_once = order, at_once
-        sums = [0, *accumulate(sizes)]
-        self._bounds, self._own = list(pairwise([0, *plan.stops])), self._ranges(plan)
-        self._weights = [sums[stop] - sums[start] for start, stop in self._bounds]
+        self._sums, self._ranges = [0, *accumulate(sizes)], self._ranges_of(plan)
 
     def take(self, room: int) -> list[int]:
         """Returns the indices of the next samples; claims ranges while fewer samples are open than run at once.
@@ -291,7 +264,7 @@ class Claims:
         if done := [number for number, left in self._open.items() if not left]:
             self.journal.sync()  # a power cut must not leave the mark without the rows
             for number in done:
-                self._link(f'{number}.{_DONE}')
+                self._make(f'{number}.{_DONE}')
                 del self._open[number]
 
     def has_locks(self) -> bool:
@@ -304,8 +277,8 @@ class Claims:
         Raises:
             DataError: The replica that found all ranges done could not write the predictions.
         """
-        if plan := _read(self._folder / _PLAN):
-            return bool(self._free([_END] if self._are_done(plan) else self._ranges(plan)))
+        if plan := read_plan(self._folder / _PLAN):
+            return bool(self._free([_END] if self._are_done(plan) else self._ranges_of(plan)))
         if self._whole.exists():
             return False
         what = 'another replica could not write these predictions: its log says why'
@@ -318,75 +291,69 @@ class Claims:
             write: Writes them, from the journals of all; a later journal replaces rows of earlier ones. If it raises,
                 the journals are joined, so that a run that is resumed asks for what is missing.
         """
-        plan = _read(self._folder / _PLAN)
+        plan = read_plan(self._folder / _PLAN)
         if plan is None or not self._are_done(plan) or not self._claim(_END):
             return
         try:
             write([_journal_of(self._whole), *_journals(self._whole).values()])
         except Exception:
-            _join(self._whole)
-            remove_claims(self._whole)
+            end_claims(self._whole)
             raise
         remove_claims(self._whole)
 
-    def _write(self, name: str, text: str) -> Path:
-        """Writes a file of this replica, which gets a name for all as a link."""
-        write_whole(file := self._folder / f'{name}-{secrets.token_hex(8)}', text)
-        return file
+    def _make(self, name: str, text: str = '') -> bool:
+        """Makes a file of the sweep, by default with this replica's number; its name appears once it is on the disk.
 
-    def _link(self, name: str) -> bool:
-        """Makes a name of the file of this replica; returns False if another did, or the sweep is over."""
+        Returns:
+            False if it was there, or the sweep is over.
+        """
+        temporary, file = self._folder / secrets.token_hex(8), self._folder / name
         try:
-            self._mine = self._mine or self._write('replica', str(self.number))
+            write_whole(temporary, text or str(self.number))
             with suppress(FileExistsError):
-                os.link(self._mine, self._folder / name)
-            return self._mine.samefile(self._folder / name)  # NFS may report an error of a link that it made
+                os.link(temporary, file)
+            return temporary.samefile(file)  # NFS may report an error of a link that it made
         except FileNotFoundError:
-            self._bounds = ()  # others have removed the claims
             return False
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def _last_claims(self) -> dict[str, int | None]:
         """Returns the number of the last claim of each thing that is claimed; None if it is done."""
         last: dict[str, int | None] = {}
-        with suppress(FileNotFoundError):
-            for name in os.listdir(self._folder):
-                what, _, number = name.rpartition('.')
-                if number == _DONE:
-                    last[what] = None
-                elif number.isdecimal() and (before := last.get(what, -1)) is not None:
-                    last[what] = max(before, int(number))
+        for file in self._folder.glob('*.*'):
+            if file.suffix == f'.{_DONE}':
+                last[file.stem] = None
+            elif file.suffix[1:].isdecimal() and (before := last.get(file.stem, -1)) is not None:
+                last[file.stem] = max(before, int(file.suffix[1:]))
         return last
 
     def _free(self, things: Iterable[str]) -> dict[str, int]:
-        """Returns those of some things that nobody has, with the number of the next claim."""
+        """Returns those of some things that nobody has, each with the number of its next claim."""
+        last = self._last_claims()
+        claims = [(what, number) for what in things if (number := last.get(what, -1)) is not None]
+        return {what: number + 1 for what, number in claims if number < 0 or self._is_left(what, number)}
 
-        @cache
-        def has_ended(replica: int) -> bool:
-            return probe(lock_path(part_of(self._whole, replica))) is False
+    def _is_left(self, what: str, number: int) -> bool:
+        """Tests if the replica with the last claim has ended; one with the number of this one is an earlier process."""
+        try:
+            replica = int(read_plain(self._folder / f'{what}.{number}', _MOST_BYTES))
+        except (OSError, ValueError):
+            return True  # damaged by a power cut, which ended it
+        return what not in self._open if replica == self.number else self._has_ended(replica)
 
-        def is_free(what: str, claim: str) -> bool:
-            try:
-                replica = int(read_plain(self._folder / claim, _MOST_BYTES))
-            except (OSError, ValueError):
-                return True  # damaged by a power cut, which ended its replica
-            # With the number of this one: of an earlier process.
-            return what not in self._open if replica == self.number else has_ended(replica)
-
-        last, free = self._last_claims(), dict[str, int]()
-        for what in things:
-            number = last.get(what, -1)
-            if number is not None and (number < 0 or is_free(what, f'{what}.{number}')):
-                free[what] = number + 1
-        return free
+    def _has_ended(self, replica: int) -> bool:
+        return probe(lock_path(part_of(self._whole, replica))) is False
 
     def _claim(self, what: str) -> bool:
         """Claims something, unless it is done, a replica that has not ended has it, or another is first."""
-        return any(self._link(f'{what}.{number}') for number in self._free([what]).values())
+        return any(self._make(f'{what}.{number}') for number in self._free([what]).values())
 
-    def _ranges(self, plan: Plan) -> list[str]:
+    def _ranges_of(self, plan: Plan) -> dict[str, range]:
         """Returns the ranges that this replica may claim."""
-        own = range(len(plan.stops)) if self.has_locks() else range(self.number, len(plan.stops), self._replica.of)
-        return list(map(str, own))
+        step = 1 if self.has_locks() else self._replica.of
+        ranges = [range(*bounds) for bounds in pairwise([0, *plan.stops])]
+        return {str(number): ranges[number] for number in range(self.number % step, len(ranges), step)}
 
     def _are_done(self, plan: Plan) -> bool:
         last = self._last_claims()
@@ -395,28 +362,22 @@ class Claims:
     def _claim_range(self) -> bool:
         """Claims the largest free range; returns False if there is none, or enough is in hand."""
         in_hand = sum(map(len, self._open.values()))
-        if in_hand >= self._at_once or not self._bounds:
+        if in_hand >= self._at_once:
             return False
-        free = self._free(self._own)
-        left = sum(self._bounds[int(what)][1] - self._bounds[int(what)][0] for what in free)
+        free = self._free(self._ranges)
         # Otherwise one that sends hundreds at once has all of a short data set, and the others none.
-        if not free or (in_hand and in_hand * self._replica.of >= left) or not (self._folder / _PLAN).exists():
+        is_enough = in_hand and in_hand * self._replica.of >= sum(len(self._ranges[what]) for what in free)
+        if not free or is_enough or not (self._folder / _PLAN).exists():
             return False
-        what = max(free, key=lambda what: self._weights[int(what)])
-        if not self._link(f'{what}.{free[what]}'):
+        what = max(free, key=lambda one: self._sums[self._ranges[one].stop] - self._sums[self._ranges[one].start])
+        if not self._make(f'{what}.{free[what]}'):
             return True  # another was first: there may be more
-        journals = []
-        if free[what]:
-            ended = (
-                (number, journal)
-                for number, journal in _journals(self._whole).items()
-                if number == self.number or probe(lock_path(part_of(self._whole, number))) is False
-            )
-            journals = [journal for _, journal in ended]
-        asked = {row['idx'] for journal in journals for row in journal.rows() if 'prediction' in row}
-        indices = [index for index in self._order[slice(*self._bounds[int(what)])] if index not in asked]
+        journals = _journals(self._whole).items() if free[what] else ()
+        ended = [journal for number, journal in journals if number == self.number or self._has_ended(number)]
+        asked = {row['idx'] for journal in ended for row in journal.rows() if 'prediction' in row}
+        indices = [index for place in self._ranges[what] if (index := self._order[place]) not in asked]
         known = {journal.path for journal in self.earlier}
-        self.earlier += [journal for journal in journals if journal.path not in known]
+        self.earlier += [journal for journal in ended if journal.path not in known]
         self._open[what] = set(indices)
         self._waiting.extend(indices)
         self.arrived(())

@@ -172,10 +172,8 @@ def join_parts(whole: Path, parts: Sequence[Path], records: Records) -> None:
         in_order = sorted(keyed, key=lambda pair: places.get(pair[0], len(places)))
         write_json(whole, ((str(number), row) for number, (_, row) in enumerate(in_order)))
     for part in parts:
-        journal = Journal(part.with_name(f'tmp_{part.stem}.jsonl'))
-        _kept(journal).remove()
-        journal.remove()
-        part.unlink(missing_ok=True)
+        for name in (f'kept_{part.stem}.jsonl', f'tmp_{part.stem}.jsonl', part.name):
+            part.with_name(name).unlink(missing_ok=True)
 
 
 def _rows_of(part: Path) -> list[Row]:

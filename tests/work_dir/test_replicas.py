@@ -15,7 +15,15 @@ import pytest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.replicas import Claims, Replica, claims_folder, cut_ranges, end_claims, read_plan
+from opencompass_tooleval.work_dir.replicas import (
+    Claims,
+    Plan,
+    Replica,
+    claims_folder,
+    cut_ranges,
+    end_claims,
+    read_plan,
+)
 
 
 @pytest.mark.parametrize('count', [0, 1, 5, 100, 20_000])
@@ -35,6 +43,14 @@ def test_a_range_is_measured_by_its_bytes() -> None:
     ends = cut_ranges(sizes, replicas=2)
     bytes_of = [sum(sizes[start:stop]) for start, stop in pairwise([0, *ends])]
     assert ends[0] == 2 and bytes_of[0] > 1.5 * bytes_of[-1] and ends[-1] == 1010
+
+
+def plan_of(whole: Path) -> Plan:
+    """The plan of the sweep that works on a data set."""
+    (file,) = claims_folder(whole).glob('*/plan')
+    plan = read_plan(file)
+    assert plan
+    return plan
 
 
 def done_ranges(whole: Path) -> set[int]:
@@ -74,7 +90,7 @@ def simulate(
     ]
     for worker in workers:
         worker.lock.enter_context(exclusive(worker.claims.lock))
-        assert worker.claims.begin(samples)
+        assert worker.claims.begin()
         worker.claims.divide(range(samples), [10] * samples, at_once)
     events: list[tuple[float, int, int]] = []
 
@@ -118,8 +134,8 @@ def test_shares_follow_speed(tmp_path: Path, latencies: Sequence[float], at_once
     assert asked == Counter(range(samples))
     ideal = samples / sum(at_once / latency for latency in latencies)
     ends = [worker.end for worker in workers]
-    plan = read_plan(tmp_path / 'data.json')
-    assert plan and done_ranges(tmp_path / 'data.json') == set(range(len(plan.stops)))
+    plan = plan_of(tmp_path / 'data.json')
+    assert done_ranges(tmp_path / 'data.json') == set(range(len(plan.stops)))
     assert len(plan.stops) <= 15 * len(latencies) + 1
     assert max(ends) <= 1.1 * ideal
     longest = plan.stops[0] / at_once
@@ -139,8 +155,8 @@ def test_one_dies_in_the_middle(tmp_path: Path, number: int) -> None:
 
 def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path: Path) -> None:
     workers, asked, _ = simulate(tmp_path, [1.0] * 4, 256, 400)
-    plan = read_plan(tmp_path / 'data.json')
-    assert asked == Counter(range(400)) and plan
+    plan = plan_of(tmp_path / 'data.json')
+    assert asked == Counter(range(400))
     lengths = [stop - start for start, stop in pairwise([0, *plan.stops])]
     of_each = Counter[int]()
     for number, length in enumerate(lengths):
@@ -151,14 +167,14 @@ def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path
 @pytest.mark.parametrize('sweep', ['x', 'y'], ids=['the same sweep', 'a later one'])
 def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep: str) -> None:
     killed, again = (Claims(tmp_path / 'data.json', Replica(0, 2, one)) for one in ('x', sweep))
-    killed.begin(8)
+    killed.begin()
     killed.divide(range(8), [1] * 8, 1)
     (done,) = killed.take(9)
     killed.journal.append({done: {'prediction': ''}})
     killed.arrived([done])
     assert killed.take(9)
     left = [index for index in range(8) if index != done]
-    again.begin(8)
+    again.begin()
     order = range(8) if sweep == 'x' else left
     again.divide(order, [1] * len(order), 1)
     taken: list[int] = []
@@ -171,9 +187,9 @@ def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep
 
 def test_replicas_that_see_other_data_are_refused(tmp_path: Path) -> None:
     one, other = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
-    one.begin(5)
+    one.begin()
     one.divide(range(5), [1] * 5, 1)
-    other.begin(5)
+    other.begin()
     with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4 others'):
         other.divide(range(4), [1] * 4, 1)
 
@@ -182,7 +198,7 @@ def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
     whole = tmp_path / 'data.json'
     one, other = (Claims(whole, Replica(number, 2, 'x')) for number in range(2))
     for claims in (one, other):
-        claims.begin(2)
+        claims.begin()
         claims.divide(range(2), [1] * 2, 1)
     for claims in (one, other):
         (index,) = claims.take(9)
@@ -207,7 +223,7 @@ def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
 def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
     whole = tmp_path / 'data.json'
     claims = Claims(whole, Replica(0, 2, 'x'))
-    claims.begin(3)
+    claims.begin()
     for index, journal in ((0, Journal(tmp_path / 'tmp_data.jsonl')), (2, claims.journal)):
         journal.append({index: {'prediction': str(index)}})
     before = [row['time'] for row in claims.journal.rows()]
@@ -220,7 +236,7 @@ def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
 def test_a_failed_dialogue_is_begun_again_with_its_rounds(tmp_path: Path) -> None:
     whole = tmp_path / 'data.json'
     claims = Claims(whole, Replica(0, 2, 'x'))
-    claims.begin(3)
+    claims.begin()
     rounds = {1 << 32: {'key': 'a', 'round': 0}, (1 << 32) + 1: {'key': 'b', 'round': 0}}
     claims.journal.append({**rounds, 0: {'prediction': '', 'infra': 'infra:timeout'}, 1: {'prediction': 'b'}})
     end_claims(whole)
