@@ -13,13 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -30,7 +27,7 @@ from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import lock_path, probe
 from opencompass_tooleval.work_dir.shards import part_of, parts_of
-from opencompass_tooleval.work_dir.whole_file import write_whole
+from opencompass_tooleval.work_dir.whole_file import whole_file
 
 _MOST_BYTES = 1 << 22
 _RECORDS = 16
@@ -307,16 +304,12 @@ class Claims:
         Returns:
             False if it was there, or the sweep is over.
         """
-        temporary, file = self._folder / secrets.token_hex(8), self._folder / name
         try:
-            write_whole(temporary, text or str(self.number))
-            with suppress(FileExistsError):
-                os.link(temporary, file)
-            return temporary.samefile(file)  # NFS may report an error of a link that it made
-        except FileNotFoundError:
+            with whole_file(self._folder / name, is_new=True) as temporary:
+                temporary.write_text(text or str(self.number))
+            return True
+        except (FileExistsError, FileNotFoundError):
             return False
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def _last_claims(self) -> dict[str, int | None]:
         """Returns the number of the last claim of each thing that is claimed; None if it is done."""
