@@ -154,7 +154,8 @@ def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
         folder = tmp_path / (split or 'whole')
         folder.mkdir()
         (folder / 'sweep.py').write_text(CONFIG.replace('SPLIT', repr(split)))
-        done = run_opencompass('sweep.py', '-w', 'out', cwd=folder)
+        debug = [] if split in ('num_worker', 'replicas') else ['--debug']
+        done = run_opencompass('sweep.py', '-w', 'out', *debug, cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
         names = {file.name for file in folder.iterdir()}
         assert names == {'sweep.py', 'out', *(['.cache'] if split == 'shards' else [])}
@@ -178,7 +179,7 @@ from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolE
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
 
-models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
+models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=2, timeout=30,
                max_workers=4, max_out_len=64, query_per_second=1000, max_seq_len=100000, run_cfg=dict(num_gpus=0))]
 datasets = [dict(row, n=2) for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
 infer['runner']['max_num_workers'] = 2
@@ -199,10 +200,10 @@ def as_journal(file: Path, keep: int, fails: bool = False) -> None:
 
 
 @pytest.mark.parametrize('kind', ['ToolEvalNumWorkerPartitioner, num_worker=2', 'ToolEvalPartitioner, n=9'])
-def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, model_server: ModelServer, kind: str) -> None:
+def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_server: ModelServer, kind: str) -> None:
     """The server gets the questions that the shards lack, and the predictions are those of a whole run."""
     sweep = tmp_path / 'sweep.py'
-    sweep.write_text(SERVED.replace('URL', model_server.url).replace('PARTITIONER', SHARDS))
+    sweep.write_text(SERVED.replace('URL', canned_server.url).replace('PARTITIONER', SHARDS))
     done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,), (run,) = tmp_path.glob('out/*/predictions/api'), tmp_path.glob('out/*')
@@ -215,30 +216,27 @@ def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, model_serve
     shards[2].unlink()
     other = folder / f'{NAME}_7.json'  # a data set that an earlier config of the run selected, with such a name
     other.write_text('{}')
-    (run / 'configs' / '20200101_000000.py').write_text(
-        f"models = [dict(abbr='api')]\ndatasets = [dict(abbr='{NAME}_7')]\n"
-    )
-    os.utime(run / 'configs' / '20200101_000000.py', (0, 0))
-    model_server.reset()
-    sweep.write_text(SERVED.replace('URL', model_server.url).replace('PARTITIONER', f'dict(type={kind})'))
+    earlier = run / 'configs' / '20200101_000000.py'
+    earlier.write_text(f"models = [dict(abbr='api')]\ndatasets = [dict(abbr='{NAME}_7')]\n")
+    os.utime(earlier, (0, 0))
+    canned_server.reset()
+    sweep.write_text(SERVED.replace('URL', canned_server.url).replace('PARTITIONER', f'dict(type={kind})'))
     done = run_opencompass('sweep.py', '-w', 'out', '-r', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert model_server.stats()['requests'] == 12 - 4 - 2
+    assert canned_server.stats()['requests'] == 12 - 4 - 2
     whole = list(json.loads((folder / f'{NAME}.json').read_text()).values())
     assert [row['record_id'] for row in whole] == [row['record_id'] for row in rows]
     assert not any(row['infra'] for row in whole) and [file.name for file in run.glob('results/*/*.json')]
     assert sorted(file.name for file in folder.iterdir()) == [f'{NAME}.json', other.name]
-    model_server.reset()
+    canned_server.reset()
     assert run_opencompass('sweep.py', '-w', 'out', '-r', cwd=tmp_path).returncode == 0
-    assert model_server.stats()['requests'] == 0
+    assert canned_server.stats()['requests'] == 0
 
 
 def test_a_kill_while_shards_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each file that is removed; then again from the beginning."""
     records = Records((*IDS, *IDS), '')
-    rows = [
-        {'record_id': record, 'prediction': str(number), 'infra': None} for number, record in enumerate(records.ids)
-    ]
+    rows = [{'record_id': record, 'prediction': str(number)} for number, record in enumerate(records.ids)]
     for left in range(8):
         folder = tmp_path / str(left)
         folder.mkdir()
@@ -250,10 +248,11 @@ def test_a_kill_while_shards_are_joined(tmp_path: Path, monkeypatch: pytest.Monk
         removals, unlink = iter(range(left)), Path.unlink
 
         def dies(file: Path, missing_ok: bool = False, removals: Any = removals, unlink: Any = unlink) -> None:
-            next(removals)
+            if next(removals, None) is None:
+                raise KeyboardInterrupt
             unlink(file, missing_ok)
 
-        with monkeypatch.context() as patch, suppress(StopIteration):
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
             patch.setattr(Path, 'unlink', dies)
             join_parts(whole, parts, records)
         for _ in range(2):
