@@ -40,7 +40,7 @@ _ROWS = 256
 _PLAN, _BEGIN, _END, _DONE = 'plan', 'begin', 'end', 'done'
 _SECONDS_PER_LOOK = 0.05
 _MOST_SECONDS = 600.0
-"""How long a replica waits for the one that joins the journals, if the file system cannot tell that it has ended."""
+"""Seconds that a replica waits for the one that joins the journals, on a file system without locks."""
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,11 @@ def whole_file(path: Path, is_new: bool = False) -> Iterator[Path]:
                 if target.exists():
                     shutil.copymode(target, temporary)
                 os.fsync(handle)  # a rename may reach the disk before what was written
-                (os.link if is_new else os.replace)(temporary, target)
-                temporary.unlink(missing_ok=True)
+                if is_new:
+                    os.link(temporary, target)
+                    temporary.unlink()
+                else:
+                    os.replace(temporary, target)
                 _sync_folder(target.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)

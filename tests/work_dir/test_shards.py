@@ -265,11 +265,12 @@ def test_a_kill_while_shards_are_joined(tmp_path: Path, monkeypatch: pytest.Monk
 def test_shards_of_another_package_are_refused(tmp_path: Path) -> None:
     """Their rows have no ids: OpenCompass's own partitioner continues them."""
     model, dataset = ConfigDict(abbr='model', type='M'), demo_dataset()
-    (tmp_path / 'model').mkdir()
-    (tmp_path / 'model' / 'data_0.json').write_text('{}')
-    partitioner = ToolEvalNumWorkerPartitioner(str(tmp_path), num_worker=2)
+    out = tmp_path / 'predictions'
+    (out / 'model').mkdir(parents=True)
+    (out / 'model' / 'data_0.json').write_text('{}')
+    partitioner = ToolEvalNumWorkerPartitioner(str(out), num_worker=2)
     with pytest.raises(DataError, match=r"data_0\.json: version 0\.2 or OpenCompass has split.*'NumWorkerPartitioner'"):
-        partitioner.partition([{'models': [model], 'datasets': [dataset]}], 'work', str(tmp_path))
+        partitioner.partition([{'models': [model], 'datasets': [dataset]}], 'work', str(out))
     other = ConfigDict({**dataset, 'abbr': 'data_0'})  # not a shard then
-    tasks = partitioner.partition([{'models': [model], 'datasets': [dataset, other]}], 'work', str(tmp_path))
+    tasks = partitioner.partition([{'models': [model], 'datasets': [dataset, other]}], 'work', str(out))
     assert [row['abbr'] for task in tasks for row in task['datasets'][0]] == ['data']
