@@ -268,13 +268,13 @@ BUDGETS = {
     'catalogue': 430,
     'cli': 1450,
     'configs': 500,
-    'core': 3850,
+    'core': 3850 + 60,  # sampling settings of stored answers, which decide if a resumed run uses them
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,
     'evaluators': 235,
     'extras': 5900,
-    'inferencers': 400 + 10,  # shards of earlier runs are joined before their task
+    'inferencers': 400 + 40,  # a resumed run with other settings is refused; shards of earlier runs are joined
     'instructions': 415,
     'judging': 430,
     'models': 4000,
@@ -284,9 +284,9 @@ BUDGETS = {
     'results': 920,
     'runners': 1310,
     'summarizers': 580 + 10,  # judgements that were replayed are named
-    'tasks': 930 + 5,  # an ancestor that ends must not end the watch of the starter
+    'tasks': 930 + 20,  # an ancestor that ends must not end the watch of the starter; plan counts other settings
     'tool_docs': 1100,
-    'work_dir': 2135 + 35,  # shards of earlier runs are joined, in place of 39 statements of the partitioner
+    'work_dir': 2120 + 80,  # lines of JSON, other settings; shards are joined, for 39 statements of the partitioner
 }
 
 
