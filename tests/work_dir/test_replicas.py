@@ -391,7 +391,9 @@ def test_a_kill_at_every_line(
             killed += ended(run(folder, Replica(0, 2, 'b'), *kill_at)) == [-signal.SIGKILL]
             assert ended(run(folder, Replica(0, 2, 'b' if other == 'itself' else 'c'))) == [0], point
         check(folder, AT_ONCE)
-    assert killed == len(points_of_kills) or (other == 'another replica' and killed > len(points_of_kills) // 4)
+    # Another replica may do a line in its place; and how often some lines run depends on the clock.
+    share = 1 / 4 if other == 'another replica' else 3 / 4 if is_last else 1
+    assert killed >= share * len(points_of_kills)
 
 
 def test_processes_that_claim_at_once(tmp_path: Path) -> None:
