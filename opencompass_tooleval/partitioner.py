@@ -13,32 +13,67 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get_infer_output_path
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
-from opencompass_tooleval.models.accelerator import restore_prices
-from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.models.accelerator import restore_prices, run_options
+from opencompass_tooleval.models.preflight import (
+    Sweep,
+    check_settings,
+    pairs_of,
+    sweep_findings,
+    tell,
+)
 from opencompass_tooleval.models.selection import check_selection
-from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.replicas import claims_file
 from opencompass_tooleval.work_dir.shards import FIX, is_damaged, numbered_shards, read_predictions
 
 _MOST_REPLICAS = 1024
 
 
-def check_config(cfg: Any) -> None:
+def check_config(cfg: Any) -> list[Finding]:
     """Checks the selection of a config, and the settings of its models and data sets; restores what ``-a`` left out.
+
+    Returns:
+        Its findings without faults.
 
     Raises:
         DataError: The config selects no model, no data set, or a missing one.
         SystemExit: A setting is read by no class, is of a wrong type, or two models or data sets have one name.
     """
     check_selection(cfg)
-    check_settings(cfg['models'], cfg['datasets'], cfg)
+    findings = check_settings(cfg)
     restore_prices(cfg)
+    return findings
+
+
+class _Telling:
+    """A partitioner that logs what ``tooleval plan`` finds, before the first request."""
+
+    out_dir: str
+    tells = True
+    """False while ``tooleval plan`` uses it."""
+
+    def __call__(self, cfg: Any) -> Any:
+        """Partitions a config.
+
+        Raises:
+            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
+            SystemExit: A setting is invalid; see :func:`check_config`.
+        """
+        findings = check_config(cfg)
+        tasks: list[Any] = super().__call__(cfg)  # type: ignore[misc]
+        options, pairs = run_options(), list(pairs_of(tasks))
+        mode, is_scoring = options.mode if options else 'all', Path(self.out_dir).name == RESULTS
+        runner = ((cfg.get('infer') or {}).get('runner') or {}).get('type')
+        sweep = Sweep(runner, () if is_scoring else pairs, pairs if is_scoring or mode == 'all' else ())
+        if self.tells:
+            tell([*findings, *sweep_findings(sweep)])
+        return tasks
 
 
 @PARTITIONERS.register_module()
-class ToolEvalPartitioner(NaivePartitioner):
+class ToolEvalPartitioner(_Telling, NaivePartitioner):
     """OpenCompass's :class:`NaivePartitioner`, which also rejects an empty selection, a missing data set
     and invalid settings.
 
@@ -57,16 +92,6 @@ class ToolEvalPartitioner(NaivePartitioner):
         if not 1 <= replicas <= _MOST_REPLICAS or (replicas > 1 and Path(out_dir).name == RESULTS):
             raise ValueError(f'replicas={replicas}: a number from 1 to {_MOST_REPLICAS}, and for inference only')
         self.replicas = replicas
-
-    def __call__(self, cfg: Any) -> Any:
-        """Partitions a config.
-
-        Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
-            SystemExit: A setting is invalid; see :func:`check_config`.
-        """
-        check_config(cfg)
-        return super().__call__(cfg)
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
         """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished."""
@@ -89,7 +114,7 @@ class ToolEvalPartitioner(NaivePartitioner):
 
 
 @PARTITIONERS.register_module()
-class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
+class ToolEvalNumWorkerPartitioner(_Telling, NumWorkerPartitioner):
     """OpenCompass's :class:`NumWorkerPartitioner`, which counts the records of every data set again.
 
     OpenCompass stores sizes by ``abbr`` in a file of the working directory. With an outdated size it drops records, or
@@ -104,16 +129,6 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         super().__init__(out_dir, dataset_size_path='', force_rebuild=True, **kwargs)
         self._sizes: dict[str, int] = {}
         self._unsplit: set[str] = set()
-
-    def __call__(self, cfg: Any) -> Any:
-        """Partitions a config.
-
-        Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
-            SystemExit: A setting is invalid; see :func:`check_config`.
-        """
-        check_config(cfg)
-        return super().__call__(cfg)
 
     def get_size(self, dataset: Any) -> int:
         """Returns the number of records of a data set, after its ``test_range``."""
@@ -144,7 +159,6 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             DataError: A shard of an earlier run has another size: ``num_worker`` or the number of records was another.
         """
         for combination in model_dataset_combinations:
-            warn_of_literal_keys(combination['models'], combination['datasets'])
             for model in combination['models']:
                 for dataset in combination['datasets']:
                     self._check_earlier(Path(get_infer_output_path(model, dataset, out_dir)), dataset)

@@ -17,6 +17,7 @@ from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDir
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.statistics.intervals import LEVEL
 from opencompass_tooleval.core.statistics.paired import Difference
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.results.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
@@ -84,7 +85,7 @@ def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> Non
         for sample in samples[:show]:
             console.print(f'  {change_text(sample)}')
     for note in comparison.notes:
-        console.print(f'NOTE {note}')
+        console.print(found('compare:note', '', note).line)
 
 
 def compare_models(

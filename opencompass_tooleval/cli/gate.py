@@ -17,6 +17,7 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, wri
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
+from opencompass_tooleval.findings.finding import found, markdown_text
 from opencompass_tooleval.results.baseline import find_results, save_baseline
 from opencompass_tooleval.results.gating import (
     DROPPED,
@@ -123,29 +124,22 @@ def _screen(gate: Gate, rules: Rules) -> Iterator[str]:
     if len(gate.refusals) > _MOST_ROWS:
         yield f'and {len(gate.refusals) - _MOST_ROWS} more reasons'
     for note in gate.notes[:_MOST_ROWS]:
-        yield f'NOTE {note}'
+        yield found('compare:note', '', note).line
     yield _summary(gate, rules)
 
 
 def _markdown(gate: Gate, rules: Rules) -> str:
     def line(cells: Sequence[str]) -> str:
-        return f'| {" | ".join(map(_escaped, cells))} |'
+        return f'| {" | ".join(map(markdown_text, cells))} |'
 
-    lines = [f'**tooleval gate: {_escaped(_summary(gate, rules))}**']
+    lines = [f'**tooleval gate: {markdown_text(_summary(gate, rules))}**']
     if gate.verdicts:
         lines += ['', line(('data set', 'model', *_HEADER)), '|---|---|---|' + '---:|' * 5 + '---|']
         lines += [line((one.row.name, one.model, *_cells(one))) for one in gate.verdicts]
     if gate.refusals:
         lines += ['', line(('not comparable', 'model', 'reason', '')), '|---|---|---|---|']
         lines += [line((one.dataset, one.model, one.kind, one.why)) for one in gate.refusals]
-    return '\n'.join([*lines, *([''] if gate.notes else []), *(f'- {_escaped(note)}' for note in gate.notes), ''])
-
-
-def _escaped(text: str) -> str:
-    """Makes text from outside plain text in a cell of Markdown: neither HTML, nor a link, a mention or a new cell."""
-    return ''.join(
-        f'&#{ord(char)};' if char in '&<>|`*_[]@\\#!~' else char if char.isprintable() else ' ' for char in text
-    )
+    return '\n'.join([*lines, *([''] if gate.notes else []), *(f'- {markdown_text(note)}' for note in gate.notes), ''])
 
 
 def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> Suite:
@@ -163,12 +157,13 @@ def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> S
 
 def _serving_markdown(served: ServingGate) -> str:
     rows = [
-        '| ' + ' | '.join(map(_escaped, cells)) + ' |' for cells in (HEADER, *(one.cells() for one in served.verdicts))
+        '| ' + ' | '.join(map(markdown_text, cells)) + ' |'
+        for cells in (HEADER, *(one.cells() for one in served.verdicts))
     ]
-    notes = [f'- {_escaped(note)}' for note in served.notes]
+    notes = [f'- {markdown_text(note)}' for note in served.notes]
     return '\n'.join(
         [
-            f'**tooleval gate: {_escaped(served.summary())}**',
+            f'**tooleval gate: {markdown_text(served.summary())}**',
             '',
             rows[0],
             '|---' * len(HEADER) + '|',

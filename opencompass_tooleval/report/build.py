@@ -21,7 +21,7 @@ from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
 from opencompass_tooleval.report.overview import LISTED, Finding, Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
-from opencompass_tooleval.report.provenance import missing_table, others_table, provenance_table, runs_table
+from opencompass_tooleval.report.provenance import missing_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
 from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
@@ -106,7 +106,7 @@ def _write(material: Material, out: Path) -> None:
     report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (
         runs_table(material),
-        provenance_table(material, spent),
+        results_table(material, spent),
         others_table(material),
         missing_table(material, samples.damaged),
     )

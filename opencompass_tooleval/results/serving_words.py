@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.calls.attribution import (
@@ -16,6 +16,8 @@ from opencompass_tooleval.core.calls.attribution import (
 )
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.findings.finding import Finding, found
+from opencompass_tooleval.findings.of_results import few
 from opencompass_tooleval.results.serving import Serving, is_lost, read_serving
 
 _UNKNOWN_SHARE = 0.1
@@ -55,9 +57,9 @@ def lines_of(servings: Mapping[str, Serving]) -> Iterator[str]:
     if unscored:
         fault = ' and '.join(dict.fromkeys(map(blame, unscored.values())))
         share = _share(unscored, COUNTED_IN_POINTS, 'answers')
-        yield f'{share} were changed by {fault}, at an unknown cost: {_few(unscored)}'
+        yield f'{share} were changed by {fault}, at an unknown cost: {few(unscored)}'
     yield from (
-        f'{line}: {_few(name for name, one in servings.items() if one.causes.get(cause))}'
+        f'{line}: {few(name for name, one in servings.items() if one.causes.get(cause))}'
         for cause, line in faults_of(servings)
     )
 
@@ -76,7 +78,7 @@ def _names_of(servings: Mapping[str, Serving]) -> Iterator[str]:
         count = sum(one.names[text] for one in found.values())
         samples = sum(one.samples for one in found.values())
         if found:
-            what = f'{text}, unlike those of the offered tools; scores stay ({_few(found)})'
+            what = f'{text}, unlike those of the offered tools; scores stay ({few(found)})'
             yield f'in {count:,} of {samples:,} answers {what}'
 
 
@@ -94,12 +96,8 @@ def _short(name: str) -> str:
     return name.removeprefix(OUR_PREFIX)
 
 
-def _few(names: Iterable[str]) -> str:
-    return first_of(list(map(_short, names)), 2)
-
-
-def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
-    """Yields the notes of a sweep on what its servers lost; none if they lost nothing.
+def findings_of(results: Mapping[tuple[str, str], Result]) -> Iterator[Finding]:
+    """Yields the findings on what servers lost; none if they lost nothing.
 
     Args:
         results: Model and data set -> result.
@@ -110,13 +108,11 @@ def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
             by_model.setdefault(model, {})[dataset] = serving
     unknown = []
     for model, servings in by_model.items():
-        yield from (f'WARNING {model}: {line}' for line in lines_of(servings))
-        yield from (f'NOTE {model}: {line}' for line in _names_of(servings))
+        yield from (found('result:served', model, line) for line in lines_of(servings))
+        yield from (found('result:names', model, line) for line in _names_of(servings))
         counts = [(one.causes.get(UNKNOWN, 0), one.samples) for one in servings.values()]
         if sum(count for count, _ in counts) > _UNKNOWN_SHARE * sum(samples for _, samples in counts):
             unknown.append(model)
     if unknown:
-        yield (
-            'NOTE servers returned no raw text, or tokenizer_path is missing: lost points cannot be attributed '
-            f'({first_of(unknown, 2)})'
-        )
+        what = 'servers returned no raw text, or tokenizer_path is missing: lost points cannot be attributed'
+        yield found('result:raw_text', '', f'{what} ({first_of(unknown, 2)})')

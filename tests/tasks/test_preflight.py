@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.tasks.preflight import missing_key
+from opencompass_tooleval.models.preflight import missing_key
 from tests.cli.conftest import Command, home, tooleval
 
 __all__ = ['home', 'tooleval']
@@ -52,7 +52,9 @@ def test_what_is_missing_is_said_before_anything_is_asked(tooleval: Command, con
     assert key.startswith('FAULT api: its key is read from $OPENAI_API_KEY, which is not set. Fix it with: export')
     assert judge.startswith('FAULT tooleval-ultratool-planning_zh and 1 more: scoring will fail: UltraTool planning')
     assert judge.endswith('Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL')
-    assert len(json.loads(tooleval('plan', config, '--json', '-').out)['faults']) == 3
+    rows = json.loads(tooleval('plan', config, '--json', '-').out)['findings']
+    assert [row['kind'] for row in rows] == ['config:gpus', 'config:key', 'config:scoring']
+    assert {row['level'] for row in rows} == {'fault'}
 
 
 def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
