@@ -269,14 +269,14 @@ BUDGETS = {
     'catalogue': 430 + 45,  # the provenance of results is a typed record
     'cli': 1430,
     'configs': 500,
-    'core': 3830,
+    'core': 3830 + 60,  # sampling settings of stored answers, which decide if a resumed run uses them
     'data_path': 75,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1330,
     'evaluators': 235,
     'extras': 5890,
     'findings': 255,
-    'inferencers': 400,
+    'inferencers': 400 + 25,  # a resumed run with other settings is refused
     'instructions': 415,
     'judging': 430,
     'models': 4000 + 115,  # checks of a config before a run, which were in tasks
@@ -286,9 +286,9 @@ BUDGETS = {
     'results': 915,
     'runners': 1310,
     'summarizers': 455,
-    'tasks': 860,
+    'tasks': 860 + 15,  # plan counts other settings
     'tool_docs': 1100,
-    'work_dir': 2120 + 15,  # lines of JSON are read here, and no longer in results
+    'work_dir': 2120 + 40,  # lines of JSON are read here, and no longer in results; other settings are counted
 }
 
 

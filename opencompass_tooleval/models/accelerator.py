@@ -16,10 +16,14 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.registry import MODELS
 
+<<<<<<< HEAD
 from opencompass_tooleval.core.scoring.prices import BUDGET
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.settings import name_of_model
+=======
+from opencompass_tooleval.models.model_config import OF_PACKAGE
+>>>>>>> main
 from opencompass_tooleval.work_dir.causes import PROGRAMS
 
 
@@ -56,13 +60,13 @@ def accelerator_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def restore_prices(config: MutableMapping[str, Any]) -> None:
-    """Gives models the prices and budgets of the config that the user wrote: ``-a`` leaves them out."""
+    """Gives models the settings of this package in the config that the user wrote: ``-a`` leaves them out."""
     options = run_options()
     if options is None or not (options.accelerator and options.config):
         return
     written = Config.fromfile(options.config, format_python_code=False).get('models') or []
     if len(written) == len(config['models']):
         for model, original in zip(config['models'], written, strict=True):
-            for name in (PRICES, BUDGET):
+            for name in OF_PACKAGE:
                 if original.get(name) is not None:
                     model.setdefault(name, original[name])
