@@ -46,6 +46,7 @@ KINDS: dict[str, Kind] = {
     'config:budget': Kind(_FAULT, 'the budget of a model cannot count some of its requests'),
     'config:accelerator': Kind(_FAULT, '`opencompass -a` leaves a model as it is, without the accelerator'),
     'config:data': Kind(_FAULT, 'a data set cannot be loaded', 'fetch its data: `tooleval prepare`'),
+    'config:stored': Kind(_FAULT, 'stored answers have other settings, and the config does not decide on them'),
     'config:gpus': Kind(_FAULT, 'a model needs more GPUs than this machine has'),
     'config:nodes': Kind(_FAULT, 'a model needs several nodes, and its task gets one'),
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),

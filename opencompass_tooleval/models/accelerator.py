@@ -16,14 +16,9 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.registry import MODELS
 
-<<<<<<< HEAD
-from opencompass_tooleval.core.scoring.prices import BUDGET
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.models.model_config import PRICES
-from opencompass_tooleval.models.settings import name_of_model
-=======
 from opencompass_tooleval.models.model_config import OF_PACKAGE
->>>>>>> main
+from opencompass_tooleval.models.settings import name_of_model
 from opencompass_tooleval.work_dir.causes import PROGRAMS
 
 

@@ -23,12 +23,8 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
-<<<<<<< HEAD
-from opencompass_tooleval.findings.finding import Finding, found
-=======
 from opencompass_tooleval.core.scoring.sampling_settings import STORED_ANSWERS, StoredAnswers
-from opencompass_tooleval.models.accelerator import accelerator_faults
->>>>>>> main
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.budget import priced, sends_nothing
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES

@@ -24,11 +24,8 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
-<<<<<<< HEAD
 from opencompass_tooleval.findings.finding import Finding, found, merged
-=======
 from opencompass_tooleval.inferencers.resuming import undecided
->>>>>>> main
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
@@ -282,14 +279,14 @@ def _new(findings: Iterable[Finding], texts: str) -> Iterator[Finding]:
             yield one
 
 
-def _decided(cfg: Config) -> list[str]:
-    """Lets models ask for answers again if the config does not decide on stored ones; returns a line for each model."""
+def _decided(cfg: Config) -> list[Finding]:
+    """Lets models ask for answers again if the config does not decide on stored ones; returns a fault for each."""
     combinations = cfg.get('model_dataset_combinations') or [cfg]
     faults = undecided(Path(cfg['work_dir']), combinations)
     for model in (model for combination in combinations for model in combination['models']):
-        if model_abbr_from_cfg(model) in dict(faults):
+        if model_abbr_from_cfg(model) in {one.about for one in faults}:
             model[STORED_ANSWERS] = ASK
-    return [f'{model}: {text}' for model, text in faults]
+    return faults
 
 
 def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
@@ -315,12 +312,8 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     )
     if is_countable:
         configured = list(_configured(cfg))
-<<<<<<< HEAD
+        findings += _decided(cfg)
         findings += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
-=======
-        found += _decided(cfg)
-        found += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
->>>>>>> main
         left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
         unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]
         is_countable = bool(left)
