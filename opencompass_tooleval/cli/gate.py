@@ -17,7 +17,7 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, wri
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
-from opencompass_tooleval.findings.finding import found, markdown_text
+from opencompass_tooleval.findings.finding import markdown_text, with_notes
 from opencompass_tooleval.results.baseline import find_results, save_baseline
 from opencompass_tooleval.results.gating import (
     DROPPED,
@@ -123,8 +123,7 @@ def _screen(gate: Gate, rules: Rules) -> Iterator[str]:
         yield f'NOT COMPARABLE {refusal.dataset}, {refusal.model}: {refusal.kind}: {refusal.why}'
     if len(gate.refusals) > _MOST_ROWS:
         yield f'and {len(gate.refusals) - _MOST_ROWS} more reasons'
-    for note in gate.notes[:_MOST_ROWS]:
-        yield found('compare:note', '', note).line
+    yield from (one.line for one in with_notes(gate.findings, gate.notes)[:_MOST_ROWS])
     yield _summary(gate, rules)
 
 
@@ -139,7 +138,8 @@ def _markdown(gate: Gate, rules: Rules) -> str:
     if gate.refusals:
         lines += ['', line(('not comparable', 'model', 'reason', '')), '|---|---|---|---|']
         lines += [line((one.dataset, one.model, one.kind, one.why)) for one in gate.refusals]
-    return '\n'.join([*lines, *([''] if gate.notes else []), *(f'- {markdown_text(note)}' for note in gate.notes), ''])
+    notes = [f'- {markdown_text(str(one))}' for one in with_notes(gate.findings, gate.notes)]
+    return '\n'.join([*lines, *([''] if notes else []), *notes, ''])
 
 
 def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> Suite:
@@ -190,7 +190,17 @@ def _gate(
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
     parts = {'serving': asdict(served)} if served else {}
     files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
-    write_outputs({**(asdict(gate) if gate else {}), **parts, **files, **asdict(rules)}, (), json_out, None)
+    write_outputs(
+        {
+            **(asdict(gate) | {'findings': [one.row() for one in gate.findings]} if gate else {}),
+            **parts,
+            **files,
+            **asdict(rules),
+        },
+        (),
+        json_out,
+        None,
+    )
     if markdown:
         texts = [*([_markdown(gate, rules)] if gate else []), *([_serving_markdown(served)] if served else [])]
         write_whole(markdown, '\n'.join(texts))

@@ -10,6 +10,7 @@ import typer
 
 from opencompass_tooleval.core.text.redaction import usable_key
 from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.work_dir.causes import KEY_VARIABLE as KEY_VARIABLE
 from opencompass_tooleval.work_dir.printing import say
 
 WorkDirArgument = Annotated[
@@ -48,7 +49,6 @@ MaxDropOption = Annotated[
     float, typer.Option('--max-drop', min=0, max=100, metavar='POINTS', help='Drop that a gate allows.')
 ]
 
-KEY_VARIABLE = 'OPENAI_API_KEY'
 
 KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")]
 

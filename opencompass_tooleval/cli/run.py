@@ -26,6 +26,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import missing_files
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import first_answer
+from opencompass_tooleval.work_dir.causes import KEY_ENV
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -159,7 +160,7 @@ def run_benchmarks(
         if prepare and not _prepared(rows):
             return 1
         if key_env != KEY_VARIABLE:
-            os.environ[KEY_VARIABLE] = os.environ.get(key_env, '')
+            os.environ |= {KEY_VARIABLE: os.environ.get(key_env, ''), KEY_ENV: key_env}
         faults = _planned_faults(text)
         asked = [(one, settings['openai_api_base'], max_out_len is None) for one in model or ()]
         asked += [(grader.model, grader.base, False)] if grader else []

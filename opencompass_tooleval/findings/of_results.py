@@ -23,6 +23,7 @@ from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.kinds import PUBLISHED
 from opencompass_tooleval.plugin import BENCHMARKS, RESULT_CHECKS, load
 from opencompass_tooleval.work_dir.progress import cut_datasets
 
@@ -44,6 +45,11 @@ _NO_REFERENCE = 'no_reference'
 def result_findings(results: Results) -> list[Finding]:
     """Returns the findings of all checks of results (``RESULT_CHECKS`` of ``plugin.py``)."""
     return merged(one for check in RESULT_CHECKS for one in load(check)(results))
+
+
+def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
+    """Leaves out reasons why scores do not compare with published ones, which tables show, and other models do not."""
+    return [one for one in findings if not one.kind.startswith(PUBLISHED)]
 
 
 def caveats_of(dataset: str, result: Mapping[str, Any]) -> tuple[str, ...]:
@@ -74,7 +80,7 @@ def published(results: Results) -> Iterator[Finding]:
         about = Provenance.of(result)
         for check in (_of_data, _of_scoring, _of_judge, _of_reference, _of_environment, _of_size):
             yield from (
-                found(f'published:{kind}', few([dataset]), text) for kind, text in check(dataset, result, about)
+                found(f'{PUBLISHED}{kind}', few([dataset]), text) for kind, text in check(dataset, result, about)
             )
 
 

@@ -13,6 +13,7 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
 from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
@@ -136,6 +137,7 @@ def _write_pages(report: Report, about_runs: Sequence[Table], out: Path) -> None
         'material': report.material,
         'runs': run_names(report.material.runs).values(),
         'overview': report.overview,
+        'notes': [one.line for one in of_comparisons(result_findings(report.material.results))],
         'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,
     }

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from opencompass_tooleval.core.calls.attribution import UNKNOWN
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.findings.finding import with_notes
 from opencompass_tooleval.results.gating import HELD, Rules
 from opencompass_tooleval.results.junit import Case, Suite
 from opencompass_tooleval.results.result_row import Results, valid_result
@@ -81,7 +81,7 @@ class ServingGate:
             yield f'{one.outcome.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
         if len(self.verdicts) > most:
             yield f'and {len(self.verdicts) - most} more, in --markdown, --junit and --json'
-        yield from (found('compare:note', '', note).line for note in self.notes[:most])
+        yield from (one.line for one in with_notes((), self.notes[:most]))
         yield self.summary()
 
     def suite(self) -> Suite:
