@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from opencompass_tooleval.core.errors import first_of
-from opencompass_tooleval.findings.kinds import PUBLISHED, Kind, Level
+from opencompass_tooleval.findings.kinds import FIRST, PUBLISHED, Kind, Level
 from opencompass_tooleval.plugin import FINDINGS, load
 
 _MOST_JOINED = 2
@@ -94,7 +94,7 @@ def merged(findings: Iterable[Finding], most: int = 2) -> list[Finding]:
         abouts.setdefault(replace(one, about=''), {})[one.about] = None
     joined = [replace(one, about=first_of(list(filter(None, names)), most)) for one, names in abouts.items()]
     order = list(kinds())
-    return sorted(joined, key=lambda one: order.index(one.kind))
+    return sorted(joined, key=lambda one: (one.level is Level.NOTE and one.kind not in FIRST, order.index(one.kind)))
 
 
 def shortened(findings: Iterable[Finding]) -> list[Finding]:

@@ -60,14 +60,11 @@ KINDS: dict[str, Kind] = {
     'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:budget': Kind(_WARNING, 'a budget is used up, so that requests were not sent', 'raise `budget`'),
     'result:differs': Kind(_WARNING, 'agents on one data set had other banks, simulators, judges or settings'),
-    'result:served': Kind(_WARNING, 'the server lost points, calls or parts of prompts'),
     'result:only_thoughts': Kind(_WARNING, 'most answers of a model are empty: all of their text is thoughts'),
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),
-    'result:names': Kind(_NOTE, 'the server adds something to the names of calls'),
-    'result:raw_text': Kind(_NOTE, 'the server does not return what the model wrote'),
     'result:ending': Kind(_NOTE, 'answers ended for a reason that this package does not know'),
     'result:limits': Kind(_NOTE, 'models had other limits of tokens on one data set'),
     'config:unused_limit': Kind(_NOTE, 'the limit of a model is below that of the benchmark, which counts'),
@@ -106,3 +103,6 @@ KINDS: dict[str, Kind] = {
     'server:settings': Kind(_FAULT, 'the server refuses settings that every request has'),
 }
 """Id -> the kind."""
+
+FIRST = ('published:encoder', 'published:rebuilt')
+"""Notes that screens show before warnings: with them, no score compares with published ones."""
