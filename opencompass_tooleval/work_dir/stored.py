@@ -97,9 +97,7 @@ def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
 
 def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
     """Tests if a result without its details says that all its answers have the settings of the config."""
-    provenance = head.get('provenance')
-    found = provenance.get(SAMPLING) if isinstance(provenance, Mapping) else None
-    return found == [stored.sampling]
+    return Provenance.of(head).stored.get(SAMPLING) == [stored.sampling]
 
 
 def result_is_outdated(result: Path, records: Records | None) -> bool:
