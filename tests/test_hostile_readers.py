@@ -451,7 +451,7 @@ def _echo() -> _Echo:
 def _probed(text: str) -> None:
     _echo().text = text
     for finding in probe(_echo()):
-        assert len(finding.says) < 2_000
+        assert len(finding.text) < 2_000
 
 
 def _trajectory(text: str) -> None:

@@ -74,7 +74,8 @@ def print_config_dir() -> None:
 def main() -> None:
     """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
     quiet = 'ignore:pkg_resources is deprecated'  # jieba, in this process and in those that it starts
-    os.environ['PYTHONWARNINGS'] = ','.join(filter(None, (os.environ.get('PYTHONWARNINGS'), quiet)))
+    others = os.environ.get('PYTHONWARNINGS', '').removesuffix(quiet).strip(',')
+    os.environ['PYTHONWARNINGS'] = ','.join(filter(None, (others, quiet)))
     warnings.filterwarnings('ignore', 'pkg_resources is deprecated')
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
     keep_printable(logging.getLogger())

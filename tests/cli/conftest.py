@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,8 +52,11 @@ def tooleval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr('sys.argv', ['tooleval', *map(str, arguments)])
         capsys.readouterr()
+        before = dict(os.environ)  # a command sets variables for what it starts
         with pytest.raises(SystemExit) as caught:
             main()
+        os.environ.clear()
+        os.environ.update(before)
         code = caught.value.code
         return Outcome(code if isinstance(code, int) else 0, *capsys.readouterr())
 
