@@ -30,10 +30,19 @@ def counts_line(name: str, counts: Mapping[str, int]) -> str:
     return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
 
 
-def cut_lines(datasets: Sequence[str]) -> list[str]:
-    """Returns a note if ``test_range`` reduces the records of any data set, else no line."""
-    count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
-    return [f'NOTE test_range selects a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
+def cut_lines(parts: Mapping[str, str]) -> list[str]:
+    """Returns a note per part that is asked of data sets.
+
+    Args:
+        parts: Abbr -> the part, in words.
+    """
+    named: dict[str, list[str]] = {}
+    for dataset, part in parts.items():
+        named.setdefault(part, []).append(dataset)
+    return [
+        f'NOTE {part}: {len(datasets)} data set{"s" * (len(datasets) > 1)}: {first_of(datasets, 3)}'
+        for part, datasets in named.items()
+    ]
 
 
 @contextmanager

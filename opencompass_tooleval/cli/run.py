@@ -53,7 +53,13 @@ def run_benchmarks(
     models: Annotated[
         Path | None, typer.Option(metavar='CONFIG', help='A config whose models are run, in place of --model and --hf.')
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help='First records of each data set; by default all.')] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar='N', help='Records of each data set, drawn at random; by default all are asked.'),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help='First records of each data set, for a try: not a sample.')
+    ] = None,
     max_out_len: Annotated[
         int | None,
         typer.Option(min=1, help="Tokens of an answer, with thoughts; by default, or if less, the benchmark's limit."),
@@ -121,6 +127,8 @@ def run_benchmarks(
     settings = {name: value for name, value in settings.items() if value is not None}
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
+    if sample and limit:
+        raise ValueError('give one of --sample and --limit')
     if shards and replicas:
         raise ValueError('give one of --shards and --replicas')
     for option, is_set, needed in (
@@ -151,7 +159,15 @@ def run_benchmarks(
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
     text = config_text(
-        chosen, tested, work_dir=folder, limit=limit, shards=shards, replicas=replicas, partition=slurm, judge=grader
+        chosen,
+        tested,
+        work_dir=folder,
+        limit=limit,
+        sample={'n': sample, 'seed': 0} if sample else None,
+        shards=shards,
+        replicas=replicas,
+        partition=slurm,
+        judge=grader,
     )
     if not write_config:
         if prepare and not _prepared(rows):

@@ -383,7 +383,7 @@ def _keywords(kind: Any) -> Mapping[str, Keyword]:
     if not isinstance(kind, type):
         return keywords_of([kind])
     if issubclass(kind, BaseDataset):
-        return keywords_of([getattr(kind, 'load'), BaseDataset.__init__])  # noqa: B009  # opencompass is untyped
+        return keywords_of([getattr(kind, 'load'), *initializers(kind)])  # noqa: B009  # opencompass is untyped
     return keywords_of(initializers(kind))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import all_benchmarks, part_of, published_size, records_of
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks, part_in_words, published_size, records_of
 from opencompass_tooleval.catalogue.comparable import decides
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
@@ -91,11 +91,11 @@ def _caveats(entry: ModelResult) -> Iterator[str]:
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
         yield f'protocol {protocol} on data {version}'
-    part = part_of(entry.dataset, entry.result)
+    part = part_in_words(entry.dataset, entry.result)
     if str(version).endswith('subset'):
         yield 'sampled subset of the data'
     if part:
-        yield f'{part[0]} of {part[1]} records'
+        yield f'records: {part}'
     elif not str(version).endswith('subset'):
         yield from _of_size(entry)
     if many_failed(samples):

@@ -14,7 +14,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_in_words
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
@@ -383,11 +383,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         ]
 
     def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-        """Returns model and data set, or table, with a part of the records -> ``8 of 1,000``, or '' for a table."""
+        """Returns model and data set, or table, with a part of the records -> its words, or '' for a table."""
         found = {
-            (model, dataset): f'{part[0]:,} of {part[1]:,}'
+            (model, dataset): words
             for (model, dataset), result in results.items()
-            if (part := part_of(dataset, result))
+            if (words := part_in_words(dataset, result))
         }
         return {**found, **dict.fromkeys(self._and_tables(found) - found.keys(), '')}
 
@@ -527,10 +527,13 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
     ) -> Iterator[str]:
         """Yields notes on scores over a part of the records, and on the causes of missing main scores."""
-        counts = {dataset: count for (_, dataset), count in self._partly.items() if count}
+        counts: dict[str, dict[str, None]] = {}
+        for (_, dataset), count in self._partly.items():
+            counts.setdefault(count, {})[dataset] = None
+        counts.pop('', None)
         if counts:
-            shown = [f'{count} ({_few([dataset])})' for dataset, count in counts.items()]
-            yield f'NOTE {PART} = not all records were asked (limit, test_range): {first_of(shown, 2)}'
+            shown = [f'{count} ({_few(datasets)})' for count, datasets in counts.items()]
+            yield f'NOTE {PART} = not all records were asked: {first_of(shown, 2)}'
         columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
         unjudged = []
         for row in (row for row in rows if row.is_empty):

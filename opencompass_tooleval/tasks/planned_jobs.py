@@ -111,7 +111,7 @@ class Plan:
         models: One entry per model.
         workers: Maximum number of inference jobs at a time; None if the runner does not define it.
         runner: Name of the runner of the inference stage.
-        cut: Abbrs of data sets that ``test_range`` reduces to a part.
+        cut: Abbrs of data sets of which a part is asked -> the part, in words.
         faults: Faults that would stop it, as far as the config and this machine show them.
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
         servers: A line on each server that jobs share.
@@ -122,7 +122,7 @@ class Plan:
     models: list[ModelPlan]
     workers: int | None
     runner: str
-    cut: tuple[str, ...] = ()
+    cut: Mapping[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     servers: list[str] = field(default_factory=list)
@@ -334,7 +334,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
-        tuple(cut_datasets(cfg)),
+        cut_datasets(cfg),
         found,
         _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
         [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],

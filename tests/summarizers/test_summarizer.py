@@ -501,8 +501,8 @@ def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureF
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines
     assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
-    counts = '8 of 1,000 (ultratool-tool_usage_zh), 9 of 12 (teval-review_str_v2)'
-    assert f'NOTE * = not all records were asked (limit, test_range): {counts}\n' in run.notes()
+    counts = '8 of 1,000, not a sample (ultratool-tool_usage_zh), 9 of 12, not a sample (teval-review_str_v2)'
+    assert f'NOTE * = not all records were asked: {counts}\n' in run.notes()
     assert {row[3] for row in run.table()[1:]} == {'gen *'}
 
 
