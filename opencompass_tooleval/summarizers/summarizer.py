@@ -37,6 +37,7 @@ from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.models.api.endings import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.serving_words import notes_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
@@ -285,7 +286,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
         main = headlines(self._table, self._overall, self._partly, self._columns())
-        tables = list(self._tables_of_details(results))
+        sampled = list(self._sampled(results))
+        tables = [*sampled, *self._tables_of_details(results)]
         about = [*self._about_main(main, results), *self._notes(results)]
         about.sort(key=lambda note: not note.startswith('WARNING'))
         warnings = [*self._not_comparable(results), *about]
@@ -301,7 +303,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if self.report:
             self._report()
         run = Path(self.work_dir)
-        below = screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run)
+        below = screen(self.model_abbrs, main, sampled=sampled, notes=warnings, missing=missing, files=files, run=run)
         say(f'\n{below}')
         if missing:
             raise SystemExit(1)
@@ -429,6 +431,14 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from explained(dict.fromkeys(reason for result in with_details.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
         yield from _trials(with_details)
+
+    def _sampled(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        """Yields a line per main score of a sample: its interval, the records, and the cost of the others."""
+        for model in map(model_abbr_from_cfg, self.model_cfgs):
+            of_model = {dataset: result for (name, dataset), result in results.items() if name == model}
+            valid = {dataset: result for dataset, result in of_model.items() if 'error' not in result}
+            for estimate in estimates_of(valid, self._columns()):
+                yield f'  {model}, {estimate.name.removeprefix(OUR_PREFIX)} {estimate.metric}: {estimate}'
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         """Yields lines with the standard errors of the tables' columns, such as abilities and Overall."""

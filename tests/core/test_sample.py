@@ -56,7 +56,8 @@ def test_each_query_is_drawn_equally_often(has_keys: bool) -> None:
 
 def test_looks_grow_up_to_all_records() -> None:
     sizes = [Sample(100, look=look).size(1000) for look in range(1, LOOKS + 1)]
-    assert sizes == [100, 158, 251, 398, 631, 1000]
+    assert sizes == [100, 214, 400, 620, 800, 1000]
+    assert [Sample(900, look=look).size(1000) for look in (1, 2, 6)] == [900, 1000, 1000]
     assert {Sample(100, look=look).size(60) for look in range(1, LOOKS + 1)} == {60}
 
 
@@ -67,3 +68,13 @@ def test_looks_grow_up_to_all_records() -> None:
 def test_other_settings_are_refused(settings: Any) -> None:
     with pytest.raises(ValueError, match=r'give dict\(n=100\)'):
         Sample.of(settings)
+
+
+def test_the_next_look_is_where_the_interval_should_be_narrow_enough() -> None:
+    first = Sample(100, look=1)
+    assert first.next_look(6.0, 5.9, 1000) == 2 and first.next_look(6.0, 0.1, 1000) == LOOKS
+    look = first.next_look(6.0, 3.0, 1000)
+    sizes = [Sample(100, look=number).size(1000) for number in (look - 1, look)]
+    before, after = (6.0 * ((1 / size - 1 / 1000) / (1 / 100 - 1 / 1000)) ** 0.5 for size in sizes)
+    assert after <= 3.0 < before
+    assert Sample(100, look=3).next_look(50.0, 49.0, 80) == LOOKS, 'all records are asked'

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 LOOKS = 6
@@ -14,6 +14,7 @@ LOOKS = 6
 SEED, DRAW, LOOK = 'sample_seed', 'sample_draw', 'sample_look'
 """Keys of the provenance: the seed, what is drawn, and the number of the look."""
 
+_LAST_RATIO = 4.0
 _FEWEST_OF_KEY = 20
 """Values of a key with fewer queries are one value."""
 
@@ -47,10 +48,33 @@ class Sample:
         raise ValueError(f'sample={str(settings)[:60]}: give dict(n=100), or dict(n=100, seed=1)')
 
     def size(self, records: int) -> int:
-        """Returns the number of records to ask of this many. Looks grow by a constant factor up to all records."""
-        if self.look is None or records <= self.n:
+        """Returns the number of records to ask of this many.
+
+        From look to look, the ratio of the records that are asked to the others grows by a constant factor, up to 80%
+        of the records in the last but one.
+        """
+        if self.look in (None, 1) or records <= self.n:
             return min(self.n, records)
-        return round(self.n * math.pow(records / self.n, (self.look - 1) / (LOOKS - 1)))
+        first = self.n / (records - self.n)
+        if self.look == LOOKS or first >= _LAST_RATIO:
+            return records
+        ratio = first * math.pow(_LAST_RATIO / first, (self.look - 1) / (LOOKS - 2))
+        return round(records * ratio / (1 + ratio))
+
+    def next_look(self, half: float, points: float, records: int) -> int:
+        """Returns the next look at which an interval should be narrow enough.
+
+        Args:
+            half: Half of its width in the present look.
+            points: The wanted half.
+            records: Number of all records.
+        """
+        now = self.size(records)
+        for look in range((self.look or 1) + 1, LOOKS):
+            size = replace(self, look=look).size(records)
+            if now < records and half * math.sqrt((1 / size - 1 / records) / (1 / now - 1 / records)) <= points:
+                return look
+        return LOOKS
 
     def draw(self, queries: Sequence[str], keys: Sequence[str] = ()) -> list[int]:
         """Draws whole queries until there are enough records; returns the places of their records, in order.
