@@ -126,7 +126,7 @@ def config_text(
     *,
     work_dir: Path,
     limit: int | None = None,
-    sample: Mapping[str, int] | None = None,
+    sample: str = '',
     shards: int | None = None,
     replicas: int | None = None,
     partition: str | None = None,
@@ -139,7 +139,7 @@ def config_text(
         models: The models, or rows of another config.
         work_dir: The working directory.
         limit: Number of records of each data set, from the first; None for all.
-        sample: ``sample`` of each data set; None for none.
+        sample: ``sample`` of the data set ``_row``, as Python; '' for none.
         shards: Number of parts of each data set, which run at the same time; None for one.
         replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
@@ -161,7 +161,7 @@ def config_text(
         *block,
         f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
-        *(['for _row in datasets:', f"    _row['sample'] = {python_literal(dict(sample))}"] if sample else []),
+        *(['for _row in datasets:', f"    _row['sample'] = {sample}"] if sample else []),
         *(judge.lines() if judge else []),
         *([f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"] if shards else []),
         *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),

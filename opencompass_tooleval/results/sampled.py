@@ -61,10 +61,8 @@ class Estimate:
         value: The score, 0-100.
         low: Lower end of the interval; None if the score has none.
         high: Upper end.
-        asked: Number of records that were asked.
-        total: Number of all.
+        counts: Data set of the score -> number of its records that were asked, and of all.
         cost_of_rest: Estimated cost of the other records; None without prices.
-        datasets: The data sets of the score.
     """
 
     name: str
@@ -72,20 +70,23 @@ class Estimate:
     value: float
     low: float | None
     high: float | None
-    asked: int
-    total: int
+    counts: Mapping[str, tuple[int, int]]
     cost_of_rest: float | None
-    datasets: tuple[str, ...]
+
+    @property
+    def half(self) -> float:
+        """Half of the width of the interval; infinite without one."""
+        return math.inf if self.low is None or self.high is None else (self.high - self.low) / 2
 
     def is_within(self, points: float) -> bool:
         """Tests if half of the width of the interval is at most this, or no record is left to ask."""
-        half = math.inf if self.low is None or self.high is None else (self.high - self.low) / 2
-        return half <= points or self.asked >= self.total
+        return self.half <= points or all(asked >= total for asked, total in self.counts.values())
 
     def __str__(self) -> str:
         interval = '' if self.low is None else f' [{self.low:.2f}, {self.high:.2f}]'
         cost = '' if not self.cost_of_rest else f'; the rest costs about {self.cost_of_rest:,.2f}'
-        return f'{self.value:.2f}{interval}, {self.asked:,} of {self.total:,} records{cost}'
+        asked, total = (sum(numbers) for numbers in zip(*self.counts.values(), strict=True))
+        return f'{self.value:.2f}{interval}, {asked:,} of {total:,} records{cost}'
 
 
 def estimates_of(results: Mapping[str, Result], columns: Mapping[Score, Mapping[Score, float]]) -> Iterator[Estimate]:
@@ -119,8 +120,8 @@ def _estimate(
     low, high = _ends(results, shares, values, value)
     costs = [_cost_of_rest(result, *part) for result, part in zip(of_score, parts, strict=True)]
     known = [cost for cost in costs if cost is not None]
-    asked, total = (sum(numbers) for numbers in zip(*parts, strict=True))
-    yield Estimate(name, metric, value, low, high, asked, total, math.fsum(known) if known else None, datasets)
+    counts = dict(zip(datasets, parts, strict=True))
+    yield Estimate(name, metric, value, low, high, counts, math.fsum(known) if known else None)
 
 
 def _ends(

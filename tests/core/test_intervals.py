@@ -308,7 +308,7 @@ def of_values(*values: float, size: int = 1) -> RecordValues:
 def test_the_interval_of_a_sample() -> None:
     """Wilson's, with a continuity correction (Newcombe 1998, method 4): 81 right of 263 are 0.2553 to 0.3682."""
     low, high = score_interval(of_values(*[1.0] * 81, *[0.0] * 182), 0.0)
-    assert low == pytest.approx(25.53, abs=0.1) and high == pytest.approx(36.82, abs=0.1)
+    assert 25.2 < low <= 25.53 and 36.82 <= high < 37.2, 'with a t distribution, a little wider'
     all_right = score_interval(of_values(*[1.0] * 50), 0.0)
     assert all_right[1] == 100 and 88 < all_right[0] < 95, 'the t interval has no width'
     assert score_interval(of_values(*[1.0] * 50), 1.0) == (100, 100), 'nothing is left to ask'
