@@ -82,11 +82,18 @@ class Estimate:
         """Tests if half of the width of the interval is at most this, or no record is left to ask."""
         return self.half <= points or all(asked >= total for asked, total in self.counts.values())
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Score, low and high end, records asked and all, and the cost of the others, as text; '' where unknown."""
+        numbers = (self.value, self.low, self.high)
+        value, low, high = ('' if number is None else f'{number:.2f}' for number in numbers)
+        asked, total = (f'{sum(numbers):,}' for numbers in zip(*self.counts.values(), strict=True))
+        return value, low, high, asked, total, f'{self.cost_of_rest:,.2f}' if self.cost_of_rest else ''
+
     def __str__(self) -> str:
-        interval = '' if self.low is None else f' [{self.low:.2f}, {self.high:.2f}]'
-        cost = '' if not self.cost_of_rest else f'; the rest costs about {self.cost_of_rest:,.2f}'
-        asked, total = (sum(numbers) for numbers in zip(*self.counts.values(), strict=True))
-        return f'{self.value:.2f}{interval}, {asked:,} of {total:,} records{cost}'
+        value, low, high, asked, total, cost = self.cells
+        interval = f' [{low}, {high}]' if low else ''
+        return f'{value}{interval}, {asked} of {total} records' + (f'; the rest costs about {cost}' if cost else '')
 
 
 def estimates_of(results: Mapping[str, Result], columns: Mapping[Score, Mapping[Score, float]]) -> Iterator[Estimate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -89,8 +90,13 @@ def test_samples_grow_until_the_interval_is_narrow_enough(
     cost = result['usage']['cost']['total']
     assert shown and float(shown[1]) == pytest.approx(cost * (RECORDS - asked) / asked, abs=0.01)
     assert done.stdout.rstrip().endswith('report/index.html') and done.stdout.count('report: ') == 1
-    (page,) = tmp_path.glob('outputs/run/*/*/report/index.html')
-    assert f'{asked} of 400' in page.read_text()
+    (file,) = tmp_path.glob('outputs/run/*/*/report/files/sampled-teval.csv')
+    (row,) = csv.DictReader(file.read_text(encoding='utf-8-sig').splitlines())
+    numbers = [float(row[name]) for name in ('low', 'high', 'asked', 'of')]
+    assert numbers == pytest.approx([low, high, asked, RECORDS], abs=0.005)
+    assert row['cost of the rest, estimated'] == shown[1]
+    page = (file.parent.parent / 'teval.html').read_text()
+    assert 'Samples, with the 95% interval' in page and f'{asked} of 400, sampled' in page
 
 
 def test_a_run_that_failed_or_was_killed_continues(
