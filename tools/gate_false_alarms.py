@@ -534,13 +534,12 @@ def check_sample(values: Values, sizes: Values, queries: int, ends: tuple[Values
     """Raises AssertionError unless the package finds the same intervals."""
     for run in range(CHECKED):
         records = {
-            f'r{query}': RecordValue(float(values[run, query] / size), float(size), query=f'q{query}')
-            for query, size in enumerate(sizes[run, :queries])
+            f'r{query}-{place}': RecordValue(float(value if size == 1 else place < value), 1.0, query=f'q{query}')
+            for query, (value, size) in enumerate(zip(values[run, :queries], sizes[run, :queries], strict=True))
+            for place in range(int(size))
         }
-        count = sizes[run, :queries].sum()
-        if count == len(records):  # else a query has several records
-            found = score_interval(records, count / sizes[run].sum())
-            assert np.allclose(found, [100 * end[run] for end in ends]), (found, ends[0][run], ends[1][run])
+        found = score_interval(records, len(records) / sizes[run].sum())
+        assert np.allclose(found, [100 * end[run] for end in ends]), (found, ends[0][run], ends[1][run])
 
 
 def shares_held(population: Population, records: int, runs: int) -> tuple[list[float], list[tuple[float, float]]]:
