@@ -265,28 +265,31 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3230,
     'benchmarks': 4900,
-    'catalogue': 430,
-    'cli': 1450,
+    'catalogue': 430 + 11,  # samples: in words, and what decides which compare
+    'cli': 1450 + 112,  # --sample and --within
     'configs': 500,
-    'core': 3850 + 60,  # sampling settings of stored answers, which decide if a resumed run uses them
+    'core': 3850
+    + 60
+    + 90,  # sampling settings of stored answers, which a resumed run compares; samples, their intervals
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,
     'evaluators': 235,
     'extras': 5900,
-    'inferencers': 400 + 25,  # a resumed run with other settings is refused
+    'inferencers': 400 + 28,  # a resumed run with other settings is refused; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
-    'models': 4000,
+    'models': 4000 + 35,  # samples are drawn; answers that do not vary
     'partitioner': 105,
     'plugin': 50,
-    'report': 1920,
-    'results': 920,
+    'report': 1920 + 5,  # the table of samples
+    'results': 920 + 90,  # intervals of samples, and of tables of them
     'runners': 1310,
-    'summarizers': 580 + 10,  # judgements that were replayed are named
-    'tasks': 930 + 20,  # an ancestor that ends must not end the watch of the starter; plan counts other settings
+    'summarizers': 580 + 20,  # judgements that were replayed are named; lines on samples
+    'tasks': 930
+    + 24,  # an ancestor that ends must not end the watch of the starter; plan counts other settings; intervals
     'tool_docs': 1100,
-    'work_dir': 2120 + 40,  # lines of JSON are read here, and no longer in results; other settings are counted
+    'work_dir': 2120 + 46,  # lines of JSON are read here; other settings are counted; samples are no first records
 }
 
 

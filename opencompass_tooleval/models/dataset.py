@@ -119,7 +119,7 @@ class ToolEvalDataset(BaseDataset):
         if self._sample:
             if records:
                 raise ValueError('sample and test_range both select records: leave one of them out')
-            numbers = self._drawn(self.dataset.select(range(count)))
+            numbers = self._drawn(self._sample, self.dataset.select(range(count)))
         elif records and self._trials > 1:
             numbers = load_partial_dataset(Dataset.from_dict({'number': range(count)}), records)['number']
             settings['test_range'] = part
@@ -127,14 +127,13 @@ class ToolEvalDataset(BaseDataset):
             self.dataset = self.dataset.select([count * trial + i for trial in range(self._trials) for i in numbers])
         super()._init_reader(**settings)
 
-    def _drawn(self, rows: Dataset) -> list[int]:
+    def _drawn(self, sample: Sample, rows: Dataset) -> list[int]:
         """Draws the sample, and adds it to what the provenance says."""
-        assert self._sample is not None
         names, spread = rows.column_names, rows[SPREAD] if SPREAD in rows.column_names else ()
-        numbers = self._sample.draw(rows[QUERY if QUERY in names else 'record_id'], spread)
+        numbers = sample.draw(rows[QUERY if QUERY in names else 'record_id'], spread)
         said = json.loads(rows[0][SHOWN]) if SHOWN in names else {}
-        said |= {SEED: self._sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
-        said |= {LOOK: self._sample.look} if self._sample.look else {}
+        said |= {SEED: sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
+        said |= {LOOK: sample.look} if sample.look else {}
         bare = self.dataset.remove_columns([name for name in (SHOWN, QUERY, SPREAD) if name in names])
         self.dataset = bare.add_column(SHOWN, [json.dumps(said)] * len(bare))
         return numbers
