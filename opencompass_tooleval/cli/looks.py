@@ -30,15 +30,15 @@ FIRST = 100
 _LINE = "    _row['sample'] = "
 
 
-def look_setting(first: int, looks: Mapping[str, int]) -> str:
+def look_setting(sample: Sample, looks: Mapping[str, int]) -> str:
     """Returns the value of ``sample`` in the config of a look, for the row ``_row``.
 
     Args:
-        first: Number of records in the first look.
+        sample: The number of records in the first look, and the seed.
         looks: Abbr of a data set -> its look, if it is not the first.
     """
     look = f"{python_literal(dict(looks))}.get(_row['abbr'], 1)" if looks else '1'
-    return f"{{'n': {first}, 'seed': 0, 'look': {look}}}"
+    return f"{{'n': {sample.n}, 'seed': {sample.seed}, 'look': {look}}}"
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,15 @@ class Look:
                 if asked < total:
                     look = samples[dataset].next_look(one.half, points, total)
                     looks[dataset] = max(looks.get(dataset, 1), look)
-        say(f'look {self.number}: {len(estimates) - len(unsure)} of {len(estimates)} main scores are within {points:g}')
+        known = f'{len(estimates) - len(unsure)} of {len(estimates)} main scores'
+        say(f'look {self.number}: {known} are within {points:g} points, or over all records')
         if not unsure or self.number >= LOOKS:
             return None
         lines = self.config.read_text(encoding='utf-8').split('\n')
         places = [place for place, line in enumerate(lines) if line.startswith(_LINE)]
         if len(places) != 1:
             raise DataError(self.config, f'it has no line {_LINE.strip()!r}, which sets the samples')
-        lines[places[0]] = _LINE + look_setting(next(iter(samples.values())).n, looks)
+        lines[places[0]] = _LINE + look_setting(next(iter(samples.values())), looks)
         following = self._following
         write_whole(following.config, '\n'.join(lines))
         following.trustee().trust()

@@ -24,6 +24,7 @@ from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, config_text, engines
 from opencompass_tooleval.cli.run_data import choose, config_values, missing_files
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.models.api.first_answer import first_answer
 from opencompass_tooleval.work_dir.printing import say
@@ -217,7 +218,8 @@ def run_benchmarks(
     write_whole(config, text)
     arguments = [str(config), *([] if write_config else ['-r', time])]
     prefix = '' if key_env == KEY_VARIABLE else f'{KEY_VARIABLE}="${key_env}" '
-    command = f'{prefix}opencompass {shlex.join(arguments)}'
+    again = '' if within is None else _again(config.parent, within, key_env)
+    command = again or f'{prefix}opencompass {shlex.join(arguments)}'
     say(f'config:   {config} (edit it for settings without an option)\ncommand:  {command}')
     if write_config:
         return 0
@@ -225,13 +227,13 @@ def run_benchmarks(
         return run_and_report(arguments, config.parent, command)
     look = Look(config)
     look.trustee().trust()
-    return run_looks(look, within, _again(config.parent, within, key_env))
+    return run_looks(look, within, again)
 
 
 def _sample_of(sample: int | None, within: float | None) -> str:
     """Returns ``sample`` of a data set, as Python; '' for none."""
     if within is not None:
-        return look_setting(sample or FIRST, {})
+        return look_setting(Sample(sample or FIRST), {})
     return python_literal({'n': sample, 'seed': 0}) if sample else ''
 
 

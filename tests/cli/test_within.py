@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.cli.looks import look_setting
 from opencompass_tooleval.core.statistics.sample import Sample
 from tests.cli.conftest import DEMO, Command
 from tests.cli.test_run import COMMAND, Recording, run
@@ -107,6 +108,7 @@ def test_a_run_that_failed_or_was_killed_continues(
     failed = run(tmp_path, *words_of(url, '--max-workers', '1'), '--within', '4', **environment)
     assert failed.returncode == 1
     again = shlex.split(failed.stderr.split('continue with: ')[1].splitlines()[0])
+    assert f'command:  {shlex.join(again)}\n' in failed.stdout
     assert again[:5] == ['tooleval', 'run', '--within', '4', '-r']
     answered = set(script.times())
     assert 100 <= len(answered) <= 110
@@ -155,9 +157,7 @@ def test_replicas_share_looks_and_a_raised_budget_continues_them(
     script, url = server
     paid = ('--replicas', '2', '--prices', '0', '1000', '--max-cost', '0.65', '--max-workers', '1')
     stopped = run(tmp_path, *words_of(url, *paid), '--within', '4', **environment)
-    assert stopped.returncode == 1 and 'a budget is used up' in stopped.stdout, (
-        stopped.stdout[-2000:] + stopped.stderr[-3000:]
-    )
+    assert stopped.returncode == 1 and 'the budget of 0.65 is used up' in stopped.stdout, stopped.stdout
     answered = len(script.times())
     assert 100 < answered < 150, stopped.stdout
     again = shlex.split(stopped.stderr.split('continue with: ')[1].splitlines()[0])
@@ -172,3 +172,12 @@ def test_replicas_share_looks_and_a_raised_budget_continues_them(
     assert (
         set(script.times().values()) == {1} and len(script.times()) == result_in(tmp_path)['samples']['all'] > answered
     )
+
+
+def test_a_look_keeps_the_seed_and_the_looks_of_data_sets_that_are_known() -> None:
+    row = {'abbr': 'a'}
+    setting = look_setting(Sample(50, 3), {'a': 2})
+    assert [eval(setting, {'_row': {**row, 'abbr': abbr}}) for abbr in 'ab'] == [  # as the config does
+        {'n': 50, 'seed': 3, 'look': 2},
+        {'n': 50, 'seed': 3, 'look': 1},
+    ]
