@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,18 @@ def test_the_first_records_are_not_called_a_sample(tmp_path: Path, server: tuple
     assert result_of(tmp_path)['samples']['first'] == 2
     both = run(tmp_path, *words, '--limit', '2', '--sample', '2', OPENAI_API_KEY=KEY)
     assert both.returncode == 1 and 'give one of --sample and --limit' in both.stderr
+
+
+def test_each_record_of_a_sample_has_all_trials(tmp_path: Path, server: tuple[Recording, str]) -> None:
+    script, url = server
+    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '--temperature', '0.5', '--sample', '2')
+    assert run(tmp_path, *words, '--write-config', 'mine.py', OPENAI_API_KEY=KEY).returncode == 0
+    config = tmp_path / 'mine.py'
+    config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
+    done = run_opencompass('mine.py', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY})
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = Counter(json.dumps(request['messages']) for request in script.asked)
+    assert set(asked.values()) == {3} and len(asked) == 4
+    result = result_of(tmp_path)
+    assert (result['samples']['all'], result['samples']['of'], len(result['runs'])) == (6, 6, 3)
+    assert '2 of 6, sampled' in done.stdout and 'review_quality' in result['intervals']
