@@ -112,8 +112,10 @@ class Look:
                 if asked < total:
                     look = samples[dataset].next_look(one.half, points, total)
                     looks[dataset] = max(looks.get(dataset, 1), look)
-        known = f'{len(estimates) - len(unsure)} of {len(estimates)} main scores'
-        say(f'look {self.number}: {known} are within {points:g} points, or over all records')
+        say(
+            f'look {self.number}: {len(estimates) - len(unsure)} of {len(estimates)} main scores are within {points:g} '
+            'points, or over all records'
+        )
         if not unsure or self.number >= LOOKS:
             return None
         lines = self.config.read_text(encoding='utf-8').split('\n')

@@ -85,8 +85,7 @@ class Estimate:
     @property
     def cells(self) -> tuple[str, ...]:
         """Score, low and high end, records asked and all, and the cost of the others, as text; '' where unknown."""
-        numbers = (self.value, self.low, self.high)
-        value, low, high = ('' if number is None else f'{number:.2f}' for number in numbers)
+        value, low, high = ('' if end is None else f'{end:.2f}' for end in (self.value, self.low, self.high))
         asked, total = (f'{sum(numbers):,}' for numbers in zip(*self.counts.values(), strict=True))
         return value, low, high, asked, total, f'{self.cost_of_rest:,.2f}' if self.cost_of_rest else ''
 

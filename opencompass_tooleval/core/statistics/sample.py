@@ -43,7 +43,11 @@ class Sample:
         if isinstance(settings, Mapping) and settings.keys() <= {'n', 'seed', 'look'} and 'n' in settings:
             sample = cls(**settings)
             numbers = [sample.n, sample.seed, *([] if sample.look is None else [sample.look])]
-            if all(type(number) is int for number in numbers) and sample.n > 0 and sample.look in (None, *_LOOKS):
+            if (
+                all(type(number) is int for number in numbers)
+                and sample.n > 0
+                and sample.look in (None, *range(1, LOOKS + 1))
+            ):
                 return sample
         raise ValueError(f'sample={str(settings)[:60]}: give dict(n=100), or dict(n=100, seed=1)')
 
@@ -110,6 +114,3 @@ class Sample:
     def _fraction(self, text: str) -> float:
         digest = hashlib.sha256(f'{self.seed}/{text}'.encode('utf-8', 'surrogatepass')).digest()
         return int.from_bytes(digest[:6], 'big') / (1 << 48)
-
-
-_LOOKS = range(1, LOOKS + 1)
