@@ -276,20 +276,19 @@ BUDGETS = {
     'environments': 1330,
     'evaluators': 235,
     'extras': 5900,
-    'inferencers': 400 + 28,  # a resumed run with other settings is refused; replicas are prepared one at a time
+    'inferencers': 400 + 43,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
     'models': 4000 + 35,  # samples are drawn; answers that do not vary
-    'partitioner': 105,
+    'partitioner': 70,
     'plugin': 50,
     'report': 1920 + 5,  # the table of samples
     'results': 920 + 90,  # intervals of samples, and of tables of them
     'runners': 1310,
     'summarizers': 580 + 20,  # judgements that were replayed are named; lines on samples
-    'tasks': 930
-    + 24,  # an ancestor that ends must not end the watch of the starter; plan counts other settings; intervals
+    'tasks': 930 + 24,  # an ancestor's end must not end the starter's watch; plan counts other settings; intervals
     'tool_docs': 1100,
-    'work_dir': 2120 + 46,  # lines of JSON are read here; other settings are counted; samples are no first records
+    'work_dir': 2120 + 86,  # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
 }
 
 

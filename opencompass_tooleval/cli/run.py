@@ -99,11 +99,10 @@ def run_benchmarks(
         str | None, typer.Option(metavar='URL', help="The judge's base URL; by default OpenAI's.")
     ] = None,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
-    shards: Annotated[int | None, typer.Option(min=1, help='Parts of each data set that run at the same time.')] = None,
     replicas: Annotated[
         int | None,
         typer.Option(
-            min=2, help='Tasks per model that share its data sets: a fast one does more. In place of --shards.'
+            '--replicas', '--shards', min=1, help='Tasks per model that share its data sets: a fast one does more.'
         ),
     ] = None,
     prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data first.')] = False,
@@ -156,10 +155,8 @@ def run_benchmarks(
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
     if limit and (sample or within is not None):
         raise ValueError(f'give one of {"--sample" if sample else "--within"} and --limit')
-    if within is not None and (shards or write_config):
-        raise ValueError('--within goes neither with --shards (give --replicas) nor with --write-config')
-    if shards and replicas:
-        raise ValueError('give one of --shards and --replicas')
+    if within is not None and write_config:
+        raise ValueError('--within runs several configs: leave --write-config out')
     for option, is_set, needed in (
         ('--api-base', api_base and not model, '--model'),
         ('--serve', serve and not hf, '--hf'),
@@ -193,7 +190,6 @@ def run_benchmarks(
         work_dir=folder,
         limit=limit,
         sample=_sample_of(sample, within),
-        shards=shards,
         replicas=replicas,
         partition=slurm,
         judge=grader,

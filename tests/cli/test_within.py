@@ -142,7 +142,7 @@ def test_a_look_of_somebody_else_is_not_executed(
         (('-r', folder), '--within POINTS alone'),
         (('demo', '--within', 2, '-r', folder), '--within POINTS alone'),
         (('demo', '--within', 2, '--limit', 3, '--model', 'm'), 'give one of --within and --limit'),
-        (('demo', '--within', 2, '--shards', 3, '--model', 'm'), 'give --replicas'),
+        (('demo', '--within', 2, '--write-config', 'x.py', '--model', 'm'), 'runs several configs'),
         (('--model', 'm'), 'name data sets'),
         (('--within', 2, '-r', tmp_path), 'there is no run of tooleval run --within here'),
     ):
