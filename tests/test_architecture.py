@@ -268,9 +268,7 @@ BUDGETS = {
     'catalogue': 430 + 11,  # samples: in words, and what decides which compare
     'cli': 1450 + 112,  # --sample and --within
     'configs': 500,
-    'core': 3850
-    + 60
-    + 90,  # sampling settings of stored answers, which a resumed run compares; samples, their intervals
+    'core': 3850 + 150,  # sampling settings of stored answers; samples, their intervals
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,
