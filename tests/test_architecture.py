@@ -24,25 +24,26 @@ LAYERS = {
     'catalogue': 2,
     'embedding': 2,
     'work_dir': 3,
-    'results': 4,
-    'tool_docs': 5,
-    'data_path': 5,
-    'report': 5,
-    'models': 6,
-    'judging': 7,
-    'inferencers': 8,
-    'evaluators': 8,
-    'summarizers': 8,
-    'tasks': 9,
-    'partitioner': 9,
-    'runners': 10,
-    'benchmarks': 11,
-    'environments': 12,
-    'instructions': 12,
-    'agents': 13,
-    'configs': 14,
-    'cli': 15,
-    'extras': 16,
+    'findings': 4,
+    'results': 5,
+    'tool_docs': 6,
+    'data_path': 6,
+    'report': 6,
+    'models': 7,
+    'judging': 8,
+    'inferencers': 9,
+    'evaluators': 9,
+    'summarizers': 9,
+    'tasks': 10,
+    'partitioner': 10,
+    'runners': 11,
+    'benchmarks': 12,
+    'environments': 13,
+    'instructions': 13,
+    'agents': 14,
+    'configs': 15,
+    'cli': 16,
+    'extras': 17,
 }
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 
@@ -291,28 +292,29 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3230,
     'benchmarks': 4900,
-    'catalogue': 430 + 11,  # samples: in words, and what decides which compare
-    'cli': 1450 + 124,  # options of plugin.GATES, in place of one for an extra; --sample and --within
+    'catalogue': 430 + 56,  # the provenance of results is a typed record; samples in words
+    'cli': 1430 + 130,  # options of plugin.GATES; commands of a run have its key; --sample and --within
     'configs': 500,
-    'core': 3600 + 150,  # sampling settings of stored answers; samples, their intervals
-    'data_path': 55,
+    'core': 3590 + 150,  # sampling settings of stored answers; samples, their intervals
+    'data_path': 75,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1330,
     'evaluators': 205 + 4,  # the first records are no sample
     'extras': 5900 + 750,  # attribution, which was a part of core, results, report and evaluators
-    'inferencers': 400 + 43,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
+    'findings': 270 + 3,  # samples are no first records
+    'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
-    'models': 3990 + 40,  # samples are drawn; answers that do not vary
-    'partitioner': 70,
-    'plugin': 50 + 1,  # the functions of ADDED
-    'report': 1870 + 10,  # the table of samples
-    'results': 675 + 95,  # intervals of samples, and of tables of them
+    'models': 3990 + 159,  # checks of a config before a run, which were in tasks; samples are drawn
+    'partitioner': 70 + 10,  # tells what plan finds
+    'plugin': 50 + 10,  # the functions of ADDED; tables of checks
+    'report': 1780 + 10,  # the table of samples
+    'results': 675 + 105,  # comparisons have the findings on both results; intervals of samples
     'runners': 1310,
-    'summarizers': 580 + 21,  # judgements that were replayed are named; lines on samples
-    'tasks': 930 + 24,  # an ancestor's end must not end the starter's watch; plan counts other settings; intervals
+    'summarizers': 455 + 12,  # lines on samples
+    'tasks': 860 + 20,  # plan counts other settings; intervals
     'tool_docs': 1100,
-    'work_dir': 2120 + 86,  # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
+    'work_dir': 2120 + 87,  # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
 }
 
 

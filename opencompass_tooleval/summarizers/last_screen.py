@@ -13,6 +13,7 @@ from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main
 from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
+from opencompass_tooleval.findings.finding import Finding, shortened
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
 WIDTH = 80
@@ -206,7 +207,7 @@ def screen(
     rows: Sequence[Headline],
     *,
     sampled: Sequence[str] = (),
-    notes: Sequence[str],
+    findings: Sequence[Finding],
     missing: Sequence[Missing],
     files: Sequence[Path],
     run: Path,
@@ -217,12 +218,12 @@ def screen(
         models: Their abbrs.
         rows: The main scores.
         sampled: Lines on scores of samples, of which the first few are shown.
-        notes: Warnings, of which the first few are shown.
+        findings: Those about the results, of which the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines = [*leaderboard(models, rows), '']
+    lines, notes = [*leaderboard(models, rows), ''], [one.line for one in shortened(findings)]
     if sampled:
         lines += ['Samples, with the 95% interval of the score of all records:', *sampled[:MOST_ROWS]]
         lines += [f'({len(sampled) - MOST_ROWS} more in the files below)'] if len(sampled) > MOST_ROWS else []
