@@ -292,29 +292,29 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3230,
     'benchmarks': 4900,
-    'catalogue': 430 + 45,  # the provenance of results is a typed record
-    'cli': 1430 + 15,  # options of plugin.GATES; commands on the screen of a run have its key
+    'catalogue': 430 + 56,  # the provenance of results is a typed record; samples in words
+    'cli': 1430 + 130,  # options of plugin.GATES; commands of a run have its key; --sample and --within
     'configs': 500,
-    'core': 3590 + 60,  # sampling settings of stored answers, which decide if a resumed run uses them
+    'core': 3590 + 150,  # sampling settings of stored answers; samples, their intervals
     'data_path': 75,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1330,
-    'evaluators': 205,
+    'evaluators': 205 + 4,  # the first records are no sample
     'extras': 5900 + 750,  # attribution, which was a part of core, results, report and evaluators
-    'findings': 270,
-    'inferencers': 400 + 45,  # a resumed run with other settings is refused; shards of earlier runs are joined
+    'findings': 270 + 3,  # samples are no first records
+    'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
-    'models': 3990 + 120,  # checks of a config before a run, which were in tasks
+    'models': 3990 + 159,  # checks of a config before a run, which were in tasks; samples are drawn
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks
-    'report': 1780,
-    'results': 675 + 10,  # comparisons have the findings on both results
+    'report': 1780 + 10,  # the table of samples
+    'results': 675 + 105,  # comparisons have the findings on both results; intervals of samples
     'runners': 1310,
-    'summarizers': 455,
-    'tasks': 860 + 15,  # plan counts other settings
+    'summarizers': 455 + 12,  # lines on samples
+    'tasks': 860 + 20,  # plan counts other settings; intervals
     'tool_docs': 1100,
-    'work_dir': 2120 + 80,  # lines of JSON, other settings; shards are joined, for 39 statements of the partitioner
+    'work_dir': 2120 + 87,  # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
 }
 
 

@@ -49,7 +49,7 @@ README = ROOT / 'README.md'
 NOT_RUN = {
     'make install': 'makes an environment; tests/test_installs.py (make test-long) does',
     '. .venv/bin/activate': 'the environment of `make install`',
-    'tooleval run teval --model gpt-4o-mini --limit 20 --prepare': 'needs the network and a key; tests/cli/test_run.py',
+    'tooleval run teval --model gpt-4o-mini --sample 100 --prepare': 'needs a key and the network; test_run.py',
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',

@@ -1,9 +1,10 @@
-"""Simulates gates, and counts false alarms and false "equivalent"; prints the tables of docs/explanation/statistics.md.
+"""Simulates gates and samples, and counts wrong verdicts; prints the tables of docs/explanation/statistics.md.
 
-Usage: python tools/gate_false_alarms.py [drops|clusters|equivalent] [--runs 2000] [--records 6 30 100]
+Usage: python tools/gate_false_alarms.py [drops|clusters|equivalent|sampled] [--runs 2000] [--records 6 30 100]
 
 `drops`: gates of unchanged systems. `clusters`: the same with several records of each query. `equivalent`: gates of
-systems whose true difference is the margin.
+systems whose true difference is the margin. `sampled`: intervals of scores of samples, alone and with the looks of
+`tooleval run --within`; it exits with 1 if an interval holds the score of all records too rarely.
 
 All gates of a cell are simulated at once. The p-values of the first ones are compared with those of the package, which
 computes one at a time. All numbers of trials on both sides are tried; a cell has the largest share of false alarms
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -34,9 +36,11 @@ from opencompass_tooleval.core.statistics.intervals import (
     RecordValue,
     compare_column,
     effect_of,
+    score_interval,
     unseen_drop,
 )
 from opencompass_tooleval.core.statistics.paired import pair_up
+from opencompass_tooleval.core.statistics.sample import LOOKS, Sample
 
 Values = NDArray[np.float64]
 """Values of all trials, 0-1: gates x records x trials; or chances to be right: gates x records."""
@@ -413,15 +417,198 @@ def print_clusters(runs: int, numbers: Sequence[int]) -> None:
         print(f'| {size} | {correlation} | {queries} | {cells} |', flush=True)
 
 
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+Population = Callable[[np.random.Generator, int, int], tuple[Values, Values]]
+"""Generator, numbers of data sets and records -> sum and number of the values of each query, in the order of a draw."""
+
+LEAST_HELD = 0.945
+"""A cell fails if its share is below this by more than 1.645 standard errors: a one-sided test at 5%."""
+OF_RECORDS = {200: (20, 50, 100, 180), 1000: (20, 50, 100, 200, 500)}
+"""Records of the data set -> records of the sample."""
+WITHIN = (2.0, 5.0)
+AT_ONCE = 2000
+
+
+def single(values: Values) -> tuple[Values, Values]:
+    """Returns values of records that are queries of their own."""
+    return values, np.ones_like(values)
+
+
+def exactly(share: float) -> Population:
+    """Answers of which exactly this share is right, in random order."""
+
+    def draw(generator: np.random.Generator, runs: int, records: int) -> tuple[Values, Values]:
+        values = np.zeros((runs, records))
+        values[:, : round(share * records)] = 1
+        return single(generator.permuted(values, axis=1))
+
+    return draw
+
+
+def mostly(share: float, value: float, a: float, b: float) -> Population:
+    """Graded values: a share of the records has one value, the others those of a beta distribution."""
+
+    def draw(generator: np.random.Generator, runs: int, records: int) -> tuple[Values, Values]:
+        others = generator.beta(a, b, (runs, records))
+        return single(np.where(generator.random((runs, records)) < share, value, others))
+
+    return draw
+
+
+def around(mean: float, deviation: float) -> Population:
+    """Graded values around a mean."""
+    return lambda generator, runs, records: single(np.clip(generator.normal(mean, deviation, (runs, records)), 0, 1))
+
+
+def correlated(share: float, size: int, correlation: float) -> Population:
+    """Answers to several records of each query, which are right together."""
+
+    def draw(generator: np.random.Generator, runs: int, records: int) -> tuple[Values, Values]:
+        queries = records // size
+        common = math.sqrt(correlation) * generator.standard_normal((runs, queries))
+        right = np.zeros((runs, queries))
+        for _ in range(size):
+            own = math.sqrt(1 - correlation) * generator.standard_normal((runs, queries))
+            right += common + own < stats.norm.ppf(share)
+        return right, np.full((runs, queries), float(size))
+
+    return draw
+
+
+def spread_over(shares: Sequence[float]) -> Population:
+    """Answers that are right more often for some values of a key, of which each sample has its part."""
+
+    def draw(generator: np.random.Generator, runs: int, records: int) -> tuple[Values, Values]:
+        each = records // len(shares)
+        right = generator.random((runs, len(shares), each)) < np.array(shares)[:, None]
+        turns = (np.arange(each) + generator.random((runs, len(shares), 1))) / each
+        order = turns.reshape(runs, -1).argsort(1)
+        return single(np.take_along_axis(right.reshape(runs, -1).astype(float), order, 1))
+
+    return draw
+
+
+POPULATIONS: dict[str, Population] = {
+    **{f'right in {share:.0%}': exactly(share) for share in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)},
+    **{f'right in {share:.0%}, 6 of a query (0.3)': correlated(share, 6, 0.3) for share in (0.5, 0.8, 0.95, 0.98)},
+    **{f'right in {share:.0%}, 6 of a query (0.95)': correlated(share, 6, 0.95) for share in (0.8, 0.95, 0.98)},
+    'right in 80%, 3 of a query (0.5)': correlated(0.8, 3, 0.5),
+    'right in 50% to 100%, spread over ten values of a key': spread_over(np.linspace(0.5, 1, 10).tolist()),
+    'graded, 0.6 ± 0.2': around(0.6, 0.2),
+    'graded, mostly 0 or 1': mostly(0, 0, 0.05, 0.05),
+    'graded, mostly near 1': mostly(0, 0, 5, 0.1),
+    'graded, mostly near 0': mostly(0, 0, 0.1, 5),
+    'graded, 90% are 1, the others anything': mostly(0.9, 1, 1, 1),
+    'graded, 97% are 1, the others near 0': mostly(0.97, 1, 1, 20),
+    'graded, 97% are 0.5, the others near 0': mostly(0.97, 0.5, 1, 20),
+}
+"""Name -> data sets; in brackets the latent correlation of the records of a query."""
+
+
+def sample_intervals(values: Values, sizes: Values, queries: int, alpha: float) -> tuple[Values, Values]:
+    """Computes both ends of the interval of every sample of some queries, as core/statistics/intervals.py, 0-1."""
+    asked = sizes[:, :queries].sum(1) / sizes.sum(1)
+    drawn, of = values[:, :queries], sizes[:, :queries]
+    total, count = drawn.sum(1), of.sum(1)
+    added = count / queries
+    weight = count + 2 * added
+    centre = (total + added) / weight
+    squares = ((drawn - centre[:, None] * of) ** 2).sum(1) + (centre * added) ** 2 + ((1 - centre) * added) ** 2
+    variance = squares * (queries + 2) / (queries + 1) / weight**2
+    with np.errstate(divide='ignore'):
+        effective = centre * (1 - centre) / variance * count / weight / (1 - asked)
+    multiple, correction = stats.t.ppf(1 - alpha, queries - 1), 1 / (2 * count)
+
+    def end(share: Values, sign: int) -> Values:
+        more = multiple**2 / effective
+        root = np.sqrt(share * (1 - share) / effective + more / effective / 4)
+        found: Values = (share + more / 2 + sign * multiple * root) / (1 + more)
+        return np.where(asked < 1, np.clip(found, 0, 1), total / count)
+
+    mean = total / count
+    return end(np.maximum(0, mean - correction), -1), end(np.minimum(1, mean + correction), 1)
+
+
+def check_sample(values: Values, sizes: Values, queries: int, ends: tuple[Values, Values]) -> None:
+    """Raises AssertionError unless the package finds the same intervals."""
+    for run in range(CHECKED):
+        records = {
+            f'r{query}-{place}': RecordValue(float(value if size == 1 else place < value), 1.0, query=f'q{query}')
+            for query, (value, size) in enumerate(zip(values[run, :queries], sizes[run, :queries], strict=True))
+            for place in range(int(size))
+        }
+        found = score_interval(records, len(records) / sizes[run].sum())
+        assert np.allclose(found, [100 * end[run] for end in ends]), (found, ends[0][run], ends[1][run])
+
+
+def shares_held(population: Population, records: int, runs: int) -> tuple[list[float], list[tuple[float, float]]]:
+    """Returns the shares of intervals that hold the score of all records, and with looks also the records asked."""
+    held = {n: list[Values]() for n in OF_RECORDS[records]}
+    looked: dict[float, list[Values]] = {points: [] for points in WITHIN}
+    asked: dict[float, list[Values]] = {points: [] for points in WITHIN}
+    for part in range(0, runs, AT_ONCE):
+        generator = np.random.default_rng([records, part])
+        values, sizes = population(generator, min(AT_ONCE, runs - part), records)
+        size, score = sizes[0, 0], values.sum(1) / sizes.sum(1)
+        for n, found in held.items():
+            queries = math.ceil(n / size)
+            low, high = sample_intervals(values, sizes, queries, ALPHA)
+            check_sample(values, sizes, queries, (low, high))
+            found.append((low <= score + 1e-9) & (score <= high + 1e-9))
+        counts = [Sample(100, look=look).size(sizes.shape[1] * int(size)) for look in range(1, LOOKS + 1)]
+        ends = [sample_intervals(values, sizes, math.ceil(count / size), ALPHA / LOOKS) for count in counts]
+        for points in WITHIN:
+            stops = np.array([stop_of(run, ends, points, sizes.shape[1] * int(size)) for run in range(len(values))])
+            low, high = (np.array([one[side] for one in ends])[stops, np.arange(len(values))] for side in (0, 1))
+            looked[points].append((low <= score + 1e-9) & (score <= high + 1e-9))
+            asked[points].append(np.array(counts)[stops])
+    share = [float(np.mean(np.concatenate(found))) for found in held.values()]
+    with_looks = [(float(np.mean(np.concatenate(looked[points]))), float(np.mean(np.concatenate(asked[points]))))
+                  for points in WITHIN]  # fmt: skip
+    return share, with_looks
+
+
+def stop_of(run: int, ends: Sequence[tuple[Values, Values]], points: float, records: int) -> int:
+    """Returns the place of the look at which a run ends."""
+    look = 1
+    while look < LOOKS:
+        low, high = ends[look - 1]
+        half = 50 * float(high[run] - low[run])
+        if half <= points:
+            break
+        look = Sample(100, look=look).next_look(half, points, records)
+    return look - 1
+
+
+def print_sampled(runs: int, names: Sequence[int]) -> int:
+    """Prints how often intervals hold; returns 1 if they do too rarely in some cell."""
+    least, worst = LEAST_HELD - 1.645 * math.sqrt(LEAST_HELD * (1 - LEAST_HELD) / runs), 1.0
+    for records in names:
+        heads = [*map(str, OF_RECORDS[records]), *(f'±{points:g}: holds | asked' for points in WITHIN)]
+        print(f'\n| {records:,} records | {" | ".join(heads)} |')
+        print(f'| --- |{" ---: |" * (len(OF_RECORDS[records]) + 2 * len(WITHIN))}')
+        for name, population in POPULATIONS.items():
+            held, looked = shares_held(population, records, runs)
+            cells = [f'{100 * share:.1f}' for share in held]
+            cells += [f'{100 * share:.1f} | {asked:,.0f}' for share, asked in looked]
+            worst = min(worst, *held, *(share for share, _ in looked))
+            print(f'| {name} | {" | ".join(cells)} |', flush=True)
+    print(f'\nthe smallest share is {100 * worst:.2f}%; below {100 * least:.2f}% a cell fails')
+    return int(worst < least)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('what', nargs='?', choices=['drops', 'clusters', 'equivalent'], default='drops')
+    parser.add_argument('what', nargs='?', choices=['drops', 'clusters', 'equivalent', 'sampled'], default='drops')
     parser.add_argument('--runs', type=int, default=2_000, help='simulated gates of each system and numbers of trials')
     parser.add_argument('--records', type=int, nargs='+', help='numbers of records')
     options = parser.parse_args(arguments)
     if options.what == 'equivalent':
         return print_equivalents(options.runs, options.records or RECORDS_TO_EQUAL)
+    if options.what == 'sampled':
+        sys.exit(print_sampled(options.runs, options.records or [*OF_RECORDS]))
     if options.what == 'clusters':
         return print_clusters(options.runs, options.records or (20, 50, 100, 300))
     options.records = options.records or RECORDS

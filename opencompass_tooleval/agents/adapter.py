@@ -31,9 +31,9 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
-from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import ASKED_WITH
-from opencompass_tooleval.models.dataset import ToolEvalDataset
+from opencompass_tooleval.models.dataset import SHOWN, ToolEvalDataset
 from opencompass_tooleval.plugin import LOOPS
 from opencompass_tooleval.work_dir.data_files import shown_files
 

@@ -16,6 +16,7 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.provenance import Provenance, names_that_are_no_text
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.statistics.sample import SEED
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.catalogue.variants import VariantKind
     from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 
+FIRST = 'first'
+"""Key of the number of records in ``samples``, if they are the first of their data set."""
 OUR_PREFIX = 'tooleval-'
 """Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
 
@@ -220,6 +223,17 @@ def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
     of = samples.get('of') if isinstance(samples, Mapping) else None
     size = max((size for size in (of, published_size(dataset, result)) if type(size) is int), default=0)
     return (count, size) if count is not None and count < size else None
+
+
+def part_in_words(dataset: str, result: Mapping[str, Any]) -> str:
+    """Formats :func:`part_of` for every screen: ``100 of 1,000, sampled``; '' for all records."""
+    if not (part := part_of(dataset, result)):
+        return ''
+    shown, samples, provenance = f'{part[0]:,} of {part[1]:,}', result.get('samples'), result.get('provenance')
+    if isinstance(provenance, Mapping) and SEED in provenance:
+        return f'{shown}, sampled'
+    is_first = isinstance(samples, Mapping) and samples.get(FIRST) == part[0]
+    return f'{"the first " if is_first else ""}{shown}, not a sample'
 
 
 def _runs(part: Any) -> Sequence[Any]:

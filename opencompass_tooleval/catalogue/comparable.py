@@ -11,6 +11,7 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
+from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED
 from opencompass_tooleval.core.text.jsonable import bounded_text
 
 DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
@@ -36,6 +37,8 @@ _KINDS: Mapping[str, str] = {
     # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
     # calls.
     **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),
+    **dict.fromkeys((SEED, DRAW), SAMPLES),
+    LOOK: NOTED,
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
     **dict.fromkeys(('judge_calls', 'judgements'), OF_ONE_RUN),  # the number of requests, and the path of a file
 }
@@ -85,7 +88,8 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
     """Yields the kind and the words of each reason why two results do not compare; nothing if they do.
 
     Results with the same records must have the same digests of records and prompts. With other records, such as of a
-    ``test_range``, those of both must have the same gold answers.
+    ``test_range`` or a smaller sample, those of both must have the same gold answers. Two samples must have the same
+    seed.
 
     Args:
         first: A result with ``details``.
@@ -99,8 +103,10 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
         return
     same_records = golds[0].keys() == golds[1].keys()
     for key, a, b in differing(first, second):
-        is_digest = key in (_RECORDS, _PROMPTS)
-        if decides(key) and key not in may_differ and (not is_digest or (same_records and None not in (a, b))):
+        if None in (a, b) and (key in (_RECORDS, _PROMPTS) or kind_of(key) == SAMPLES):
+            continue  # a sample is a part of all records
+        is_compared = same_records or key not in (_RECORDS, _PROMPTS)
+        if decides(key) and key not in may_differ and is_compared:
             name = key if key.isidentifier() else _shown(key)
             yield kind_of(key), f'{name} is {_shown(a)} of the baseline and {_shown(b)} of the run'
     digests_tell = same_records and all(Provenance.of(result).records_sha256 for result in (first, second))

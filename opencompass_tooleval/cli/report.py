@@ -79,10 +79,21 @@ def run_and_report(arguments: Sequence[str], work_dir: Path, again: str) -> int:
     Raises:
         DataError: The report cannot be written.
     """
+    return run_sweep(arguments, again) or report_on(work_dir)
+
+
+def run_sweep(arguments: Sequence[str], again: str) -> int:
+    """Runs ``opencompass``; returns its exit status. The arguments are those of :func:`run_and_report`."""
     with one_line_if_interrupted(again), Interrupts() as interrupts:
-        status = run_program([sys.executable, '-m', 'opencompass.cli.main', *arguments], interrupts)
-    if status:
-        return status
+        return run_program([sys.executable, '-m', 'opencompass.cli.main', *arguments], interrupts)
+
+
+def report_on(work_dir: Path) -> int:
+    """Builds the report of a working directory in it, if the extra ``report`` is installed; returns 0.
+
+    Raises:
+        DataError: The report cannot be written.
+    """
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
         say("no report, since it needs more: pip install 'opencompass-tooleval[report]'")
         return 0

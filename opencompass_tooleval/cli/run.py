@@ -16,13 +16,16 @@ from urllib.parse import urlsplit
 import typer
 
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
-from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, key_in
-from opencompass_tooleval.cli.output import progress
+from opencompass_tooleval.cli.looks import FIRST, Look, look_setting, run_looks
+from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOption, key_in
+from opencompass_tooleval.cli.output import progress, trust_first
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, config_text, engines
 from opencompass_tooleval.cli.run_data import choose, config_values
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.statistics.sample import Sample
+from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.data_path import missing_files
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import first_answer
@@ -35,9 +38,9 @@ OPENAI = 'https://api.openai.com/v1/'
 
 def run_benchmarks(
     benchmarks: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar='NAME', help='Data sets as tooleval list NAME prints them, or demo: shipped records.'),
-    ],
+    ] = None,
     model: Annotated[list[str] | None, typer.Option(metavar='NAME', help='A model behind an API; several.')] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The API's base URL; by default OpenAI's.")
@@ -56,7 +59,21 @@ def run_benchmarks(
     models: Annotated[
         Path | None, typer.Option(metavar='CONFIG', help='A config whose models are run, in place of --model and --hf.')
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help='First records of each data set; by default all.')] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar='N', help='Records of each data set, drawn at random; by default all are asked.'),
+    ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar='POINTS',
+            help='Ask samples that grow until the 95% interval of each main score is at most this far from its middle.',
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help='First records of each data set, for a try: not a sample.')
+    ] = None,
     max_out_len: Annotated[
         int | None,
         typer.Option(min=1, help="Tokens of an answer, with thoughts; by default, or if less, the benchmark's limit."),
@@ -98,6 +115,10 @@ def run_benchmarks(
     work_dir: Annotated[
         Path | None, typer.Option('--work-dir', '-w', help='Folder of the runs; by default outputs/run/NAME.')
     ] = None,
+    resume: Annotated[
+        Path | None, typer.Option('--resume', '-r', metavar='RUN', help='Continue this run, given with --within alone.')
+    ] = None,
+    trust: TrustOption = False,
 ) -> int:
     """Runs benchmarks on models; returns the exit status of ``opencompass``, or 1 if a check finds faults.
 
@@ -109,6 +130,18 @@ def run_benchmarks(
         ValueError: Options contradict each other.
         OSError: The config cannot be written.
     """
+    if resume:
+        others = (benchmarks, model, hf, models, sample, limit, write_config, max_cost)
+        if within is None or any(other is not None and other != [] for other in others):
+            raise ValueError('--resume goes with --within POINTS alone: other settings are in the config of the run')
+        if key_env != KEY_VARIABLE:
+            os.environ[KEY_VARIABLE] = os.environ.get(key_env, '')
+        look = Look.last(resume)
+        trust_first(look.trustee(), trust)
+        look.trustee().check()
+        return run_looks(look, within, _again(resume, within, key_env))
+    if not benchmarks:
+        raise ValueError('name data sets: tooleval list prints them')
     settings: dict[str, Any] = {
         'max_out_len': max_out_len,
         'max_seq_len': max_seq_len,
@@ -123,6 +156,10 @@ def run_benchmarks(
     settings = {name: value for name, value in settings.items() if value is not None}
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
+    if limit and (sample or within is not None):
+        raise ValueError(f'give one of {"--sample" if sample else "--within"} and --limit')
+    if within is not None and write_config:
+        raise ValueError('--within runs several configs: leave --write-config out')
     for option, is_set, needed in (
         ('--api-base', api_base and not model, '--model'),
         ('--serve', serve and not hf, '--hf'),
@@ -150,7 +187,16 @@ def run_benchmarks(
     grader = Judge.of(rows, judge, judge_base or OPENAI, 'none' if judge_base and is_open else 'ENV') if judge else None
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
-    text = config_text(chosen, tested, work_dir=folder, limit=limit, replicas=replicas, partition=slurm, judge=grader)
+    text = config_text(
+        chosen,
+        tested,
+        work_dir=folder,
+        limit=limit,
+        sample=_sample_of(sample, within),
+        replicas=replicas,
+        partition=slurm,
+        judge=grader,
+    )
     if not write_config:
         if prepare and not _prepared(rows):
             return 1
@@ -171,11 +217,29 @@ def run_benchmarks(
     write_whole(config, text)
     arguments = [str(config), *([] if write_config else ['-r', time])]
     prefix = '' if key_env == KEY_VARIABLE else f'{KEY_VARIABLE}="${key_env}" '
-    command = f'{prefix}opencompass {shlex.join(arguments)}'
+    again = '' if within is None else _again(config.parent, within, key_env)
+    command = again or f'{prefix}opencompass {shlex.join(arguments)}'
     say(f'config:   {config} (edit it for settings without an option)\ncommand:  {command}')
     if write_config:
         return 0
-    return run_and_report(arguments, config.parent, command)
+    if within is None:
+        return run_and_report(arguments, config.parent, command)
+    look = Look(config)
+    look.trustee().trust()
+    return run_looks(look, within, again)
+
+
+def _sample_of(sample: int | None, within: float | None) -> str:
+    """Returns ``sample`` of a data set, as Python; '' for none."""
+    if within is not None:
+        return look_setting(Sample(sample or FIRST), {})
+    return python_literal({'n': sample, 'seed': 0}) if sample else ''
+
+
+def _again(run: Path, within: float, key_env: str) -> str:
+    """Returns the command that continues a run."""
+    key = [] if key_env == KEY_VARIABLE else ['--key-env', key_env]
+    return shlex.join(['tooleval', 'run', '--within', f'{within:g}', *key, '-r', str(run)])
 
 
 def _rows(config: Path, settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -126,6 +126,7 @@ def config_text(
     *,
     work_dir: Path,
     limit: int | None = None,
+    sample: str = '',
     replicas: int | None = None,
     partition: str | None = None,
     judge: Judge | None = None,
@@ -136,7 +137,8 @@ def config_text(
         chosen: The data sets.
         models: The models, or rows of another config.
         work_dir: The working directory.
-        limit: Number of records of each data set; None for all.
+        limit: Number of records of each data set, from the first; None for all.
+        sample: ``sample`` of the data set ``_row``, as Python; '' for none.
         replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
         judge: The judge; None for that of the data sets, or of the environment.
@@ -155,6 +157,7 @@ def config_text(
         *block,
         f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
+        *(['for _row in datasets:', f"    _row['sample'] = {sample}"] if sample else []),
         *(judge.lines() if judge else []),
         *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),
         *([f"infer['runner']['max_num_workers'] = {replicas}"] if replicas and not partition else []),

@@ -52,6 +52,7 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     'engine=dict(NAME=...)': ('command', 'health', 'startup', 'env', 'grace', 'nodes', 'worker_options'),
     'run_cfg=dict(NAME=...)': ('num_gpus', 'num_procs'),
+    'sample=dict(n=100)': ('limit', 'num_samples', 'max_samples', 'sample_size', 'subset_size'),
     "reader_cfg=dict(test_range='[:20]')": ('limit', 'num_samples', 'max_samples', 'test_range'),
 }
 """Setting -> its names in OpenAI's client, engines, other classes of OpenCompass, and other harnesses.

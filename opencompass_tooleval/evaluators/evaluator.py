@@ -14,6 +14,7 @@ from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__, plugin
+from opencompass_tooleval.catalogue.benchmark import FIRST
 from opencompass_tooleval.catalogue.comparable import CLUSTERED_BY
 from opencompass_tooleval.catalogue.metrics import main_first
 from opencompass_tooleval.core.calls.answer import USAGE, Answer, postprocessed
@@ -22,15 +23,13 @@ from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
+from opencompass_tooleval.core.statistics.sample import SEED
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.text.jsonable import texts_digest
+from opencompass_tooleval.models.dataset import SHOWN
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> key of its digest in the provenance."""
-
-SHOWN = 'shown'
-"""Column with the part of the provenance that only the data set knows, as JSON, such as the tools shown."""
-
 
 OF = 'of'
 """Column with the number of records in the data set, before ``test_range`` cuts it."""
@@ -136,6 +135,8 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         rows = original_dataset.select(positions[0])
         if OF in rows.column_names and len(rows) < rows[0][OF]:
             result['samples'][OF] = rows[0][OF]
+            if SEED not in result['provenance'] and 'idx' in rows.column_names:
+                result['samples'] |= {FIRST: len(rows)} if list(rows['idx']) == [*range(len(rows))] else {}
         for column, name in _DIGESTS.items():
             if column in rows.column_names:
                 result['provenance'][name] = texts_digest(rows[column])

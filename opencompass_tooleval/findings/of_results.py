@@ -11,7 +11,7 @@ from opencompass_tooleval.catalogue.benchmark import (
     OUR_PREFIX,
     all_benchmarks,
     are_agents,
-    part_of,
+    part_in_words,
     published_size,
     records_of,
 )
@@ -134,11 +134,11 @@ def _of_environment(dataset: str, result: Mapping[str, Any], about: Provenance) 
 
 
 def _of_size(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    is_sample, part, count = about.data_version.endswith('subset'), part_of(dataset, result), records_of(result)
+    is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), records_of(result)
     if is_sample:
         yield 'sample', 'sampled subset of the data'
     if part:
-        yield 'part', f'{part[0]:,} of {part[1]:,} records'
+        yield 'part', f'records: {part}'
     is_unknown = about.benchmark in BENCHMARKS and published_size(dataset, result) is None
     if is_unknown and count is not None and not part and not is_sample:
         yield 'size', f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'
@@ -270,8 +270,10 @@ def ends_of_answers(results: Results) -> Iterator[Finding]:
 
 
 def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yields a note if ``test_range`` reduces the records of any data set of a config."""
-    if datasets := cut_datasets(config):
+    """Yields a note per part that is asked of data sets of a config: a sample, or the first records."""
+    named: dict[str, list[str]] = {}
+    for dataset, part in cut_datasets(config).items():
+        named.setdefault(part, []).append(dataset)
+    for part, datasets in named.items():
         count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
-        text = f'test_range selects a part of the records of {count}: {first_of(datasets, 3)}'
-        yield found('config:test_range', '', text)
+        yield found('config:test_range', '', f'{part}: {count}: {first_of(datasets, 3)}')

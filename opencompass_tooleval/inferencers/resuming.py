@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 from opencompass.utils import build_dataset_from_cfg, get_infer_output_path, model_abbr_from_cfg
@@ -44,6 +45,7 @@ RESULTS, PREDICTIONS = 'results', 'predictions'
 
 _NOT_OF_DATA = ('infer_cfg', 'eval_cfg', 'abbr')
 _records: dict[str, Records | None] = {}
+_preparing = Lock()
 
 
 def records_of(dataset: Mapping[str, Any]) -> Records | None:
@@ -183,13 +185,14 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
         InUseError: Another process works on the predictions.
     """
     file, result = _paths(work, model, dataset)
-    set_aside_damaged(file if stage == 'infer' else result)
-    if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
-        _join_parts(work, file, dataset)
-    if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
-        reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
-    elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):
-        result.unlink()
+    with _preparing:  # runners start the replicas of a data set in threads
+        set_aside_damaged(file if stage == 'infer' else result)
+        if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
+            _join_parts(work, file, dataset)
+        if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
+            reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
+        elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):
+            result.unlink()
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from opencompass.openicl.icl_dataset_reader import load_partial_dataset
 from opencompass.utils import model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, Sample
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.preflight import check_settings, tell
@@ -22,6 +24,12 @@ from opencompass_tooleval.work_dir.shards import split_range
 
 _WORK_DIR = 'outputs/default'
 """OpenCompass's default."""
+
+SHOWN = 'shown'
+"""Column with the part of the provenance that only the data set knows, as JSON, such as the tools shown."""
+QUERY, SPREAD = 'query', 'spread'
+"""Columns for samples: the query of a record if several records have it, and a value that is drawn in proportion, for
+example the domain."""
 
 
 def _dumped_config(work_dir: str) -> Mapping[str, Any]:
@@ -69,24 +77,64 @@ class ToolEvalDataset(BaseDataset):
         reader_cfg: As OpenCompass takes it; its ``test_range`` selects records, of which each is repeated ``n`` times.
             OpenCompass's own data sets cut the repeated ones.
         n: Number of trials.
+        sample: Asks a part of the records, drawn by their queries: ``dict(n=100, seed=0)``, arguments of
+            :class:`~opencompass_tooleval.core.statistics.sample.Sample`. None asks all.
         options: Further arguments.
 
     Raises:
         SystemExit: Settings of the run's config are invalid, or it needs more GPUs than this machine has.
+        ValueError: ``sample`` is invalid, or given with ``test_range``.
     """
 
     dataset: Dataset
 
-    def __init__(self, reader_cfg: Mapping[str, Any] | None = None, n: int = 1, **options: Any) -> None:
+    def __init__(
+        self,
+        reader_cfg: Mapping[str, Any] | None = None,
+        n: int = 1,
+        sample: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
         _check_run()
         self._trials, self._name = n, str(options.get('abbr'))
+        self._sample = None if sample is None else Sample.of(sample)
         super().__init__(reader_cfg=dict(reader_cfg or {}), n=n, **options)
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the faults of a config's ``sample``."""
+        if (sample := settings.get('sample')) is None:
+            return
+        try:
+            Sample.of(sample)
+        except ValueError as error:
+            yield str(error)
+        reader = settings.get('reader_cfg') or {}
+        if split_range(str(settings.get('abbr')), reader.get('test_range'))[0]:
+            yield 'sample and test_range of reader_cfg both select records: leave one of them out'
 
     def _init_reader(self, **settings: Any) -> None:
         records, part = split_range(self._name, settings.get('test_range'))
-        if records and self._trials > 1:
-            count = len(self.dataset) // self._trials
+        count = len(self.dataset) // self._trials
+        numbers = None
+        if self._sample:
+            if records:
+                raise ValueError('sample and test_range both select records: leave one of them out')
+            numbers = self._drawn(self._sample, self.dataset.select(range(count)))
+        elif records and self._trials > 1:
             numbers = load_partial_dataset(Dataset.from_dict({'number': range(count)}), records)['number']
-            self.dataset = self.dataset.select([count * trial + i for trial in range(self._trials) for i in numbers])
             settings['test_range'] = part
+        if numbers is not None:
+            self.dataset = self.dataset.select([count * trial + i for trial in range(self._trials) for i in numbers])
         super()._init_reader(**settings)
+
+    def _drawn(self, sample: Sample, rows: Dataset) -> list[int]:
+        """Draws the sample, and adds it to what the provenance says."""
+        names, spread = rows.column_names, rows[SPREAD] if SPREAD in rows.column_names else ()
+        numbers = sample.draw(rows[QUERY if QUERY in names else 'record_id'], spread)
+        said = json.loads(rows[0][SHOWN]) if SHOWN in names else {}
+        said |= {SEED: sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
+        said |= {LOOK: sample.look} if sample.look else {}
+        bare = self.dataset.remove_columns([name for name in (SHOWN, QUERY, SPREAD) if name in names])
+        self.dataset = bare.add_column(SHOWN, [json.dumps(said)] * len(bare))
+        return numbers

@@ -12,7 +12,7 @@ from opencompass.models import OpenAI, TurboMindModel, TurboMindModelwithChatTem
 
 _LMDEPLOY = (TurboMindModel, TurboMindModelwithChatTemplate)
 
-_GREEDY = 1e-3
+GREEDY = 1e-3
 """Temperatures up to this are greedy: OpenCompass writes 1e-6, or 0.001, for wrappers that refuse 0."""
 
 
@@ -53,7 +53,7 @@ def sampling_view(model: Any, temperature: float | None) -> Any:
     return model
 
 
-def _config_sampling(model: Any) -> tuple[float | None, str]:
+def config_sampling(model: Any) -> tuple[float | None, str]:
     """Returns the temperature of the model's config, and its words there: of API models an attribute, else settings.
 
     The temperature is 0 if another setting makes decoding greedy.
@@ -76,11 +76,11 @@ def contradiction(model: Any, temperature: float) -> str:
         model: A model, or an object with the settings of its config as attributes.
         temperature: Temperature of the data set.
     """
-    in_config, words = _config_sampling(model)
+    in_config, words = config_sampling(model)
     unsent = getattr(model, 'no_temperature', '')
     if unsent and temperature not in (0, 1):  # 1 is that of a server without the setting
         return f"the data set's temperature {temperature:g} is not sent, {unsent}: leave it out, or take 1"
-    if in_config is None or math.isclose(in_config, temperature, abs_tol=_GREEDY):
+    if in_config is None or math.isclose(in_config, temperature, abs_tol=GREEDY):
         return ''
     return f"the model's config sets {words}, the data set {temperature:g}: take one of them out"
 

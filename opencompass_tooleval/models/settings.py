@@ -28,7 +28,7 @@ from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.budget import priced, sends_nothing
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES
-from opencompass_tooleval.models.sampling import contradiction
+from opencompass_tooleval.models.sampling import GREEDY, config_sampling, contradiction
 
 _PACKAGE = __name__.partition('.')[0]
 _TYPE = 'type'
@@ -150,6 +150,24 @@ def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[
             view = SimpleNamespace(**{**model, 'no_temperature': why(model) if why else ''})
             if is_number and (fault := contradiction(view, temperature)):
                 yield found('config:setting', name_of_model(model), fault)
+
+
+def is_greedy(model: Mapping[str, Any], temperature: float | None) -> bool:
+    """Tests if a record gets the same answer each time, by the configs; False if that is unknown.
+
+    Args:
+        model: The model's config.
+        temperature: Temperature of the data set's config; None if it sets none.
+    """
+    kind = _class_of(model, 'model')
+    why = getattr(kind, 'why_no_temperature', None)
+    if sends_nothing(model) or (why and why(model)):
+        return sends_nothing(model)
+    of_model = config_sampling(SimpleNamespace(**model))[0]
+    chosen = temperature if of_model is None else of_model
+    if chosen is None:  # models of this package then ask for temperature 0
+        return _is_ours(kind) and not (model.get('generation_kwargs') or {}).get('do_sample')
+    return chosen <= GREEDY
 
 
 def _budget_faults(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[Finding]:
@@ -334,7 +352,7 @@ def _keywords(kind: Any) -> Mapping[str, Keyword]:
     if not isinstance(kind, type):
         return keywords_of([kind])
     if issubclass(kind, BaseDataset):
-        return keywords_of([getattr(kind, 'load'), BaseDataset.__init__])  # noqa: B009  # opencompass is untyped
+        return keywords_of([getattr(kind, 'load'), *initializers(kind)])  # noqa: B009  # opencompass is untyped
     return keywords_of(initializers(kind))
 
 

@@ -17,6 +17,7 @@ from opencompass_tooleval.report.board import OVERVIEW, Board, without_other_dat
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, ModelResult
+from opencompass_tooleval.report.spending import sampled_tables
 
 _TOLD = 3
 """Number of a setting's values that are listed; if there are more, they are counted."""
@@ -83,6 +84,7 @@ def pages_of(
                     figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
                 ),
                 (
+                    *sampled_tables(family, entries),
                     *(table for tables in plugin.added('tables') for table in tables(family, entries)),
                     _metrics_table(family, entries),
                     *agent_tables(family, entries),

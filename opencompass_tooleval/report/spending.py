@@ -6,17 +6,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import holds_dialogues
-from opencompass_tooleval.catalogue.metrics import lower_is_better, main_first
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_first, words_of_metric
+from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.prices import Prices
 from opencompass_tooleval.core.scoring.usage_summary import prompt_tokens_of, spending_of
 from opencompass_tooleval.report.board import OVERVIEW, Board
-from opencompass_tooleval.report.figure import Figure, Number, Series
-from opencompass_tooleval.report.names import OTHERS, family_of
+from opencompass_tooleval.report.figure import Figure, Number, Series, Table
+from opencompass_tooleval.report.names import OTHERS, family_of, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, ModelResult
+from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -56,6 +59,24 @@ def _known(entry: ModelResult, estimated: Spent | None, prices: Prices | None) -
         return base
     cost = None if spending.cost is None else spending.cost / known
     return replace(base, answers=spending.completion / known, cost=cost, known=known)
+
+
+def sampled_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
+    """Yields a table of the main scores of samples: intervals, records, and the cost of the others; none for none."""
+    by_model: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for entry in entries:
+        by_model.setdefault(entry.model, {})[entry.dataset] = entry.result
+    columns = published_columns()
+    rows = [
+        (model, title_of(one.name), words_of_metric(one.metric).name, *one.cells)
+        for model, results in by_model.items()
+        for one in estimates_of(results, columns)
+    ]
+    if rows:
+        heads = ('model', 'data set', 'score', 'sample', 'low', 'high', 'asked', 'of', 'cost of the rest, estimated')
+        yield Table(
+            f'sampled-{family}', 'Samples, with the 95% interval of the score of all records', heads, tuple(rows)
+        )
 
 
 def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Iterator[Figure]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import part_of
+from opencompass_tooleval.catalogue.benchmark import part_in_words
 from opencompass_tooleval.catalogue.comparable import decides, differing
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.catalogue.tables import (
@@ -262,12 +262,12 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     for key, a, b in differing(*results):
         warning = '; the scores may not compare' if decides(key) else ''
         yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
-    parts: dict[tuple[int, int], list[str]] = {}
+    parts: dict[str, list[str]] = {}
     for model, result in zip(models, results, strict=True):
-        if part := part_of(dataset, result):
+        if part := part_in_words(dataset, result):
             parts.setdefault(part, []).append(model)
-    for (asked, size), those in parts.items():
-        yield f'{dataset}: a part of the data, {asked:,} of {size:,} records, of {" and ".join(those)}'
+    for part, those in parts.items():
+        yield f'{dataset}: a part of the records of {" and ".join(those)}: {part}'
     for model, result in zip(models, results, strict=True):
         count = _part(result, 'samples').get('infra')
         if count:

@@ -206,6 +206,7 @@ def screen(
     models: Sequence[str],
     rows: Sequence[Headline],
     *,
+    sampled: Sequence[str] = (),
     findings: Sequence[Finding],
     missing: Sequence[Missing],
     files: Sequence[Path],
@@ -216,12 +217,17 @@ def screen(
     Args:
         models: Their abbrs.
         rows: The main scores.
+        sampled: Lines on scores of samples, of which the first few are shown.
         findings: Those about the results, of which the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     lines, notes = [*leaderboard(models, rows), ''], [one.line for one in shortened(findings)]
+    if sampled:
+        lines += ['Samples, with the 95% interval of the score of all records:', *sampled[:MOST_ROWS]]
+        lines += [f'({len(sampled) - MOST_ROWS} more in the files below)'] if len(sampled) > MOST_ROWS else []
+        lines.append('')
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

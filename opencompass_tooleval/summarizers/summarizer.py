@@ -13,7 +13,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import part_of
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, part_in_words
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
@@ -33,6 +33,7 @@ from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.preflight import config_findings
+from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
     Headline,
@@ -134,7 +135,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
         main = headlines(self._table, self._overall, self._partly, self._columns())
-        tables = list(self._tables_of_details(results))
+        sampled = list(self._sampled(results))
+        tables = [*sampled, *self._tables_of_details(results)]
         findings = merged(self._findings(main, results))
         missing = list(self._missing(results))
         files = [path]
@@ -148,7 +150,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if self.report:
             self._report()
         run = Path(self.work_dir)
-        below = screen(self.model_abbrs, main, findings=findings, missing=missing, files=files, run=run)
+        below = screen(
+            self.model_abbrs, main, sampled=sampled, findings=findings, missing=missing, files=files, run=run
+        )
         say(f'\n{below}')
         if missing:
             raise SystemExit(1)
@@ -230,11 +234,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
         ]
 
     def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-        """Returns model and data set, or table, with a part of the records -> ``8 of 1,000``, or '' for a table."""
+        """Returns model and data set, or table, with a part of the records -> its words, or '' for a table."""
         found = {
-            (model, dataset): f'{part[0]:,} of {part[1]:,}'
+            (model, dataset): words
             for (model, dataset), result in results.items()
-            if (part := part_of(dataset, result))
+            if (words := part_in_words(dataset, result))
         }
         return {**found, **dict.fromkeys(self._and_tables(found) - found.keys(), '')}
 
@@ -276,6 +280,14 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from explained(dict.fromkeys(reason for result in with_details.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
         yield from _trials(with_details)
+
+    def _sampled(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        """Yields a line per main score of a sample: its interval, the records, and the cost of the others."""
+        for model in map(model_abbr_from_cfg, self.model_cfgs):
+            of_model = {dataset: result for (name, dataset), result in results.items() if name == model}
+            valid = {dataset: result for dataset, result in of_model.items() if 'error' not in result}
+            for estimate in estimates_of(valid, self._columns()):
+                yield f'  {model}, {estimate.name.removeprefix(OUR_PREFIX)} {estimate.metric}: {estimate}'
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         """Yields lines with the standard errors of the tables' columns, such as abilities and Overall."""

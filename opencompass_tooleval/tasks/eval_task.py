@@ -29,6 +29,8 @@ from opencompass_tooleval.models.conversation import ToolEvalConversationTemplat
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_calls import SYSTEM_PROMPT
 from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.settings import is_greedy
+from opencompass_tooleval.results.sampled import INTERVALS, intervals_of_sample
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.causes import most_said
@@ -162,6 +164,10 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         if 'reasons' in result:  # of our evaluators
             self._add_limits(result, pred_dicts)
             self._add_usage(result, pred_dicts)
+            temperature = self.dataset_cfg['infer_cfg']['inferencer'].get('temperature')
+            if intervals := intervals_of_sample(result, is_greedy(self.model_cfg, temperature)):
+                result[INTERVALS] = intervals
+                result['details'] = result.pop('details')  # stays last
         return result
 
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

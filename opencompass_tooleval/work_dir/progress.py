@@ -22,6 +22,7 @@ from opencompass_tooleval.core.scoring.usage_summary import (
     spending_of,
     spending_so_far,
 )
+from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
@@ -30,6 +31,7 @@ from opencompass_tooleval.work_dir.replicas import claims_folder
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
+_MOST_RANGE = 40
 _RATE_OVER = 500
 """Number of latest answers over which the speed is computed; earlier ones may lie before the pause of a resumed run."""
 
@@ -285,12 +287,24 @@ def run_counter(work: WorkDir, model: str) -> Counter:
         return counter_of({})
 
 
-def cut_datasets(content: Mapping[str, Any]) -> list[str]:
-    """Returns the abbrs of the data sets of a config that ``test_range`` reduces to a part."""
+def cut_datasets(content: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the abbrs of the data sets of a config of which a part is asked -> the part, in words."""
     datasets = content.get('datasets')
     rows = [row for row in datasets if isinstance(row, Mapping)] if isinstance(datasets, (list, tuple)) else []
-    readers = ((row, row.get('reader_cfg')) for row in rows)
-    return [dataset_abbr(row) for row, reader in readers if isinstance(reader, Mapping) and reader.get('test_range')]
+    return {dataset_abbr(row): words for row in rows if (words := _part_in_words(row))}
+
+
+def _part_in_words(dataset: Mapping[str, Any]) -> str:
+    """Returns the part of a data set that its config asks, before it is loaded; '' for all records."""
+    try:
+        sample = Sample.of(dataset['sample'])
+        return f'a sample of {sample.n}' if sample.look is None else f'a sample, look {sample.look}'
+    except (LookupError, TypeError, ValueError):
+        reader = dataset.get('reader_cfg')
+        cut = str(reader.get('test_range') or '') if isinstance(reader, Mapping) else ''
+    if cut.startswith('[:') and cut[2:-1].isdecimal():
+        return f'the first {cut[2:-1]}, not a sample'
+    return f'test_range {cut[:_MOST_RANGE]}, not a sample' if cut else ''
 
 
 def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[str]]:

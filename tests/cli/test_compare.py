@@ -263,7 +263,7 @@ def test_a_part_of_the_data_is_said(tooleval: Command, run: Path) -> None:
     part['samples']['of'] = RECORDS
     write(run, 'strong', dataset, part)
     notes = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)['notes']
-    assert f'{dataset}: a part of the data, 8 of {RECORDS} records, of strong' in notes
+    assert f'{dataset}: a part of the records of strong: 8 of {RECORDS}, not a sample' in notes
 
 
 def test_a_metric_that_applies_to_other_records_in_one_result_is_said(tooleval: Command, run: Path) -> None:

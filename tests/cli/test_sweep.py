@@ -197,7 +197,7 @@ def test_a_part_of_the_records_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
-    note = 'NOTE test_range selects a part of the records of '
+    note = 'NOTE the first 2, not a sample: '
     assert note not in tooleval('plan', 'mine.py').out
     with (tmp_path / 'mine.py').open('a') as config:
         config.write("for row in datasets:\n    row['reader_cfg']['test_range'] = '[:2]'\n")
@@ -206,7 +206,10 @@ def test_a_part_of_the_records_is_said(
     run = tmp_path / 'out' / '20260101_000000'
     (run / 'configs').mkdir(parents=True)
     (run / 'configs' / f'{run.name}.py').write_text(
-        "datasets=[dict(abbr='a', reader_cfg=dict(test_range='[:9]')), dict(abbr='b', reader_cfg=dict())]\n"
+        "datasets=[dict(abbr='a', reader_cfg=dict(test_range='[:9]')), dict(abbr='b', reader_cfg=dict()), "
+        "dict(abbr='c', reader_cfg=dict(), sample=dict(n=7)), dict(abbr='d', sample=5)]\n"
         "models=[dict(abbr='m')]\n"
     )
-    assert f'{note}1 data set: a\n' in tooleval('status', 'out').out
+    screen = tooleval('status', 'out').out
+    assert 'NOTE the first 9, not a sample: 1 data set: a\n' in screen
+    assert 'NOTE a sample of 7: 1 data set: c\n' in screen and 'data set: d' not in screen

@@ -47,9 +47,12 @@ from tests.core.test_paired_trials import result as result_of_trials
 from tools.gate_false_alarms import (
     CHANGES,
     FEW_TRIALS,
+    POPULATIONS,
     UNITS,
     chance_of_equivalent,
     equivalents,
+    exactly,
+    print_sampled,
     records_for_equivalence,
 )
 
@@ -388,3 +391,18 @@ def test_systems_that_differ_by_the_margin_are_rarely_equivalent(
     for units in (3.0001, 5.4) if records == 60 else UNITS:
         share = equivalents(CHANGES[name], records, trials, runs, 100 * units / records)
         assert share * runs <= stats.binom.ppf(0.9999, runs, 0.05)
+
+
+def test_intervals_of_samples_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    """The tool compares its intervals with the package's, and fails where too few hold."""
+    assert print_sampled(1_000, [200]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith('| ')]
+    assert len(rows) == 2 + len(POPULATIONS)
+
+
+def test_intervals_that_are_too_narrow_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = {'right in 80%': exactly(0.8)}
+    monkeypatch.setattr('tools.gate_false_alarms.POPULATIONS', narrow)
+    monkeypatch.setattr('tools.gate_false_alarms.ALPHA', 0.1)
+    monkeypatch.setattr('tools.gate_false_alarms.check_sample', lambda *_: None)
+    assert print_sampled(2_000, [200]) == 1

@@ -12,14 +12,18 @@ import pytest
 from scipy import stats
 
 from opencompass_tooleval.core.statistics.intervals import (
+    ALPHA,
     Interval,
     Pairs,
+    RecordValue,
+    RecordValues,
     Score,
     compare_column,
     effect_of,
     intervals_of,
     lead_of,
     records_without_difference,
+    score_interval,
     shuffled_variance,
     unseen_drop,
 )
@@ -294,3 +298,31 @@ def test_it_covers_drops_of_which_few_records_show_something(
         low, high = low + (truth < interval.low), high + (truth > interval.high)
     print(f'{records} records, {trials} trials, {points} points: missed in {low / 400:.3f} and {high / 400:.3f}')
     assert low <= stats.binom.ppf(0.999, 400, 0.05) and high <= stats.binom.ppf(0.999, 400, 0.025)
+
+
+def of_values(*values: float, size: int = 1) -> RecordValues:
+    """Records with these values, each ``size`` of one query."""
+    return {f'r{i}': RecordValue(value, 1.0, query=f'q{i // size}') for i, value in enumerate(values)}
+
+
+def test_the_interval_of_a_sample() -> None:
+    """Wilson's, with a continuity correction (Newcombe 1998, method 4): 81 right of 263 are 0.2553 to 0.3682."""
+    low, high = score_interval(of_values(*[1.0] * 81, *[0.0] * 182), 0.0)
+    assert 25.2 < low <= 25.53 and 36.82 <= high < 37.2, 'with a t distribution, a little wider'
+    all_right = score_interval(of_values(*[1.0] * 50), 0.0)
+    assert all_right[1] == 100 and 88 < all_right[0] < 95, 'the t interval has no width'
+    assert score_interval(of_values(*[1.0] * 50), 1.0) == (100, 100), 'nothing is left to ask'
+    assert score_interval(of_values(0.5), 0.1) == (0, 100)
+
+
+def test_asked_records_and_common_queries_change_the_interval() -> None:
+    values = [1.0, 1.0, 0.0] * 40
+    low, high = score_interval(of_values(*values), 0.0)
+    nearly_all = score_interval(of_values(*values), 0.9)
+    assert nearly_all[1] - nearly_all[0] < 0.4 * (high - low)
+    together = score_interval(of_values(*sorted(values), size=3), 0.0)
+    assert together[1] - together[0] > 1.5 * (high - low)
+    looks = score_interval(of_values(*values), 0.0, ALPHA / 6)
+    assert looks[0] < low and looks[1] > high
+    graded = score_interval(of_values(*[0.6, 0.7, 0.65] * 40), 0.0)
+    assert graded[1] - graded[0] < 0.3 * (high - low), 'graded values vary less'

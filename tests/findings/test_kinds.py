@@ -81,7 +81,7 @@ ELSEWHERE = {
     'config:literal_key': ('cli/test_sweep.py', 'its key stands in the config'),
     'config:unused_limit': ('cli/test_answer_limits.py', "is below the benchmark's limit, which counts"),
     'config:unused': ('tasks/test_planned_jobs.py', 'temperature=0 is not sent'),
-    'config:test_range': ('cli/test_sweep.py', 'NOTE test_range selects a part'),
+    'config:test_range': ('cli/test_sweep.py', 'NOTE the first 2, not a sample'),
     'run:budget': ('test_budget.py', 'WARNING api: the budget of'),
     'run:main_score': ('summarizers/test_summarizer.py', 'needs all 6 data sets; missing'),
     'run:unjudged': ('summarizers/test_summarizer.py', 'NOTE no judge was asked whether tasks are solved'),

@@ -22,9 +22,9 @@ from opencompass_tooleval.core.calls.sent import thoughts_of_rows
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory, without_sent
-from opencompass_tooleval.evaluators.evaluator import SHOWN
 from opencompass_tooleval.instructions.planned_calls import plan_calls
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.dataset import SHOWN
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

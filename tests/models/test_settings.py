@@ -13,7 +13,7 @@ from mmengine.config import Config
 
 from opencompass_tooleval.findings.finding import merged
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.models.settings import component_faults, setting_faults
+from opencompass_tooleval.models.settings import component_faults, is_greedy, setting_faults
 from tests.cli.conftest import Command, home, tooleval
 from tests.conftest import ROOT, ModelServer
 from tests.forked import run_opencompass
@@ -285,3 +285,26 @@ def test_parts_of_a_sweep() -> None:
         'infer.runner: ToolEvalLocalRunner does not read max_num_worker; did you mean max_num_workers?',
         'summarizer: ToolEvalVariantSummarizer does not read dataset_abrs; did you mean dataset_abbrs?',
     ]
+
+
+@pytest.mark.parametrize(
+    ('changes', 'temperature', 'greedy'),
+    [
+        ({}, None, True),
+        ({'temperature': 0}, None, True),
+        ({'temperature': 0.7}, None, False),
+        ({}, 0.7, False),
+        ({}, 0, True),
+        ({'path': 'gpt-5-mini', 'openai_api_base': 'https://api.openai.com/v1/'}, None, False),
+        ({'type': 'ToolEvalHFChat'}, None, True),
+        ({'type': 'ToolEvalHFChat', 'generation_kwargs': {'do_sample': True}}, None, False),
+        ({'type': 'opencompass.models.OpenAI'}, None, False),
+        ({'type': 'opencompass.models.OpenAI', 'temperature': 0.0}, None, True),
+        ({'type': 'opencompass_tooleval.models.OracleModel'}, 0.7, True),
+    ],
+)
+def test_answers_that_do_not_vary_are_known_from_the_configs(
+    changes: dict[str, Any], temperature: float | None, greedy: bool
+) -> None:
+    model = {'type': 'opencompass_tooleval.models.ToolEvalOpenAI', 'path': 'm', 'openai_api_base': 'http://h/v1'}
+    assert is_greedy({**model, **changes}, temperature) == greedy

@@ -164,7 +164,7 @@ def test_fewer_errors_are_better() -> None:
                 'provenance': {'benchmark': 'teval', 'subset': 'review_str', 'data_version': 'v1'},
                 'samples': {'all': 7},
             },
-            '7 of 487 records',
+            'records: 7 of 487, not a sample',
         ),
         *(
             (
@@ -178,7 +178,7 @@ def test_fewer_errors_are_better() -> None:
                 ('reason_str', 3213, None),
                 ('retrieve_str', 3213, None),
                 ('understand_str', 3540, None),
-                ('understand_str', 3213, '3,213 of 3,540 records'),
+                ('understand_str', 3213, 'records: 3,213 of 3,540, not a sample'),
                 ('reason_retrieve_understand_json', 3213, None),
             )
         ),
@@ -193,7 +193,7 @@ def test_fewer_errors_are_better() -> None:
         *(
             ({'provenance': {'benchmark': 'toolbench', 'subset': subset}, 'samples': {'all': count}}, said)
             for subset, count, said in (
-                ('selection_5', 6, '6 of 163 records'),
+                ('selection_5', 6, 'records: 6 of 163, not a sample'),
                 ('calls_g2', 124, None),
                 ('success', 3, 'fewer than 100 records'),
             )

@@ -490,7 +490,8 @@ def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureF
     assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines
     assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
     for name, count in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
-        assert f'NOTE {name}: not comparable with published scores: {count} records\n' in run.notes()
+        text = f'not comparable with published scores: records: {count}, not a sample'
+        assert f'NOTE {name}: {text}\n' in run.notes()
     assert {row[3] for row in run.table()[1:]} == {'gen *'}
 
 

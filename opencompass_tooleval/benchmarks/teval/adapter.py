@@ -39,9 +39,9 @@ from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import messages_text
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
-from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.conversation import TOOLS
-from opencompass_tooleval.models.dataset import ToolEvalDataset
+from opencompass_tooleval.models.dataset import QUERY, SHOWN, ToolEvalDataset
 
 
 def _samples(
@@ -84,6 +84,7 @@ class ToolEvalTEvalDataset(ToolEvalDataset):
             [
                 {
                     'record_id': sample.record.id,
+                    QUERY: sample.record.query or sample.record.id,
                     'messages': messages_text(sample.messages),
                     'record': sample.payload,
                     'gold_answer': gold_answer(sample.record),
@@ -171,6 +172,7 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
             [
                 {
                     'record_id': sample.record.id,
+                    QUERY: sample.record.query or sample.record.id,
                     'messages': messages_text(native.messages),
                     TOOLS: native.tools.to_text(),
                     'record': native.payload,

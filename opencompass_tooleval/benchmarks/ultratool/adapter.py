@@ -26,7 +26,7 @@ from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STY
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
-from opencompass_tooleval.models.dataset import ToolEvalDataset
+from opencompass_tooleval.models.dataset import SPREAD, ToolEvalDataset
 from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
@@ -73,6 +73,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
             [
                 {
                     'record_id': record.id,
+                    SPREAD: record.domain,
                     'messages': json.dumps(prompt),
                     'record': record.to_payload(),
                     'gold_answer': _gold_answer(record),

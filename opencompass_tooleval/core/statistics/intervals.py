@@ -1,4 +1,4 @@
-"""Paired differences of two results, their error over queries, and their 95% intervals.
+"""Paired differences of two results, their error over queries, and their 95% intervals; intervals of sampled scores.
 
 Every screen uses these functions, so that a difference has the same interval everywhere, and ``tooleval gate`` tests
 with the same error.
@@ -383,6 +383,52 @@ def _upper_end(delta: float, effect: Effect) -> float:
     root = (more - gap) ** 2 + near**2 - gap**2
     beyond = more - gap + math.sqrt(root) if root > 0 else 0.0
     return max(max(0.0, delta) + max(0.0, beyond), delta + unseen_drop(effect.largest))
+
+
+def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> tuple[float, float]:
+    """Computes the interval of a score on all records of a data set, from a random sample of its queries.
+
+    The ends are those of Wilson's score interval (1927) with a continuity correction. It is computed from the effective
+    number of records, with which right and wrong answers would have the clustered error of these, divided by the share
+    of the records that were not asked: the finite-population correction. To that error, two queries of average size are
+    added, one with all values 0 and one with all 1, since a few queries do not show how much others vary. Of graded
+    values this is the t interval, wider where they are near 0 or 1.
+
+    Args:
+        values: The values of the records that were asked.
+        asked: Their share in all records, 0-1; 0 without the correction, where other answers could have been drawn.
+        alpha: Chance that the score lies above the interval, and that it lies below.
+
+    Returns:
+        Both ends, 0-100.
+    """
+    sums: defaultdict[Cluster, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for name, record in values.items():
+        of_cluster = sums[cluster_of('', name, record.query)]
+        of_cluster[0] += record.weight * record.value
+        of_cluster[1] += record.weight
+    total, count = (math.fsum(parts) for parts in zip(*sums.values(), strict=True))
+    mean = min(1.0, max(0.0, total / count))
+    if asked >= 1:
+        return _MOST * mean, _MOST * mean
+    if len(sums) < FEWEST:
+        return 0.0, _MOST
+    added = count / len(sums)
+    centre, weight = (total + added) / (count + 2 * added), count + 2 * added
+    squares = [(value - centre * size) ** 2 for value, size in (*sums.values(), (0.0, added), (added, added))]
+    variance = math.fsum(squares) * len(squares) / (len(squares) - 1) / weight**2
+    effective = centre * (1 - centre) / variance * count / weight / (1 - asked)
+    multiple, correction = t_quantile(1 - alpha, len(sums) - 1), 1 / (2 * len(values))
+    low = _wilson_end(max(0.0, mean - correction), effective, -multiple)
+    high = _wilson_end(min(1.0, mean + correction), effective, multiple)
+    return _MOST * max(0.0, low), _MOST * min(1.0, high)
+
+
+def _wilson_end(share: float, count: float, multiple: float) -> float:
+    """Returns the upper end of Wilson's interval, or with a negative multiple the lower one."""
+    more = multiple**2 / count
+    root = math.sqrt(share * (1 - share) / count + more / count / 4)
+    return (share + more / 2 + multiple * root) / (1 + more)
 
 
 def lead_of(interval: Interval | None) -> str:

@@ -1,0 +1,91 @@
+"""``tooleval run --sample``: what the server receives, and what the screens say of a part of the records."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.cli.test_run import TWO_SUBSETS, Recording, run
+from tests.forked import run_opencompass
+from tests.models.api.scripted_server import KEY, serving
+
+REVIEW = 'tooleval-teval-review_str_v2'
+
+
+def asked_of(script: Recording) -> set[str]:
+    """The conversations that the server got, without the question before a run."""
+    return {json.dumps(request['messages']) for request in script.asked if 'max_tokens' in request} - {
+        json.dumps(script.asked[0]['messages'])
+    }
+
+
+def result_of(folder: Path, dataset: str = REVIEW, model: str = 'm') -> dict[str, Any]:
+    (file,) = folder.glob(f'outputs/run/*/*/results/{model}/{dataset}.json')
+    result: dict[str, Any] = json.loads(file.read_text())
+    return result
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[Recording, str]]:
+    script = Recording()
+    with serving(script) as url:
+        yield script, url
+
+
+def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str], tooleval: Command) -> None:
+    script, url = server
+    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url)
+    done = run(tmp_path, *words, '--sample', '2', OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    sampled, result = asked_of(script), result_of(tmp_path)
+    assert len(sampled) == 4, 'two records of each language'
+    assert result['samples'] == {**result['samples'], 'all': 2, 'of': 6} and 'first' not in result['samples']
+    assert {result['provenance'][name] for name in ('sample_seed', 'sample_draw')} == {0, 'queries'}
+    assert '2 of 6, sampled' in done.stdout
+    assert 'Samples, with the 95% interval of the score of all records:' in done.stdout
+    low, high = result['intervals']['review_quality']
+    shown = f'{result["review_quality"]:.2f} [{low:.2f}, {high:.2f}], 2 of 6 records'
+    assert f'  m, teval-review_str_v2 review_quality: {shown}\n' in done.stdout
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    assert 'NOTE a sample of 2: 2 data sets' in tooleval('status', config.parent).out
+    # With more records, the same run asks only those that the smaller sample lacks.
+    config.write_text(config.read_text().replace("'n': 2", "'n': 3"))
+    del script.asked[1:]
+    again = run_opencompass(
+        str(config), '-r', config.parent.name, cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY}
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert len(asked_of(script)) == 2 and not asked_of(script) & sampled
+    assert '3 of 6, sampled' in again.stdout and result_of(tmp_path)['samples']['all'] == 3
+
+
+def test_the_first_records_are_not_called_a_sample(tmp_path: Path, server: tuple[Recording, str]) -> None:
+    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', server[1])
+    done = run(tmp_path, *words, '--limit', '2', OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'the first 2 of 6, not a sample (teval-review_str_v2)' in done.stdout
+    assert result_of(tmp_path)['samples']['first'] == 2
+    both = run(tmp_path, *words, '--limit', '2', '--sample', '2', OPENAI_API_KEY=KEY)
+    assert both.returncode == 1 and 'give one of --sample and --limit' in both.stderr
+
+
+def test_each_record_of_a_sample_has_all_trials(tmp_path: Path, server: tuple[Recording, str]) -> None:
+    script, url = server
+    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '--temperature', '0.5', '--sample', '2')
+    assert run(tmp_path, *words, '--write-config', 'mine.py', OPENAI_API_KEY=KEY).returncode == 0
+    config = tmp_path / 'mine.py'
+    config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
+    done = run_opencompass('mine.py', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY})
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = Counter(json.dumps(request['messages']) for request in script.asked)
+    assert set(asked.values()) == {3} and len(asked) == 4
+    result = result_of(tmp_path)
+    assert (result['samples']['all'], result['samples']['of'], len(result['runs'])) == (6, 6, 3)
+    assert '2 of 6, sampled' in done.stdout and 'review_quality' in result['intervals']

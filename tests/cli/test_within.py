@@ -1,0 +1,183 @@
+"""``tooleval run --within``: growing samples, each record asked once, also if the run is killed in the middle."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shlex
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.cli.looks import look_setting
+from opencompass_tooleval.core.statistics.sample import Sample
+from tests.cli.conftest import DEMO, Command
+from tests.cli.test_run import COMMAND, Recording, run
+from tests.forked import Fork, run_python
+from tests.models.api.scripted_server import KEY, Refused, Request, serving
+
+RECORDS, RIGHT = 400, 380
+REVIEW = 'tooleval-teval-review_str_v2'
+NAME = 'teval-en-v2/review_str'
+
+
+class Counting(Recording):
+    """Answers with a letter; refuses everything after some questions."""
+
+    most = 10_000
+
+    def check(self, request: Request) -> None:
+        if len(self.asked) > self.most:
+            raise Refused(400, 'out of order')
+
+    def times(self) -> Counter[str]:
+        """Question -> how often it was answered; without the one before a run."""
+        texts = Counter(request['messages'][-1]['content'] for request in self.asked[: self.most])
+        return Counter({text: count for text, count in texts.items() if 'Number' in text})
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[Counting, str]]:
+    script = Counting()
+    with serving(script) as url:
+        yield script, url
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A data cache with 400 reviews, of which 380 have the letter that the server answers."""
+    (record, *_) = json.loads((DEMO / 'EN' / 'review_str_v2.json').read_text()).values()
+    records: dict[str, Any] = {}
+    for number in range(RECORDS):
+        prompt = [record['origin_prompt'][0], {'role': 'user', 'content': f'Number {number}'}]
+        letter = 'A' if number % RECORDS < RIGHT else 'B'
+        records[f'r{number}'] = {**record, 'origin_prompt': prompt, 'ground_truth': {'answer': letter, 'thought': ''}}
+    file = tmp_path / 'cache' / 'data' / 'teval' / 'EN' / 'review_str_v2.json'
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(records))
+    return {'COMPASS_DATA_CACHE': str(tmp_path / 'cache'), 'OPENAI_API_KEY': KEY}
+
+
+def words_of(url: str, *more: str) -> tuple[str, ...]:
+    return (NAME, '--model', 'm', '--api-base', url, '--temperature', '0', *more)
+
+
+def result_in(folder: Path) -> dict[str, Any]:
+    (file,) = folder.glob(f'outputs/run/*/*/results/m/{REVIEW}.json')
+    result: dict[str, Any] = json.loads(file.read_text())
+    return result
+
+
+def test_samples_grow_until_the_interval_is_narrow_enough(
+    tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
+) -> None:
+    script, url = server
+    prices = ('--prices', '1', '1000')
+    done = run(tmp_path, *words_of(url, *prices), '--within', '4', **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result, sizes = result_in(tmp_path), [Sample(100, look=look).size(RECORDS) for look in range(1, 7)]
+    asked = result['samples']['all']
+    assert asked in sizes[1:5] and set(script.times().values()) == {1} and len(script.times()) == asked
+    low, high = result['intervals']['review_quality']
+    assert (high - low) / 2 <= 4 and low <= 100 * RIGHT / RECORDS <= high
+    assert 'look 1: 0 of 1 main scores are within 4' in done.stdout
+    shown = re.search(rf'\[{low:.2f}, {high:.2f}\], {asked} of 400 records; the rest costs about (\S+)', done.stdout)
+    cost = result['usage']['cost']['total']
+    assert shown and float(shown[1]) == pytest.approx(cost * (RECORDS - asked) / asked, abs=0.01)
+    assert done.stdout.rstrip().endswith('report/index.html') and done.stdout.count('report: ') == 1
+    (file,) = tmp_path.glob('outputs/run/*/*/report/files/sampled-teval.csv')
+    (row,) = csv.DictReader(file.read_text(encoding='utf-8-sig').splitlines())
+    numbers = [float(row[name]) for name in ('low', 'high', 'asked', 'of')]
+    assert numbers == pytest.approx([low, high, asked, RECORDS], abs=0.005)
+    assert row['cost of the rest, estimated'] == shown[1]
+    page = (file.parent.parent / 'teval.html').read_text()
+    assert 'Samples, with the 95% interval' in page and f'{asked} of 400, sampled' in page
+
+
+def test_a_run_that_failed_or_was_killed_continues(
+    tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
+) -> None:
+    script, url = server
+    script.most = 110
+    failed = run(tmp_path, *words_of(url, '--max-workers', '1'), '--within', '4', **environment)
+    assert failed.returncode == 1
+    again = shlex.split(failed.stderr.split('continue with: ')[1].splitlines()[0])
+    assert f'command:  {shlex.join(again)}\n' in failed.stdout
+    assert again[:5] == ['tooleval', 'run', '--within', '4', '-r']
+    answered = set(script.times())
+    assert 100 <= len(answered) <= 110
+    del script.asked[script.most :]
+    script.most = 10_000
+    output, errors = tmp_path / 'output', tmp_path / 'errors'
+    settings = {**os.environ, **environment}
+    fork = Fork(['-c', COMMAND, *again[1:]], tmp_path, settings, output, errors)
+    until = time.monotonic() + 60
+    while len(script.asked) < 125 and time.monotonic() < until:
+        time.sleep(0.01)
+    fork.kill()
+    fork.wait(60)
+    time.sleep(1)
+    before = len(script.asked)
+    done = run_python('-c', COMMAND, *again[1:], cwd=tmp_path, env=settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 125 <= before < RECORDS and result_in(tmp_path)['samples']['all'] == len(script.times())
+    assert sum(count > 1 for count in script.times().values()) <= 2, 'those in flight may have been lost'
+
+
+def test_a_look_of_somebody_else_is_not_executed(
+    tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str], tooleval: Command
+) -> None:
+    folder = tmp_path / 'foreign'
+    folder.mkdir()
+    (folder / 'config.py').write_text(f'open({str(tmp_path / "ran")!r}, "w")\n')
+    done = tooleval('run', '--within', 2, '-r', folder)
+    assert done.code == 1 and 'somebody else made it' in done.err and not (tmp_path / 'ran').exists()
+    for words, says in (
+        (('-r', folder), '--within POINTS alone'),
+        (('demo', '--within', 2, '-r', folder), '--within POINTS alone'),
+        (('demo', '--within', 2, '--limit', 3, '--model', 'm'), 'give one of --within and --limit'),
+        (('demo', '--within', 2, '--write-config', 'x.py', '--model', 'm'), 'runs several configs'),
+        (('--model', 'm'), 'name data sets'),
+        (('--within', 2, '-r', tmp_path), 'there is no run of tooleval run --within here'),
+    ):
+        refused = tooleval('run', *words)
+        assert refused.code == 1 and says in refused.err, refused.err
+
+
+def test_replicas_share_looks_and_a_raised_budget_continues_them(
+    tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
+) -> None:
+    """A reply is one token and costs 0.001; the budget reserves 0.512 for a request, and is used up after some 130."""
+    script, url = server
+    paid = ('--replicas', '2', '--prices', '0', '1000', '--max-cost', '0.65', '--max-workers', '1')
+    stopped = run(tmp_path, *words_of(url, *paid), '--within', '4', **environment)
+    assert stopped.returncode == 1 and 'the budget of 0.65 is used up' in stopped.stdout, stopped.stdout
+    answered = len(script.times())
+    assert 100 < answered < 150, stopped.stdout
+    again = shlex.split(stopped.stderr.split('continue with: ')[1].splitlines()[0])
+    config = max(tmp_path.glob('outputs/run/*/*/config*.py'), key=lambda file: file.name)
+    assert config.name == 'config_2.py'
+    config.write_text(config.read_text().replace("{'cost': 0.65}", "{'cost': 9.0}"))
+    settings = {**os.environ, **environment}
+    refused = run_python('-c', COMMAND, *again[1:], cwd=tmp_path, env=settings)
+    assert refused.returncode == 1 and 'it was changed since' in refused.stderr
+    done = run_python('-c', COMMAND, *again[1:], '--trust', cwd=tmp_path, env=settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (
+        set(script.times().values()) == {1} and len(script.times()) == result_in(tmp_path)['samples']['all'] > answered
+    )
+
+
+def test_a_look_keeps_the_seed_and_the_looks_of_data_sets_that_are_known() -> None:
+    row = {'abbr': 'a'}
+    setting = look_setting(Sample(50, 3), {'a': 2})
+    assert [eval(setting, {'_row': {**row, 'abbr': abbr}}) for abbr in 'ab'] == [  # as the config does
+        {'n': 50, 'seed': 3, 'look': 2},
+        {'n': 50, 'seed': 3, 'look': 1},
+    ]
