@@ -77,9 +77,7 @@ TOOL_SERVERS: dict[str, str] = {}
 """Name of a source of tool documentation that is no file -> it."""
 
 LIVE = ''
-"""Module that opens live servers for environments: ``open_environment(settings)`` returns the server and what reads its
-state, and ``KEYWORDS`` has functions with the settings as parameters.
-"""
+"""Function that opens a live server for environments; its parameters are the settings of a config's ``live``."""
 
 MODULES = [
     '.agents.adapter',
@@ -142,6 +140,9 @@ REGISTERED: dict[str, list[str]] = {
     'MODELS': ['ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed', 'ToolEvalHFChat', 'ToolEvalVLLMChat'],
 }
 """Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
+
+DATASETS = ''
+"""Function that returns the data sets of a user's file for ``tooleval run``, as rows of a config; None for other names."""
 
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
@@ -225,7 +226,7 @@ It is called with ``(subset, predictions, *, options)`` and returns
 benchmark, as ``Annotated[type, 'help']``.
 """
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
-LIVE = '.extras.mcp_servers.open_live'
+LIVE = '.extras.mcp_servers.open_live:open_live'
 MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
@@ -254,7 +255,7 @@ COMMANDS[''] |= {
     'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
     'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
-    'tasks': ('', 'Tasks on your own tools: check them.', 'Your own tools'),
+    'tasks': ('', 'Tasks on your own tools: write them, check them.', 'Your own tools'),
 }
 COMMANDS['build'] = {
     'ultratool': (
@@ -276,7 +277,8 @@ COMMANDS['easytool'] = {
         'How well tools are found by documentation and by instructions: NDCG, side by side.',
     ),
 }
-OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint'}
+OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint', 'run': '.extras.tasks.commands:with_tasks'}
+DATASETS = '.extras.tasks.commands:datasets_of'
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
     'add': (
@@ -285,9 +287,11 @@ COMMANDS['leaderboard'] = {
     ),
 }
 COMMANDS['tasks'] = {
+    'init': ('.extras.tasks.commands:init_tasks', 'Write a file of tasks to start from.'),
+    'add': ('.extras.tasks.commands:add_task', 'Make calls on a copy, and add a task with what they changed.'),
     'check': (
         '.extras.tasks.check:check_tasks',
-        'Execute the gold calls of a task set, and agents that must fail; exits with 1 on a fault.',
+        'Execute solutions, and agents that must fail; exits with 1 on a fault.',
     ),
 }
 COMMANDS['agents'] = {

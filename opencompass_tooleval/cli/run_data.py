@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import candidate_paths
-from opencompass_tooleval.plugin import BENCHMARKS
 
 _DEMO = 'demo'
 """Folder of the configs of shipped records."""
@@ -24,7 +24,7 @@ class Chosen:
     """Data sets that a name stands for.
 
     Attributes:
-        module: The config that has them, as configs import it.
+        module: The config that has them, as configs import it; ``''`` where they come from a file of the user.
         variables: Its variables.
         rows: The rows of the variables that are chosen.
         is_part: True if the variables have other rows too.
@@ -76,9 +76,11 @@ def choose(names: Iterable[str]) -> list[Chosen]:
 
 
 def _choose(name: str, by_name: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
+    if plugin.DATASETS and (rows := plugin.load(plugin.DATASETS)(name)) is not None:
+        return Chosen('', (), rows, False)
     dataset_name, _, part = name.partition('/')
     if run_name(dataset_name) not in by_name:
-        names = map(run_name, dataset_configs(find_benchmark(dataset_name))) if dataset_name in BENCHMARKS else by_name
+        names = map(run_name, dataset_configs(find_benchmark(dataset_name))) if dataset_name in plugin.BENCHMARKS else by_name
         raise ValueError(
             f'no data sets {dataset_name!r}; there are {nearest_first(dataset_name, names)}. See: tooleval list'
         )
@@ -130,7 +132,7 @@ def _command(listed_path: str) -> str:
 def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
     """Yields the files that hold the records of a row alone, and their benchmarks."""
     language = row.get('language')
-    name = f'{row["name"]} {language}' if language else row['name']
+    name = f'{row["name"]} {language}' if language else row.get('name', '')
     for benchmark in all_benchmarks():
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name

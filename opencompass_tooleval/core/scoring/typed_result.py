@@ -34,6 +34,11 @@ _LABEL = re.compile(
     r'(?:^[ \t*_#>`-]{0,10}|[.!?。！？][ *_]{0,4})(?:final )?(?:result|结果)[ \t*_`]{0,5}[:\N{FULLWIDTH COLON}]',
     re.IGNORECASE | re.MULTILINE,
 )
+_SAYS = re.compile(r'(?:answer|result|total|答案|结果)\s?(?:is|are|was|=|:|是|为)\s?(?=\S)', re.IGNORECASE)
+_BOXED = '\\boxed{'
+_WRAPPED = re.compile(r'\$\$?([^$]*)\$\$?|\\[(\[]([^\\]*)\\[)\]]|\\(?:text|mathrm|mathbf){([^{}]*)}')
+_CLOCK = re.compile(r'(?<![\d:.])0(?=\d:[0-5]\d(?!\d))')
+_SPACED = re.compile(r"(?<![\d.,])(\d{1,3})((?:[ '’]\d{3}){1,6})(?![\d])")
 _AROUND = ' \t*_`"\'.,;:!?。，；：！？“”‘’「」'
 _ARTICLE = re.compile(r'^(?:the|an?) (?=\S)')
 
@@ -91,16 +96,37 @@ def plain_text(text: str) -> str:
 
 
 def find_result(answer: str) -> str:
-    """Finds the result at the end of an answer: what follows the last ``Result:``, else the last line.
+    """Finds the result of an answer: what follows the last ``Result:``, else the last box, else the last line.
 
-    Where nothing follows on that line, it is the rest of the answer, such as a list with a line for each item.
+    Where nothing follows on that line, it is the rest of the answer, such as a list with a line for each item. Of a
+    line such as "The answer is 42." it is what follows the verb. Marks of LaTeX around it are left out.
     """
     marks = list(_LABEL.finditer(answer))
-    if not marks:
-        return next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), '')
-    rest = answer[marks[-1].end() :].strip(' \t*_`')
-    line, _, below = rest.partition('\n')
-    return line.strip() or below.strip()
+    if marks:
+        rest = answer[marks[-1].end() :].strip(' \t*_`')
+        line, _, below = rest.partition('\n')
+        found = line.strip() or below.strip()
+    elif _BOXED in answer:
+        found = _BOXED + answer.rpartition(_BOXED)[2]
+    else:
+        found = next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), '')
+        if len(found) <= MAX_RESULT and (says := list(_SAYS.finditer(found))):
+            found = found[says[-1].end() :]
+    return _unwrapped(found) if len(found) <= MAX_RESULT else found
+
+
+def _unwrapped(text: str) -> str:
+    """Returns a result without the marks of LaTeX around all of it."""
+    head, box, rest = text.partition(_BOXED)
+    if box and not head.strip(' $\\([*'):
+        depth = 1
+        for place, letter in enumerate(rest):
+            depth += (letter == '{') - (letter == '}')
+            if not depth:
+                text = rest[:place]
+                break
+    match = _WRAPPED.fullmatch(text.strip().rstrip('.'))
+    return _unwrapped(next(filter(None, match.groups()), '')) if match else text.strip()
 
 
 @dataclass(frozen=True)
@@ -156,7 +182,7 @@ def named_values(form: str, text: str) -> list[str]:
 
 
 def _text(text: str) -> str | None:
-    plain = plain_text(text).translate(_QUOTES).strip(_AROUND)
+    plain = _CLOCK.sub('', plain_text(text).translate(_QUOTES).strip(_AROUND))
     return _ARTICLE.sub('', plain) or None
 
 
@@ -166,6 +192,7 @@ _QUOTES = str.maketrans('‘’“”–—', '\'\'""--')
 def _number(text: str) -> _Number | None:
     """Reads a single number; a unit may follow, but no word such as million."""
     plain = plain_text(text).rstrip(_AROUND).lstrip(_AROUND.replace('.', ''))
+    plain = _SPACED.sub(lambda spaced: ''.join(filter(str.isdigit, spaced[0])), plain[: _MAX_VALUE + 1])
     match = _NUMBER.match(plain) if len(plain) <= _MAX_VALUE else None
     unit = _UNIT.fullmatch(plain, match.end()) if match else None
     if match is None or unit is None:

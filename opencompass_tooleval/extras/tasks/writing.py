@@ -1,0 +1,239 @@
+"""Writes observed differences as effects, calls as a solution, and both as lines of YAML that a person can edit. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import commonprefix
+from typing import Any
+
+from opencompass_tooleval.core.scoring.typed_result import DATE, NUMBER, SET, TEXT, read_result
+from opencompass_tooleval.core.text.reading import parse_literal
+from opencompass_tooleval.extras.tasks.effects import CHANGED, GONE, NEW
+from opencompass_tooleval.extras.tasks.state import ANY, Items, State
+
+_PLAIN = re.compile(r'[A-Za-z0-9_/](?:[\w /.@%+-]*[\w/.@%+-])?')
+_MAX_TEXT = 80
+_SCHEMA = re.compile(r'(?:table|index|view|trigger) .')
+
+
+def observed_effects(before: State, first: Mapping[str, str], second: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns the effects that describe a difference.
+
+    Args:
+        before: The state at the start.
+        first: The difference that calls made.
+        second: The difference that the same calls made from the same start: what is another one is left free.
+    """
+    made, again = ({name: json.loads(text) for name, text in each.items()} for each in (first, second))
+    observed = _Observed(before, made, again)
+    return [effect for name in made for effect in observed.effects(name)]
+
+
+class _Observed:
+    def __init__(self, before: State, made: Mapping[str, Any], again: Mapping[str, Any]) -> None:
+        self._before, self._made, self._again = before, made, again
+        self._databases = [name for name, kind in before.items() if kind in ('database', 'workbook')]
+        self._whole: set[str] = set()
+
+    def effects(self, name: str) -> Iterator[dict[str, Any]]:
+        found = self._made[name]
+        file, colon, inner = name.partition(':')
+        if name.endswith('/') and not colon:
+            if found.get('gone') or not any(other.startswith(name) and other != name for other in self._made):
+                yield {'file': name, 'is': GONE if found.get('gone') else NEW}
+        elif not colon:
+            yield from self._of_file(name, found)
+        elif file in self._whole or self._made.get(file, {}).get('gone'):
+            return
+        elif name not in self._again or 'more' in found or found.get('moved') or 'is' in found:
+            yield {'part': name, 'is': found.get('is', CHANGED if name in self._before else NEW)}
+        elif 'removed' not in found:
+            yield from self._of_value(name, found)
+        elif any(isinstance(item, dict) for item in [*found['removed'], *found['added']]):
+            yield from self._of_rows(name, found)
+        elif found == self._again[name]:
+            words = {'add': found['added'], 'remove': found['removed']}
+            at = {'at': inner} if inner else {}
+            yield {'file': file, **at, **{key: list(map(_words, value)) for key, value in words.items() if value}}
+        else:
+            yield {'part': name, 'is': CHANGED}
+
+    def _of_file(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        is_new = name not in self._before
+        if found.get('gone'):
+            yield {'file': name, 'is': GONE}
+        elif is_new and name not in self._again:
+            self._whole.add(name)
+            yield {'file': self._pattern(name), 'is': NEW}
+        elif is_new and (source := self._source(name)):
+            self._whole.add(name)
+            yield {'file': name, 'same_as': source}
+        elif is_new and found.get('to') == 'text':
+            self._whole.add(name)
+            lines = self._made.get(f'{name}:', {}).get('added', [])
+            is_same = self._made.get(f'{name}:') == self._again.get(f'{name}:')
+            yield {'file': name, 'text': lines} if lines and is_same else {'file': name, 'is': NEW}
+        elif not is_new or found.get('to') not in ('values', 'database'):
+            self._whole.add(name)
+            yield {'file': name, 'is': NEW if is_new else CHANGED}
+
+    def _pattern(self, name: str) -> str:
+        """Returns a pattern of a new name that is another one each time."""
+        others = [one for one in self._again if one not in self._made and ':' not in one] or [name]
+        start = commonprefix([name, others[0]])
+        end = commonprefix([name[len(start) :][::-1], others[0][len(start) :][::-1]])[::-1]
+        return f'{start}*{end}' if others[0] != name else name
+
+    def _source(self, name: str) -> str:
+        """Returns the file at the start with the content of a new one; ``''`` if there is none, or if it is empty."""
+        parts = {one.removeprefix(name): value for one, value in self._made.items() if one.startswith(f'{name}:')}
+        for file in (one for one, kind in self._before.items() if ':' not in one and kind == self._made[name].get('to')):
+            start = {
+                part.removeprefix(file): {'removed': [], 'added': value.items} if isinstance(value, Items) else {'to': value}
+                for part, value in self._before.items()
+                if part.startswith(f'{file}:')
+            }
+            if start == parts and (parts or str(self._before[file]).startswith('bytes')):
+                return file
+        return ''
+
+    def _of_value(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        file, _, inner = name.partition(':')
+        is_values = self._before.get(file, self._made.get(file, {}).get('to')) == 'values'
+        if _SCHEMA.match(inner) and not is_values:
+            state = GONE if found.get('gone') else CHANGED if name in self._before else NEW
+            yield {'part': name, 'is': state}
+        elif found.get('gone'):
+            yield {'file': file, 'unset': [inner]} if is_values else {'part': name, 'is': GONE}
+        elif found != self._again[name]:
+            yield {'part': name, 'is': CHANGED if name in self._before else NEW}
+        else:
+            yield {'file': file, 'set': {inner: _words(found['to'])}} if is_values else {'part': name, 'set': _words(found['to'])}
+
+    def _of_rows(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        target = self._target(name)
+        start = self._before.get(name)
+        if self._source_part(name):
+            yield {**target, 'same_as': self._source_part(name)}
+            return
+        items = start.items if isinstance(start, Items) else []
+        fills = (start.fills if isinstance(start, Items) else None) or {}
+        key = _key_column(items)
+        again = self._again[name].get('added', [])
+        added = list(zip(found['added'], again, strict=len(again) == len(found['added']))) or [(one, one) for one in found['added']]
+        for row in found['removed']:
+            where = {key: _words(row[key])} if key else {name: _words(value) for name, value in row.items()}
+            pair = next((pair for pair in added if key and isinstance(pair[0], dict) and pair[0].get(key) == row[key]), None)
+            if pair is None or pair[0].keys() != row.keys():
+                yield {**target, 'delete': where}
+                continue
+            added.remove(pair)
+            new, other = pair
+            free = [column for column in new if new[column] != other.get(column)]
+            values = {column: _words(new[column]) for column in new if new[column] != row[column] and column not in free}
+            yield {**target, 'where': where, 'set': values, **({'free': free} if free else {})}
+        for new, other in added:
+            filled = [column for column in new if fills.get(column) == ANY]
+            free = [column for column in new if new[column] != other.get(column) and column not in filled]
+            values = {column: _words(new[column]) for column in new if column not in (*filled, *free)}
+            yield {**target, 'insert': values, **({'free': free} if free else {})}
+
+    def _source_part(self, name: str) -> str:
+        """Returns the part of a repository at the start that a new branch or tag equals."""
+        if name in self._before or '.git:' not in name:
+            return ''
+        added = self._made[name].get('added')
+        same = (one for one, part in self._before.items() if '.git:' in one and isinstance(part, Items) and part.items == added)
+        return next(same, '')
+
+    def _target(self, name: str) -> dict[str, Any]:
+        file, _, inner = name.partition(':')
+        if self._before.get(file, self._made.get(file, {}).get('to')) in ('database', 'workbook'):
+            return {'table': inner} if len(self._databases) == 1 else {'file': file, 'table': inner}
+        if '.git' in file:
+            return {'part': name}
+        return {'file': file, 'at': inner} if inner else {'file': file}
+
+
+def _key_column(items: Sequence[Any]) -> str:
+    """Returns the first column with another value in each row; ``''`` if there is none."""
+    for column in items[0] if items and isinstance(items[0], dict) else ():
+        values = [json.dumps(item.get(column)) for item in items if isinstance(item, dict)]
+        if len(set(values)) == len(items):
+            return str(column)
+    return ''
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _words(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_words(one) for one in value]
+    return 'null' if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def guess_result(text: str) -> tuple[str, str]:
+    """Returns type and value of an answer of a tool that holds one value, or a list of values; ``('', '')`` for others."""
+    read = parse_literal(text)
+    value = read.value if read.ok else text
+    while isinstance(value, dict | list) and len(value) == 1:
+        (value,) = value.values() if isinstance(value, dict) else value
+    if isinstance(value, list) and value and all(isinstance(one, dict) and len(one) == 1 for one in value):
+        value = [next(iter(one.values())) for one in value]
+    if isinstance(value, list) and value and all(isinstance(one, str | int | float) for one in value):
+        return SET, flow([str(one) for one in value])
+    shown = '' if isinstance(value, dict | list) else str(value).strip()
+    if not shown or len(shown) > _MAX_TEXT or '\n' in shown:
+        return '', ''
+    form = next((form for form in (NUMBER, DATE) if read_result(form, shown) is not None), TEXT)
+    return form, flow(shown)
+
+
+def task_lines(
+    name: str,
+    request: str,
+    effects: Sequence[Mapping[str, Any]],
+    calls: Sequence[tuple[str, Mapping[str, Any]]],
+    result: tuple[str, str] = ('', ''),
+    last: str = '',
+) -> list[str]:
+    """Returns the lines of a task.
+
+    Args:
+        name: Its id.
+        request: The request.
+        effects: The effects.
+        calls: The calls of its solution, with the types of their arguments.
+        result: Type and value, as YAML; ``''`` for none.
+        last: What the last call answered, for a comment where it is no result.
+    """
+    form, value = result
+    lines = [f'  - id: {flow(name)}', f'    request: {flow(request)}']
+    if form:
+        lines.append(f'    result: {{type: {form}, value: {value}}}  # as the last call answered: accept, edit or remove it')
+    elif last:
+        lines.append(f'    # the last call answered: {json.dumps(last[:_MAX_TEXT], ensure_ascii=False)}')
+    if effects:
+        lines += ['    effects:', *(f'      - {flow(effect)}' for effect in effects)]
+    if calls:
+        lines += ['    solution:', *(f'      - {_call(*call)}' for call in calls)]
+    return lines
+
+
+def _call(name: str, arguments: Mapping[str, Any]) -> str:
+    if not arguments:
+        return flow(name)
+    is_text = all(isinstance(value, str) for value in arguments.values())
+    return f'{flow(name)}: {flow(arguments) if is_text else flow(json.dumps(arguments, ensure_ascii=False))}'
+
+
+def flow(value: Any) -> str:
+    """Writes texts, lists and objects of texts as YAML on one line; each scalar is read back as the same text."""
+    if isinstance(value, Mapping):
+        return '{' + ', '.join(f'{flow(str(key))}: {flow(one)}' for key, one in value.items()) + '}'
+    if isinstance(value, list | tuple):
+        return '[' + ', '.join(map(flow, value)) + ']'
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) and len(text) < 1_000 else json.dumps(text, ensure_ascii=False)
