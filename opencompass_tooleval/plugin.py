@@ -142,7 +142,7 @@ REGISTERED: dict[str, list[str]] = {
 """Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
 
 DATASETS = ''
-"""Function that returns the data sets of a user's file for ``tooleval run``, as rows of a config; None for other names."""
+"""Function that returns the data sets of a user's file for ``tooleval run``, as rows of a config; None for others."""
 
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {

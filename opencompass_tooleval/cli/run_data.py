@@ -80,7 +80,11 @@ def _choose(name: str, by_name: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
         return Chosen('', (), rows, False)
     dataset_name, _, part = name.partition('/')
     if run_name(dataset_name) not in by_name:
-        names = map(run_name, dataset_configs(find_benchmark(dataset_name))) if dataset_name in plugin.BENCHMARKS else by_name
+        names = (
+            map(run_name, dataset_configs(find_benchmark(dataset_name)))
+            if dataset_name in plugin.BENCHMARKS
+            else by_name
+        )
         raise ValueError(
             f'no data sets {dataset_name!r}; there are {nearest_first(dataset_name, names)}. See: tooleval list'
         )

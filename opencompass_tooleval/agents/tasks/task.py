@@ -30,8 +30,8 @@ class Task:
             ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
             optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
         language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
-        goal: What is right at the end, as JSON values, where an extra scores it: ``answer`` is the oracle's final answer;
-            None for others.
+        goal: What is right at the end, and the oracle's final ``answer``, as JSON values; None unless an extra scores
+            it.
     """
 
     id: str

@@ -155,7 +155,7 @@ def read_result(form: str, text: str) -> Any:
     Returns:
         A value for :func:`same_results`; None if the text is none of this form.
     """
-    text = text.strip()
+    text = text.strip().rstrip('.。' if text.strip()[:1] in ('[', '{') else '')
     return _READERS[form](text) if 0 < len(text) <= MAX_RESULT else None
 
 
@@ -167,18 +167,6 @@ def same_results(form: str, one: Any, other: Any) -> bool:
 def is_same(form: str, one: str, other: str) -> bool:
     """Tests if two texts are equal results."""
     return same_results(form, read_result(form, one), read_result(form, other))
-
-
-def named_values(form: str, text: str) -> list[str]:
-    """Returns the values of a result that nobody computes: its texts, and names in pairs; no numbers and no dates."""
-    parts = {
-        TEXT: lambda: [text],
-        LIST: lambda: _items_of(text),
-        SET: lambda: _items_of(text),
-        PAIRS: lambda: [part for pair in _pairs_of(text) for part in pair],
-    }
-    items = (_item(part) for part in parts.get(form, list)())
-    return [item.text for item in items if item and not item.number and not item.date]
 
 
 def _text(text: str) -> str | None:
@@ -248,8 +236,8 @@ def _same_items(one: _Item, other: _Item) -> bool:
     return one.text == other.text or (one.date is not None and one.date == other.date)
 
 
-def _items_of(text: str) -> list[str]:
-    """Splits a list: JSON, or items separated by semicolons, by lines, else by commas."""
+def items_of(text: str) -> list[str]:
+    """Splits a list into its items: JSON, or items separated by semicolons, by lines, else by commas."""
     read = parse_literal(text) if text[:1] == '[' else None
     if read is not None and isinstance(read.value, (list, tuple)):
         parts: Iterable[str] = map(str, read.value)
@@ -261,7 +249,7 @@ def _items_of(text: str) -> list[str]:
 
 
 def _list(text: str) -> Sequence[_Item] | None:
-    parts = _items_of(text)
+    parts = items_of(text)
     items = [item for part in parts if (item := _item(part))] if len(parts) <= _MAX_ITEMS else []
     return items or None
 
@@ -278,12 +266,13 @@ def _same_sets(one: Sequence[_Item], other: Sequence[_Item]) -> bool:
     )
 
 
-def _pairs_of(text: str) -> list[tuple[str, str]]:
+def pairs_of(text: str) -> list[tuple[str, str]]:
+    """Splits pairs of names and values, written as a JSON object or as items of a list; empty for other texts."""
     read = parse_literal(text) if text[:1] == '{' else None
     if read is not None and isinstance(read.value, dict):
         return [(str(name), str(value)) for name, value in read.value.items()]
     pairs = []
-    for part in _items_of(text):
+    for part in items_of(text):
         colon = _COLON.search(part)
         if colon is None:
             return []
@@ -293,7 +282,7 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
 
 def _pairs(text: str) -> Mapping[str, _Item] | None:
     """Reads pairs; a name that comes twice makes them unreadable."""
-    pairs = _pairs_of(text)
+    pairs = pairs_of(text)
     items = {name: item for key, value in pairs if (name := _text(key)) and (item := _item(value))}
     return items if items and len(items) == len(pairs) <= _MAX_ITEMS else None
 

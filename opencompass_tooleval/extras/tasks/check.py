@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import typer
 from opencompass_tooleval.cli.options import TrustOption
 from opencompass_tooleval.cli.output import trust_first
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.core.scoring.typed_result import named_values, plain_text
+from opencompass_tooleval.core.scoring.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 from opencompass_tooleval.work_dir.printing import Screen, say
 
 if TYPE_CHECKING:
@@ -76,10 +76,13 @@ def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
 def _print_tools(found: Checked) -> None:
     from opencompass_tooleval.cli.output import numbers_table
 
-    table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', 'why', plain=True)
-    for name, (needed, called, failed, why) in found.tools.items():
-        table.add_row(name, str(needed), str(called), str(failed), shorten(why, _MOST_TEXT))
+    table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', plain=True)
+    for name, (needed, called, failed, _) in found.tools.items():
+        table.add_row(name, str(needed), str(called), str(failed))
     Screen().print(table)
+    for name, (_, _, _, why) in found.tools.items():
+        if why:
+            say(f'{name} failed: {why}')
 
 
 def check_opened(opened: Opened) -> Checked:
@@ -99,11 +102,15 @@ def check_opened(opened: Opened) -> Checked:
     written = {task.id: task for task in opened.file.tasks}
     is_shared = bool(opened.file.url)
     environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
-    can_call: Callable[[str], bool] = lambda name: not is_shared or is_named(name, opened.reads)
-    solved_by = [task for task in tasks if task.gold is not None and all(can_call(call.name) for call in task.gold)]
+    callable_tools = opened.reads if is_shared else ('*',)
+    solved_by = [
+        task
+        for task in tasks
+        if task.gold is not None and all(is_named(call.name, callable_tools) for call in task.gold)
+    ]
     if is_shared:
         found.notes.append('the server at a URL has no copy and does not reset: only tools in reads are called')
-    scripted = agents(opened.reads if is_shared else ('*',))
+    scripted = agents(callable_tools)
 
     def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:
         return run_agent(of, partial(carry_out, loop=scripted[name], environment=environment), environment.threads)
@@ -119,7 +126,9 @@ def check_opened(opened: Opened) -> Checked:
     for name in scripted:
         done = first if name == SOLUTION else runs(name, tasks)
         solved = [
-            task.id for task in tasks if (run := done.get(task.id)) and check_goal(parse_goal(task.goal or {}), run).is_solved
+            task.id
+            for task in tasks
+            if (run := done.get(task.id)) and check_goal(parse_goal(task.goal or {}), run).is_solved
         ]
         found.agents[name] = 100 * len(solved) / len(tasks) if tasks else 0.0
         free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name)]
@@ -154,7 +163,7 @@ def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> 
     goal = parse_goal(task.goal or {})
     if not is_checked:
         yield 'nothing decides if it is solved: give effects, a result or needs'
-    if goal.form and any(_stands_in(task.query.partition('\n\nEnd')[0], text) for text in _values(goal)):
+    if goal.form and all(_stands_in(task.query.rpartition('\n\n')[0], text) for text in _values(goal)):
         yield f'its result {goal.results[0]} stands in the request'
     for run in runs:
         if run is None:
@@ -162,8 +171,9 @@ def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> 
         result = check_goal(goal, run)
         failed = [call for call in run.calls if call.source == ERROR or call.error]
         if not result.is_solved:
-            why = [f'{part} {words}' for part, words in result.wrong_effects.items()] or result.missing_tools
-            why = [*why] or [f'{call.name} fails: {call.observation}' for call in failed]
+            why = [f'{call.name} fails: {call.observation}' for call in failed]
+            why += [f'{part} {words}' for part, words in result.wrong_effects.items()]
+            why += [f'no call of {tool} is answered' for tool in result.missing_tools]
             yield f'its solution scores 0 ({result.reason}): {shorten("; ".join(why), 3 * _MOST_TEXT)}'
             return
     first, second = runs
@@ -182,21 +192,24 @@ def _notes(task: Task, run: Trajectory | None) -> Iterator[str]:
         yield 'unproven: it has no solution that can be executed'
     elif goal.form and goal.needs:
         seen = plain_text('\n'.join(call.observation for call in run.calls))
-        missing = [text for text in _values(goal) if plain_text(text) not in seen]
+        missing = [text for text in _values(goal) if text not in seen]
         if missing:
             yield f'its result {first_of(missing)} stands in no answer of a tool; an agent has to compute it'
 
 
 def _values(goal: Any) -> list[str]:
     """Returns the values of the first accepted result: what a person would look for."""
-    named = named_values(goal.form, goal.results[0])
-    return named or ([goal.results[0]] if goal.form in ('number', 'date', 'text') else [])
+    text = goal.results[0]
+    if goal.form == PAIRS:
+        text = json.dumps([one for pair in pairs_of(text) for one in pair[1:]])
+    values = items_of(text) if goal.form in (LIST, SET, PAIRS) else [text]
+    return [plain_text(value).replace(' ', '' if goal.form == NUMBER else ' ') for value in values]
 
 
 def _stands_in(text: str, value: str) -> bool:
     """Tests if a text has a value as a whole word or number."""
-    plain, words = plain_text(value), f' {"".join(one if one.isalnum() or one in ".-:" else " " for one in plain_text(text))} '
-    return any(f' {plain}{mark} ' in ' '.join(words.split(' ')) for mark in ('', '.', ':'))
+    words = ''.join(one if one.isalnum() or one in '.-:' else ' ' for one in plain_text(text))
+    return any(f' {value}{mark} ' in f' {words} ' for mark in ('', '.', ':'))
 
 
 def _equal_golds(tasks: Sequence[Task]) -> Iterator[str]:

@@ -24,13 +24,15 @@ from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
-
 def init_tasks(
     server: Annotated[
-        str | None, typer.Option(metavar='COMMAND', help='The command of an MCP server, relative to the folder of --out.')
+        str | None,
+        typer.Option(metavar='COMMAND', help='The command of an MCP server, relative to the folder of --out.'),
     ] = None,
     url: Annotated[str | None, typer.Option(metavar='URL', help='An MCP server that runs already.')] = None,
-    module: Annotated[str | None, typer.Option(metavar='FILE', help='A file of Python functions, as the server.')] = None,
+    module: Annotated[
+        str | None, typer.Option(metavar='FILE', help='A file of Python functions, as the server.')
+    ] = None,
     fixture: Annotated[
         str | None, typer.Option(metavar='PATH', help='What the server works on, in the folder of --out; it is copied.')
     ] = None,
@@ -121,12 +123,14 @@ def add_task(
 def _id_of(request: str, taken: set[str]) -> str:
     words = re.findall(r'[a-z0-9]+', request.lower())[:4]
     base = '-'.join(words) or 'task'
-    return next(name for number in range(1, len(taken) + 3) if (name := base if number == 1 else f'{base}-{number}') not in taken)
+    return next(
+        name
+        for number in range(1, len(taken) + 3)
+        if (name := base if number == 1 else f'{base}-{number}') not in taken
+    )
 
 
-def _observed(
-    tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None
-) -> list[str]:
+def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None) -> list[str]:
     """Makes the calls twice, from the same start, and returns the lines of the task."""
     from opencompass_tooleval.extras.tasks.effects import changes
     from opencompass_tooleval.extras.tasks.opened import open_tasks

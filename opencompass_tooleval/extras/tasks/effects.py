@@ -193,7 +193,10 @@ class _Wanted:
                 files = [one for one in files if f'{one}:{effect["table"]}' in self.start]
             if len(files) != 1:
                 raise ValueError(f'the table {effect["table"]} is in {len(files)} files: name its file')
-            return f'{files[0]}:{effect["table"]}', ''
+            part = f'{files[0]}:{effect["table"]}'
+            if part not in self.start and effect.get('is') != NEW and part not in self.parts:
+                raise ValueError(f'{files[0]} has no table {effect["table"]}; a new one begins with is: {NEW}')
+            return part, ''
         if not file:
             raise ValueError(f'an effect names one of {", ".join(TARGETS)}')
         return f'{file}:{effect.get("at", "")}', file
@@ -293,7 +296,7 @@ class _Wanted:
                 found[part] = wanted
             elif part not in self.start:
                 found[part] = {'may': True}
-        return found | self.parts
+        return {**{part: want for part, want in self.parts.items() if part not in found}, **found}
 
 
 def wanted_changes(effects: Iterable[Mapping[str, Any]], start: State) -> dict[str, Any]:
@@ -373,7 +376,7 @@ def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[st
             below = [other for other in left if other.startswith(tuple(name.rstrip('/') + mark for mark in _BELOW))]
             covered |= {*below}
             found = found or (left[below[0]] if below and not want.get('gone') else None)
-        if (words := _wrong(want, found)) and not want.get('may'):
+        if not want.get('may') and (words := _wrong(want, found)):
             wrong[name] = words
     wrong |= {name: f'changed: {_shown(found)}' for name, found in left.items() if name not in covered}
     return wrong

@@ -34,10 +34,9 @@ def git_items(folder: Path) -> dict[str, Any]:
         folder: Its folder ``.git``.
 
     Returns:
-        ``HEAD``: the branch, or the commit; ``branch NAME``, ``tag NAME``, ``stash``, ...: the commits by first parents,
-        the newest last, each with its message, the digests of the files that it changes, and the messages of the
-        commits that it merges; ``staged``: the files of the index that differ from ``HEAD``. Authors and times are left
-        out.
+        ``HEAD``: the branch; ``branch NAME``, ``tag NAME``, ``stash``, ...: the commits by first parents, the newest
+        last, each with its message, the digests of the files that it changes, and the messages of the commits that it
+        merges; ``staged``: the files of the index that differ from ``HEAD``. Authors and times are left out.
 
     Raises:
         ValueError: It is damaged, too large, or in a format that is not read.

@@ -1,4 +1,4 @@
-"""The goal of a task, and whether a trajectory reaches it: effects, result, needed and forbidden tools. No judge. Pure."""
+"""The goal of a task, and if a trajectory reaches it: effects, result, needed and forbidden tools. No judge. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class Goal:
 
 def parse_goal(raw: Mapping[str, Any]) -> Goal:
     """Reads the values of :meth:`Goal.to_dict`."""
-    return Goal(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
+    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in raw.items()}
+    return Goal(**values)
 
 
 @dataclass(frozen=True)

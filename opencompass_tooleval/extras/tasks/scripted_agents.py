@@ -21,7 +21,7 @@ CALLS_EVERYTHING, SAYS_RESULT = 'calls everything', 'answers the result without 
 _DONE = 'I have done it.'
 
 
-class _Scripted:
+class Scripted:
     """Makes calls, and answers with a text.
 
     Args:
@@ -58,10 +58,10 @@ def agents(callable_tools: Sequence[str] = ('*',)) -> dict[str, Loop]:
         callable_tools: Patterns of tools that the agent that calls everything may call.
     """
     return {
-        SOLUTION: _Scripted(_solution, lambda task: task.gold_answer),
-        SAYS_DONE: _Scripted(_none, lambda task: _DONE),
-        ASKS_BACK: _Scripted(_none, lambda task: 'Which one do you mean?'),
-        CALLS_EVERYTHING: _Scripted(
+        SOLUTION: Scripted(_solution, lambda task: task.gold_answer),
+        SAYS_DONE: Scripted(_none, lambda task: _DONE),
+        ASKS_BACK: Scripted(_none, lambda task: 'Which one do you mean?'),
+        CALLS_EVERYTHING: Scripted(
             lambda task: [
                 (tool.name, example_arguments(tool.parameters))
                 for tool in task.tools
@@ -70,7 +70,7 @@ def agents(callable_tools: Sequence[str] = ('*',)) -> dict[str, Loop]:
             lambda task: _DONE,
             tells=True,
         ),
-        SAYS_RESULT: _Scripted(_none, lambda task: task.gold_answer),
+        SAYS_RESULT: Scripted(_none, lambda task: task.gold_answer),
     }
 
 

@@ -28,10 +28,7 @@ def read_sheets(path: Path) -> dict[str, list[dict[str, Any]]] | None:
                 ''.join(text.text or '' for text in item.iter(f'{_MAIN}t'))
                 for item in _part(archive, 'xl/sharedStrings.xml').iter(f'{_MAIN}si')
             ]
-            files = {
-                row.get('Id'): str(row.get('Target'))
-                for row in _part(archive, 'xl/_rels/workbook.xml.rels')
-            }
+            files = {row.get('Id'): str(row.get('Target')) for row in _part(archive, 'xl/_rels/workbook.xml.rels')}
             found: dict[str, list[dict[str, Any]]] = {}
             for sheet in _part(archive, 'xl/workbook.xml').iter(f'{_MAIN}sheet'):
                 file = files[sheet.get(_RELATION)].removeprefix('/xl/').lstrip('/')

@@ -142,12 +142,12 @@ def load_tasks(path: str | Path) -> TaskFile:
     """Reads a file of tasks.
 
     Args:
-        path: The file; looked for as data is.
+        path: The file; if it is not there, it is looked for as data is.
 
     Raises:
         DataError: It is missing or damaged; the message names the task.
     """
-    file = Path(resolve_data_path(str(path), FIX))
+    file = Path(path) if Path(path).is_file() else resolve_data_path(str(path), FIX)
     try:
         raw = load_yaml(read_plain(file, _MAX_BYTES).decode('utf-8'), typed=False)
         head = _mapping(raw, _KEYS, 'the file')

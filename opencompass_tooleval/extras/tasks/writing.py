@@ -1,11 +1,10 @@
-"""Writes observed differences as effects, calls as a solution, and both as lines of YAML that a person can edit. Pure."""
+"""Writes observed differences as effects and calls as a solution, in lines of YAML that a person can edit. Pure."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from os.path import commonprefix
 from typing import Any
 
 from opencompass_tooleval.core.scoring.typed_result import DATE, NUMBER, SET, TEXT, read_result
@@ -14,7 +13,9 @@ from opencompass_tooleval.extras.tasks.effects import CHANGED, GONE, NEW
 from opencompass_tooleval.extras.tasks.state import ANY, Items, State
 
 _PLAIN = re.compile(r'[A-Za-z0-9_/](?:[\w /.@%+-]*[\w/.@%+-])?')
-_MAX_TEXT = 80
+_MAX_TEXT = 120
+_DIGITS = re.compile(r'\d{1,40}\Z')
+_TABLE = 'table '
 _SCHEMA = re.compile(r'(?:table|index|view|trigger) .')
 
 
@@ -45,7 +46,7 @@ class _Observed:
                 yield {'file': name, 'is': GONE if found.get('gone') else NEW}
         elif not colon:
             yield from self._of_file(name, found)
-        elif file in self._whole or self._made.get(file, {}).get('gone'):
+        elif file in self._whole or self._made.get(file, {}).get('gone') or self._is_in_whole_table(file, inner, found):
             return
         elif name not in self._again or 'more' in found or found.get('moved') or 'is' in found:
             yield {'part': name, 'is': found.get('is', CHANGED if name in self._before else NEW)}
@@ -59,6 +60,10 @@ class _Observed:
             yield {'file': file, **at, **{key: list(map(_words, value)) for key, value in words.items() if value}}
         else:
             yield {'part': name, 'is': CHANGED}
+
+    def _is_in_whole_table(self, file: str, inner: str, found: Mapping[str, Any]) -> bool:
+        schema = self._made.get(f'{file}:{_TABLE}{inner}', {})
+        return bool(schema.get('gone')) or (bool(schema) and 'is' in found)
 
     def _of_file(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         is_new = name not in self._before
@@ -82,16 +87,20 @@ class _Observed:
     def _pattern(self, name: str) -> str:
         """Returns a pattern of a new name that is another one each time."""
         others = [one for one in self._again if one not in self._made and ':' not in one] or [name]
-        start = commonprefix([name, others[0]])
-        end = commonprefix([name[len(start) :][::-1], others[0][len(start) :][::-1]])[::-1]
+        start = _DIGITS.sub('', _beginning(name, others[0]))
+        end = _DIGITS.sub('', _beginning(name[::-1], others[0][::-1]))[::-1]
         return f'{start}*{end}' if others[0] != name else name
 
     def _source(self, name: str) -> str:
         """Returns the file at the start with the content of a new one; ``''`` if there is none, or if it is empty."""
         parts = {one.removeprefix(name): value for one, value in self._made.items() if one.startswith(f'{name}:')}
-        for file in (one for one, kind in self._before.items() if ':' not in one and kind == self._made[name].get('to')):
+        for file in (
+            one for one, kind in self._before.items() if ':' not in one and kind == self._made[name].get('to')
+        ):
             start = {
-                part.removeprefix(file): {'removed': [], 'added': value.items} if isinstance(value, Items) else {'to': value}
+                part.removeprefix(file): {'removed': [], 'added': value.items}
+                if isinstance(value, Items)
+                else {'to': value}
                 for part, value in self._before.items()
                 if part.startswith(f'{file}:')
             }
@@ -104,13 +113,21 @@ class _Observed:
         is_values = self._before.get(file, self._made.get(file, {}).get('to')) == 'values'
         if _SCHEMA.match(inner) and not is_values:
             state = GONE if found.get('gone') else CHANGED if name in self._before else NEW
-            yield {'part': name, 'is': state}
+            is_whole = inner.startswith(_TABLE) and state != CHANGED
+            yield {
+                **(self._target(f'{file}:{inner.removeprefix(_TABLE)}') if is_whole else {'part': name}),
+                'is': state,
+            }
         elif found.get('gone'):
             yield {'file': file, 'unset': [inner]} if is_values else {'part': name, 'is': GONE}
         elif found != self._again[name]:
             yield {'part': name, 'is': CHANGED if name in self._before else NEW}
         else:
-            yield {'file': file, 'set': {inner: _words(found['to'])}} if is_values else {'part': name, 'set': _words(found['to'])}
+            yield (
+                {'file': file, 'set': {inner: _words(found['to'])}}
+                if is_values
+                else {'part': name, 'set': _words(found['to'])}
+            )
 
     def _of_rows(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         target = self._target(name)
@@ -122,17 +139,23 @@ class _Observed:
         fills = (start.fills if isinstance(start, Items) else None) or {}
         key = _key_column(items)
         again = self._again[name].get('added', [])
-        added = list(zip(found['added'], again, strict=len(again) == len(found['added']))) or [(one, one) for one in found['added']]
+        added = list(zip(found['added'], again, strict=len(again) == len(found['added']))) or [
+            (one, one) for one in found['added']
+        ]
         for row in found['removed']:
             where = {key: _words(row[key])} if key else {name: _words(value) for name, value in row.items()}
-            pair = next((pair for pair in added if key and isinstance(pair[0], dict) and pair[0].get(key) == row[key]), None)
+            pair = next(
+                (pair for pair in added if key and isinstance(pair[0], dict) and pair[0].get(key) == row[key]), None
+            )
             if pair is None or pair[0].keys() != row.keys():
                 yield {**target, 'delete': where}
                 continue
             added.remove(pair)
             new, other = pair
             free = [column for column in new if new[column] != other.get(column)]
-            values = {column: _words(new[column]) for column in new if new[column] != row[column] and column not in free}
+            values = {
+                column: _words(new[column]) for column in new if new[column] != row[column] and column not in free
+            }
             yield {**target, 'where': where, 'set': values, **({'free': free} if free else {})}
         for new, other in added:
             filled = [column for column in new if fills.get(column) == ANY]
@@ -145,7 +168,11 @@ class _Observed:
         if name in self._before or '.git:' not in name:
             return ''
         added = self._made[name].get('added')
-        same = (one for one, part in self._before.items() if '.git:' in one and isinstance(part, Items) and part.items == added)
+        same = (
+            one
+            for one, part in self._before.items()
+            if '.git:' in one and isinstance(part, Items) and part.items == added
+        )
         return next(same, '')
 
     def _target(self, name: str) -> dict[str, Any]:
@@ -155,6 +182,10 @@ class _Observed:
         if '.git' in file:
             return {'part': name}
         return {'file': file, 'at': inner} if inner else {'file': file}
+
+
+def _beginning(one: str, other: str) -> str:
+    return one[: next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)]
 
 
 def _key_column(items: Sequence[Any]) -> str:
@@ -175,7 +206,7 @@ def _words(value: Any) -> Any:
 
 
 def guess_result(text: str) -> tuple[str, str]:
-    """Returns type and value of an answer of a tool that holds one value, or a list of values; ``('', '')`` for others."""
+    """Returns type and value of a tool's answer that holds one value, or a list; ``('', '')`` for others."""
     read = parse_literal(text)
     value = read.value if read.ok else text
     while isinstance(value, dict | list) and len(value) == 1:
@@ -212,7 +243,9 @@ def task_lines(
     form, value = result
     lines = [f'  - id: {flow(name)}', f'    request: {flow(request)}']
     if form:
-        lines.append(f'    result: {{type: {form}, value: {value}}}  # as the last call answered: accept, edit or remove it')
+        lines.append(
+            f'    result: {{type: {form}, value: {value}}}  # as the last call answered: accept, edit or remove it'
+        )
     elif last:
         lines.append(f'    # the last call answered: {json.dumps(last[:_MAX_TEXT], ensure_ascii=False)}')
     if effects:
@@ -236,4 +269,4 @@ def flow(value: Any) -> str:
     if isinstance(value, list | tuple):
         return '[' + ', '.join(map(flow, value)) + ']'
     text = str(value)
-    return text if _PLAIN.fullmatch(text) and len(text) < 1_000 else json.dumps(text, ensure_ascii=False)
+    return text if len(text) <= _MAX_TEXT and _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

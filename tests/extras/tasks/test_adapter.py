@@ -1,0 +1,115 @@
+"""Agents on a file of tasks: ``tooleval run``, OpenCompass from beginning to end, and variants with instructions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.extras.tasks.adapter import TaskDialogues, ToolEvalTasksDataset, ToolEvalTasksEvaluator
+from opencompass_tooleval.extras.tasks.metrics import NAMES
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.report.names import family_of, title_of
+from opencompass_tooleval.work_dir.trust import UntrustedError
+from tests.cli.conftest import Command
+from tests.conftest import ModelServer, start_server
+from tests.extras.tasks.shop import TASKS, write_shop
+
+AGENTS = Path(__file__).with_name('shop_agents.py')
+PERFECT = {name: 100.0 if name in ('solved', 'finish_rate') else 0.0 for name in NAMES}
+
+
+def evaluated(file: Path) -> dict[str, Any]:
+    """The result of the oracle on a file."""
+    rows = ToolEvalTasksDataset.load(str(file))
+    begin = TaskDialogues(str(file))
+    outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=8, threads=begin.threads).run(
+        {row['record_id']: begin(row) for row in rows}
+    )
+    begin.close()
+    evaluator = ToolEvalTasksEvaluator(str(file))
+    predictions = [outcomes[row['record_id']].value for row in rows]
+    columns = {'references': rows['record'], 'record_id': rows['record_id'], 'infra': [None] * len(rows)}
+    return evaluator.evaluate(1, 1, rows, predictions=predictions, **columns)
+
+
+def test_the_oracle_is_perfect_over_a_live_server(tmp_path: Path) -> None:
+    result = evaluated(write_shop(tmp_path / 'corner shop'))
+    assert {name: result[name] for name in NAMES} == PERFECT
+    assert result['reasons'] == {'ok': 4} and result['breakdown']['sources']['live'] == 4
+    about = result['provenance']
+    assert (about['benchmark'], about['subset'], about['loop']) == ('tasks', 'corner_shop', 'function_calling')
+    assert len(about['data_sha256']) == 64
+
+
+def test_an_agent_that_does_something_else_is_told_why(tmp_path: Path) -> None:
+    wrong = TASKS.replace('where: {id: 42}', 'where: {id: 44}').replace('value: 3}', 'value: 4}')
+    result = evaluated(write_shop(tmp_path / 'shop', wrong))
+    assert (result['solved'], result['reasons']) == (75.0, {'goal:effects': 1, 'ok': 3})
+    (detail,) = [one for one in result['details'] if one['reason'] == 'goal:effects']
+    assert 'not removed' in detail['goal']['wrong_effects']['shop.db:orders']
+
+
+def test_what_somebody_else_made_starts_nothing(tmp_path: Path) -> None:
+    file = str(write_shop(tmp_path / 'shop', trusted=False))
+    for start in (lambda: ToolEvalTasksDataset.load(file), lambda: TaskDialogues(file)):
+        with pytest.raises(UntrustedError):
+            start()
+
+
+@pytest.fixture(scope='module')
+def server() -> Iterator[ModelServer]:
+    started = start_server('--name', 'clerk', '--script', f'{AGENTS}:answer_of')
+    yield started
+    started.stop()
+
+
+def test_tooleval_run_with_documentation_and_with_instructions(
+    tmp_path: Path, tooleval: Command, server: ModelServer
+) -> None:
+    file = write_shop(tmp_path / 'shop', trusted=False)
+    words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)
+    refused = tooleval(*words)
+    assert refused.code == 1 and 'run the command again with --trust' in refused.err
+    done = tooleval(*words, '--trust', '--instructions', write_instructions(tmp_path / 'guide.json'))
+    assert done.code == 0, done.out[-3000:] + done.err[-3000:]
+    results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json')}
+    assert {name: result['solved'] for name, result in results.items()} == {
+        'tooleval-tasks_shop': 100.0,
+        'tooleval-tasks_shop-easytool': 100.0,
+    }
+    (table,) = tmp_path.glob('out/*/summary/summary_*_easytool.txt')
+    assert 'tasks_shop' in table.read_text() and 'solved' in table.read_text()
+    pages = {page.name: page.read_text(encoding='utf-8') for page in tmp_path.glob('out/*/report/*.html')}
+    assert 'Own tools shop' in pages['tasks.html']
+
+
+@pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])
+def test_options_of_files_of_tasks_alone(tooleval: Command, options: tuple[str, ...]) -> None:
+    done = tooleval('run', 'demo', '--model', 'x', *options)
+    assert done.code == 1 and 'are for files of tasks' in done.err
+
+
+def write_instructions(file: Path) -> Path:
+    """EasyTool instructions for the tools of the shop."""
+    guide = {'description': 'Carries out one thing.', 'required_parameters': [], 'optional_parameters': []}
+    rows = {
+        name: {
+            'tool_name': name,
+            'tool_description': 'A tool of the shop.',
+            'tool_guidelines': {name: {'name': name, **guide}},
+        }
+        for name in ('find', 'change', 'add_note', 'write', 'set_open')
+    }
+    file.write_text(json.dumps(rows))
+    return file
+
+
+def test_names_for_people() -> None:
+    assert family_of('tooleval-tasks_notes') == 'tasks'
+    assert title_of('tooleval-tasks_notes') == 'Own tools notes'
+    assert title_of('tooleval-tasks_notes-easytool').startswith('Own tools notes')
