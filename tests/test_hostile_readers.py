@@ -70,7 +70,6 @@ from opencompass_tooleval.core.scoring.refusal import (
 )
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
-from opencompass_tooleval.core.scoring.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
 from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
@@ -87,6 +86,7 @@ from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result
+from opencompass_tooleval.extras.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
@@ -550,7 +550,7 @@ READERS: Mapping[str, Reader] = {
             if form != NONE
             for part in (text[:MAX_RESULT], find_result(text), find_result(f'Result: {text}'))
         ],
-        ('core/scoring/typed_result.py',),
+        ('extras/typed_result.py',),
     ),
     'task sets, generated values': Reader(
         lambda text: [

@@ -15,7 +15,7 @@ import typer
 from opencompass_tooleval.cli.options import TrustOption
 from opencompass_tooleval.cli.output import trust_first
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.core.scoring.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
+from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 from opencompass_tooleval.work_dir.printing import Screen, say
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ER
 from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
 from opencompass_tooleval.extras.tasks.check import FileArgument
 from opencompass_tooleval.extras.tasks.task_file import ENDINGS, TaskFile, load_tasks
-from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines
+from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines, written_call
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -35,6 +35,12 @@ def init_tasks(
     ] = None,
     fixture: Annotated[
         str | None, typer.Option(metavar='PATH', help='What the server works on, in the folder of --out; it is copied.')
+    ] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='TOOL', help='Tools (find_*) that change nothing, if the server does not say so; several.'
+        ),
     ] = None,
     env: EnvOption = None,
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where it is written.')] = Path('tasks.yaml'),
@@ -66,11 +72,11 @@ def init_tasks(
         out.unlink()
         raise
     others = [tool['name'] for tool in tools if not only_reads(tool)]
-    reads = [tool['name'] for tool in tools if only_reads(tool)]
+    known = [tool['name'] for tool in tools if only_reads(tool)]
     lines = [
         *head,
-        f'reads: []  # tools that change nothing, of {", ".join(others)}' if others else '',
-        f'# the server says that these change nothing: {", ".join(reads)}' if reads else '',
+        f'reads: {flow(reads or [])}  # tools that change nothing, of {", ".join(others)}' if others else '',
+        f'# the server says that these change nothing: {", ".join(known)}' if known else '',
         f'ignore: {flow(list(differ))}  # another one at each start' if differ else '',
         'tasks:',
     ]
@@ -133,7 +139,7 @@ def _id_of(request: str, taken: set[str]) -> str:
 def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None) -> list[str]:
     """Makes the calls twice, from the same start, and returns the lines of the task."""
     from opencompass_tooleval.extras.tasks.effects import changes
-    from opencompass_tooleval.extras.tasks.opened import open_tasks
+    from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 
     made, answers = planned or [], ['']
     with open_tasks(tasks) as opened:
@@ -151,9 +157,14 @@ def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str,
                 if opened.state:
                     differences.append(changes(opened.state.start, opened.state.read(trial)))
         effects = observed_effects(opened.state.start, *differences) if opened.state else []
+        tools = opened.live.tools
+        solution = [
+            written_call(tool, arguments, lambda tool, words: typed_call(tool, words, tools).arguments)
+            for tool, arguments in made
+        ]
         is_reading = bool(made) and made[-1][0] in opened.reads
     result = guess_result(answers[-1]) if is_reading else ('', '')
-    return task_lines(name, request, effects, made, result, answers[-1] if is_reading else '')
+    return task_lines(name, request, effects, solution, result, answers[-1] if is_reading else '')
 
 
 # --- tooleval run -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What tasks change: the differences of two states, the differences that a task wants, and their comparison. Pure."""
+"""The differences of two states, those that a task wants, and their comparison. Pure."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from opencompass_tooleval.agents.scoring.matching import call_key
 from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
 from opencompass_tooleval.core.scoring.refusal import REFUSED
-from opencompass_tooleval.core.scoring.typed_result import find_result, is_same
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.tasks.effects import wrong_changes
+from opencompass_tooleval.extras.typed_result import find_result, is_same
 
 FORBIDDEN_CALL = 'goal:forbidden'
 NOT_ASKED = 'goal:not_asked'

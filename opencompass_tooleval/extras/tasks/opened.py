@@ -15,7 +15,6 @@ from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
@@ -23,6 +22,7 @@ from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes
 from opencompass_tooleval.extras.tasks.goal import ANY_TOOL, Goal, is_named
 from opencompass_tooleval.extras.tasks.state import State, read_state
 from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, load_tasks
+from opencompass_tooleval.extras.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
 
 _START = 'start'
 _IS_CHINESE = '\u4e00', '\u9fff'

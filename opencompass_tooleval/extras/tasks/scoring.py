@@ -1,4 +1,4 @@
-"""Scores trajectories on tasks with goals, without a judge. docs/explanation/task-sets.md defines each metric. Pure."""
+"""Scores trajectories on tasks with goals, without a judge. docs/explanation/tasks.md defines each metric. Pure."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.scoring.typed_result import FORMS, NONE, PAIRS, read_result
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.extras.mcp_servers.fixture import folder_state, on_copies
 from opencompass_tooleval.extras.tasks import functions
 from opencompass_tooleval.extras.tasks.effects import KEYS as EFFECT_KEYS
+from opencompass_tooleval.extras.typed_result import FORMS, NONE, PAIRS, read_result
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
 from opencompass_tooleval.work_dir.trust import Trustee, uses
@@ -120,7 +120,7 @@ class TaskFile:
 
     @property
     def trustee(self) -> Trustee:
-        """What the file starts, and the calls that its check makes.
+        """Stands for all that the file starts, and for the calls that its check makes.
 
         Raises:
             OSError: The fixture or the module is missing, or cannot be read.

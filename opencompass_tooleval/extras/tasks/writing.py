@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.core.scoring.typed_result import DATE, NUMBER, SET, TEXT, read_result
 from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.extras.tasks.effects import CHANGED, GONE, NEW
 from opencompass_tooleval.extras.tasks.state import ANY, Items, State
+from opencompass_tooleval.extras.typed_result import DATE, NUMBER, SET, TEXT, read_result
 
 _PLAIN = re.compile(r'[A-Za-z0-9_/](?:[\w /.@%+-]*[\w/.@%+-])?')
 _MAX_TEXT = 120
@@ -55,9 +55,9 @@ class _Observed:
         elif any(isinstance(item, dict) for item in [*found['removed'], *found['added']]):
             yield from self._of_rows(name, found)
         elif found == self._again[name]:
-            words = {'add': found['added'], 'remove': found['removed']}
+            both = {'add': found['added'], 'remove': found['removed']}
             at = {'at': inner} if inner else {}
-            yield {'file': file, **at, **{key: list(map(_words, value)) for key, value in words.items() if value}}
+            yield {'file': file, **at, **{key: list(map(words, value)) for key, value in both.items() if value}}
         else:
             yield {'part': name, 'is': CHANGED}
 
@@ -124,9 +124,9 @@ class _Observed:
             yield {'part': name, 'is': CHANGED if name in self._before else NEW}
         else:
             yield (
-                {'file': file, 'set': {inner: _words(found['to'])}}
+                {'file': file, 'set': {inner: words(found['to'])}}
                 if is_values
-                else {'part': name, 'set': _words(found['to'])}
+                else {'part': name, 'set': words(found['to'])}
             )
 
     def _of_rows(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -143,7 +143,7 @@ class _Observed:
             (one, one) for one in found['added']
         ]
         for row in found['removed']:
-            where = {key: _words(row[key])} if key else {name: _words(value) for name, value in row.items()}
+            where = {key: words(row[key])} if key else {name: words(value) for name, value in row.items()}
             pair = next(
                 (pair for pair in added if key and isinstance(pair[0], dict) and pair[0].get(key) == row[key]), None
             )
@@ -153,14 +153,12 @@ class _Observed:
             added.remove(pair)
             new, other = pair
             free = [column for column in new if new[column] != other.get(column)]
-            values = {
-                column: _words(new[column]) for column in new if new[column] != row[column] and column not in free
-            }
+            values = {column: words(new[column]) for column in new if new[column] != row[column] and column not in free}
             yield {**target, 'where': where, 'set': values, **({'free': free} if free else {})}
         for new, other in added:
             filled = [column for column in new if fills.get(column) == ANY]
             free = [column for column in new if new[column] != other.get(column) and column not in filled]
-            values = {column: _words(new[column]) for column in new if column not in (*filled, *free)}
+            values = {column: words(new[column]) for column in new if column not in (*filled, *free)}
             yield {**target, 'insert': values, **({'free': free} if free else {})}
 
     def _source_part(self, name: str) -> str:
@@ -197,11 +195,12 @@ def _key_column(items: Sequence[Any]) -> str:
     return ''
 
 
-def _words(value: Any) -> Any:
+def words(value: Any) -> Any:
+    """Returns a value with texts in place of its scalars."""
     if isinstance(value, dict):
-        return {key: _words(one) for key, one in value.items()}
+        return {key: words(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_words(one) for one in value]
+        return [words(one) for one in value]
     return 'null' if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -226,7 +225,7 @@ def task_lines(
     name: str,
     request: str,
     effects: Sequence[Mapping[str, Any]],
-    calls: Sequence[tuple[str, Mapping[str, Any]]],
+    calls: Sequence[tuple[str, Any]],
     result: tuple[str, str] = ('', ''),
     last: str = '',
 ) -> list[str]:
@@ -236,7 +235,7 @@ def task_lines(
         name: Its id.
         request: The request.
         effects: The effects.
-        calls: The calls of its solution, with the types of their arguments.
+        calls: The calls of its solution, as of :func:`written_call`.
         result: Type and value, as YAML; ``''`` for none.
         last: What the last call answered, for a comment where it is no result.
     """
@@ -251,15 +250,24 @@ def task_lines(
     if effects:
         lines += ['    effects:', *(f'      - {flow(effect)}' for effect in effects)]
     if calls:
-        lines += ['    solution:', *(f'      - {_call(*call)}' for call in calls)]
+        lines += [
+            '    solution:',
+            *(f'      - {flow(name)}' + (f': {flow(given)}' if given else '') for name, given in calls),
+        ]
     return lines
 
 
-def _call(name: str, arguments: Mapping[str, Any]) -> str:
-    if not arguments:
-        return flow(name)
-    is_text = all(isinstance(value, str) for value in arguments.values())
-    return f'{flow(name)}: {flow(arguments) if is_text else flow(json.dumps(arguments, ensure_ascii=False))}'
+def written_call(name: str, arguments: Mapping[str, Any], reads_back: Callable[[str, Any], Any]) -> tuple[str, Any]:
+    """Returns a call as it stands in a solution: with texts as arguments if they are read back, else as JSON text.
+
+    Args:
+        name: The tool.
+        arguments: JSON values.
+        reads_back: Returns the arguments of a call whose scalars are texts.
+    """
+    texts = words(arguments)
+    is_same = reads_back(name, texts) == arguments
+    return name, texts if is_same else json.dumps(arguments, ensure_ascii=False)
 
 
 def flow(value: Any) -> str:

@@ -204,7 +204,7 @@ def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval
         '    solution:',
         '      - change: {sql: "UPDATE orders SET status=\'returned\' WHERE id=42"}',
         '      - add_note: {text: "lift: 4:00"}',
-        '      - set_open: "{\\"hours\\": 9, \\"is_open\\": false}"',
+        '      - set_open: {hours: 9, is_open: false}',
         '      - find: {sql: "SELECT count(*) FROM orders WHERE status=\'returned\'"}',
     ]
     again = tooleval('tasks', 'add', file, '--request', 'Do: all of it', '--calls', calls)
