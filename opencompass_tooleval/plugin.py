@@ -290,7 +290,7 @@ COMMANDS['tasks'] = {
     'init': ('.extras.tasks.commands:init_tasks', 'Write a file of tasks to start from.'),
     'add': ('.extras.tasks.commands:add_task', 'Make calls on a copy, and add a task with what they changed.'),
     'check': (
-        '.extras.tasks.check:check_tasks',
+        '.extras.tasks.commands:check_tasks',
         'Execute solutions, and agents that must fail; exits with 1 on a fault.',
     ),
 }

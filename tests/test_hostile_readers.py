@@ -79,7 +79,7 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
-from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
+from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
 from opencompass_tooleval.extras.preparing.reply import read_description, read_example
 from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
@@ -556,8 +556,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: [
             differing_fields(text, f'{text} 12:00:01'),
             difference_text(text, f'{text} 12:00:01'),
-            mask_fields(text, ['[0]', 'a']),
-            mask_fields(json.dumps([text[:900], {text[:900]: 1}]), ['[]']),
+            differing_fields(*(json.dumps([text[:900], {text[:900]: one}]) for one in '12')),
         ],
         ('extras/mcp_servers/volatile.py',),
     ),

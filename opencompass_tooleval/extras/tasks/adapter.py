@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -47,7 +48,9 @@ class ToolEvalTasksDataset(ToolEvalDataset):
         with open_tasks(path) as opened:
             tasks, file = opened.tasks, opened.file
         get_logger().info(f'data: {file.path.resolve()}: {len(tasks)} tasks')
-        tasks, instructed = load_instructed(tasks, instructions, 'mcp', file.path) if instructions else (tasks, None)
+        instructed = None
+        if instructions:
+            tasks, instructed = load_instructed(tasks, instructions, 'mcp', Path(file.settings['server']))
         shown = json.dumps(shown_files('data', file.path, instructed))
         return as_dataset(task_rows(tasks, f'tasks_{file.name}{SUFFIX if instructions else ""}', shown))
 

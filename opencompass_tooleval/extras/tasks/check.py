@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from opencompass_tooleval.cli.options import TrustOption
-from opencompass_tooleval.cli.output import trust_first
+from opencompass_tooleval.agents.loops.carry_out import carry_out
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.tally import Tally
+from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
+from opencompass_tooleval.extras.tasks.effects import changes
+from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
+from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
+from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT, SOLUTION, agents, run_agent
+from opencompass_tooleval.extras.tasks.task_file import WrittenTask
 from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
-from opencompass_tooleval.work_dir.printing import Screen, say
-
-if TYPE_CHECKING:
-    from opencompass_tooleval.agents.tasks.task import Task
-    from opencompass_tooleval.core.calls.trajectory import Trajectory
-    from opencompass_tooleval.environments.tally import Tally
-    from opencompass_tooleval.extras.tasks.opened import Opened
-
-FileArgument = Annotated[Path, typer.Argument(metavar='FILE', help='A file of tasks, such as tasks.yaml.')]
 
 _MOST_TEXT = 160
-_THREADS = 4
 
 
 @dataclass
@@ -47,44 +44,6 @@ class Checked:
     tools: dict[str, tuple[int, int, int, str]] = field(default_factory=dict)
 
 
-def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
-    """Checks a file of tasks without a model; returns 1 if it has a fault, else 0.
-
-    Raises:
-        DataError: The file is damaged, or names what its server does not have.
-        UntrustedError: This user has not trusted it.
-        ServerError: The server cannot be started.
-    """
-    from opencompass_tooleval.extras.tasks.opened import open_tasks
-    from opencompass_tooleval.extras.tasks.task_file import load_tasks
-
-    tasks = load_tasks(file)
-    trust_first(tasks.trustee, trust)
-    with open_tasks(tasks, most=_THREADS) as opened:
-        found = check_opened(opened)
-    for fault in found.faults:
-        say(f'FAULT {fault}')
-    for note in found.notes:
-        say(f'NOTE {note}')
-    _print_tools(found)
-    for agent, solved in found.agents.items():
-        say(f'an agent that {agent}: solved {solved:.2f}')
-    say(f'{len(tasks.tasks)} tasks, {len(found.faults)} faults')
-    return int(bool(found.faults))
-
-
-def _print_tools(found: Checked) -> None:
-    from opencompass_tooleval.cli.output import numbers_table
-
-    table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', plain=True)
-    for name, (needed, called, failed, _) in found.tools.items():
-        table.add_row(name, str(needed), str(called), str(failed))
-    Screen().print(table)
-    for name, (_, _, _, why) in found.tools.items():
-        if why:
-            say(f'{name} failed: {why}')
-
-
 def check_opened(opened: Opened) -> Checked:
     """Checks the tasks of an opened file.
 
@@ -92,12 +51,6 @@ def check_opened(opened: Opened) -> Checked:
         DataError: An effect or a call of a task is not of this server.
         ServerError: The server cannot be started.
     """
-    from opencompass_tooleval.agents.loops.carry_out import carry_out
-    from opencompass_tooleval.environments.environment import Environment
-    from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
-    from opencompass_tooleval.extras.tasks.goal import check_goal, is_named, parse_goal
-    from opencompass_tooleval.extras.tasks.scripted_agents import SOLUTION, agents, run_agent
-
     tasks, found = opened.tasks, Checked()
     written = {task.id: task for task in opened.file.tasks}
     is_shared = bool(opened.file.url)
@@ -137,18 +90,13 @@ def check_opened(opened: Opened) -> Checked:
     return found
 
 
-def _may_solve(written: Any, name: str) -> bool:
+def _may_solve(written: WrittenTask, name: str) -> bool:
     """Tests if a task says that an agent without calls is right."""
-    from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT
-
     return (written.asks and name in (ASKS_BACK, SAYS_RESULT)) or (written.needs == () and name == SAYS_RESULT)
 
 
 def _start_faults(opened: Opened) -> Iterator[str]:
     """Starts the server once more, without calls: what differs is no effect of an agent."""
-    from opencompass_tooleval.extras.tasks.effects import changes
-    from opencompass_tooleval.extras.tasks.opened import FolderState
-
     if opened.state is None:
         return
     for part, text in changes(opened.state.start, FolderState(opened.live, opened.state.ignore).start).items():
@@ -156,10 +104,6 @@ def _start_faults(opened: Opened) -> Iterator[str]:
 
 
 def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> Iterator[str]:
-    from opencompass_tooleval.core.calls.observation import ERROR
-    from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
-    from opencompass_tooleval.extras.tasks.goal import check_goal, parse_goal
-
     goal = parse_goal(task.goal or {})
     if not is_checked:
         yield 'nothing decides if it is solved: give effects, a result or needs'
@@ -185,8 +129,6 @@ def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> 
 
 
 def _notes(task: Task, run: Trajectory | None) -> Iterator[str]:
-    from opencompass_tooleval.extras.tasks.goal import parse_goal
-
     goal = parse_goal(task.goal or {})
     if run is None:
         yield 'unproven: it has no solution that can be executed'
@@ -197,7 +139,7 @@ def _notes(task: Task, run: Trajectory | None) -> Iterator[str]:
             yield f'its result {first_of(missing)} stands in no answer of a tool; an agent has to compute it'
 
 
-def _values(goal: Any) -> list[str]:
+def _values(goal: Goal) -> list[str]:
     """Returns the values of the first accepted result: what a person would look for."""
     text = goal.results[0]
     if goal.form == PAIRS:
@@ -225,8 +167,7 @@ def _equal_golds(tasks: Sequence[Task]) -> Iterator[str]:
 
 def _tool_rows(tasks: Sequence[Task], tally: Tally) -> dict[str, tuple[int, int, int, str]]:
     needed = Counter(name for task in tasks for name in {call.name for call in task.gold or ()})
-    tools: Mapping[str, Any] = tally.tools
-    rows = {}
+    tools, rows = tally.tools, {}
     for name in sorted(needed | Counter(tools.keys())):
         counts = tools.get(name)
         rows[name] = (needed[name], counts.called, counts.failed, counts.why) if counts else (needed[name], 0, 0, '')

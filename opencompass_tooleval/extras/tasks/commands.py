@@ -1,4 +1,4 @@
-"""``tooleval tasks init`` and ``add``: begin a file of tasks, and add tasks whose effects are observed."""
+"""``tooleval tasks``: begins a file of tasks, adds tasks whose effects are observed, and checks them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opencompass_tooleval.cli.options import TrustOption
-from opencompass_tooleval.cli.output import trust_first
+from opencompass_tooleval.cli.output import numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ERROR, ServerError
 from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
-from opencompass_tooleval.extras.tasks.check import FileArgument
 from opencompass_tooleval.extras.tasks.task_file import ENDINGS, TaskFile, load_tasks
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines, written_call
-from opencompass_tooleval.work_dir.printing import say
+from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.extras.tasks.check import Checked
+
+FileArgument = Annotated[Path, typer.Argument(metavar='FILE', help='A file of tasks, such as tasks.yaml.')]
+
+_THREADS = 4
 
 
 def init_tasks(
@@ -165,6 +171,42 @@ def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str,
         is_reading = bool(made) and made[-1][0] in opened.reads
     result = guess_result(answers[-1]) if is_reading else ('', '')
     return task_lines(name, request, effects, solution, result, answers[-1] if is_reading else '')
+
+
+def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
+    """Checks a file of tasks without a model; returns 1 if it has a fault, else 0.
+
+    Raises:
+        DataError: The file is damaged, or names what its server does not have.
+        UntrustedError: This user has not trusted it.
+        ServerError: The server cannot be started.
+    """
+    from opencompass_tooleval.extras.tasks.check import check_opened
+    from opencompass_tooleval.extras.tasks.opened import open_tasks
+
+    tasks = load_tasks(file)
+    trust_first(tasks.trustee, trust)
+    with open_tasks(tasks, most=_THREADS) as opened:
+        found = check_opened(opened)
+    for fault in found.faults:
+        say(f'FAULT {fault}')
+    for note in found.notes:
+        say(f'NOTE {note}')
+    _print_tools(found)
+    for agent, solved in found.agents.items():
+        say(f'an agent that {agent}: solved {solved:.2f}')
+    say(f'{len(tasks.tasks)} tasks, {len(found.faults)} faults')
+    return int(bool(found.faults))
+
+
+def _print_tools(found: Checked) -> None:
+    table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', plain=True)
+    for name, (needed, called, failed, _) in found.tools.items():
+        table.add_row(name, str(needed), str(called), str(failed))
+    Screen().print(table)
+    for name, (_, _, _, why) in found.tools.items():
+        if why:
+            say(f'{name} failed: {why}')
 
 
 # --- tooleval run -----------------------------------------------------------------------------------------------------

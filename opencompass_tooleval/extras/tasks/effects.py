@@ -52,17 +52,28 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
             return {'more': removed.total() + added.total()}
         kept = len(before) - removed.total()
         moved = listed[-1].is_ordered and _common(before, after) < kept
+        is_changed = bool(removed or added or moved)  # the counts are used up
         difference: dict[str, Any] = {
-            'removed': [json.loads(key) for key in removed.elements()],
-            'added': [json.loads(key) for key in added.elements()],
+            'removed': [json.loads(key) for key in _taken(before, removed)],
+            'added': [json.loads(key) for key in _taken(after, added)],
         }
-        if removed or added or moved:
+        if is_changed:
             return difference | ({'moved': True} if moved else {})
         return {} if old is not _MISSING and new is not _MISSING else {'is': NEW if old is _MISSING else GONE}
     old, new = (one.items if isinstance(one, Items) else one for one in (old, new))
     if new is _MISSING:
         return {'gone': True}
     return {} if old is not _MISSING and _key(old) == _key(new) else {'to': new}
+
+
+def _taken(keys: Sequence[str], counts: Counter[str]) -> list[str]:
+    """Returns keys in their order, the last ones of each, as often as they are counted."""
+    taken = []
+    for key in reversed(keys):
+        if counts[key] > 0:
+            counts[key] -= 1
+            taken.append(key)
+    return taken[::-1]
 
 
 def _key(value: Any) -> str:
@@ -127,6 +138,7 @@ class _Wanted:
     start: State
     rows: dict[str, list[_Row]] = field(default_factory=dict)
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    in_order: set[str] = field(default_factory=set)
 
     def rows_of(self, part: str) -> list[_Row]:
         if part not in self.rows:
@@ -171,7 +183,7 @@ class _Wanted:
                 self.parts |= {name: {'gone': True} for name in names}
         elif given == ['text']:
             lines = effect['text'] if isinstance(effect['text'], list) else str(effect['text']).splitlines()
-            self.rows[part] = [_Row(None, line) for line in lines]
+            self._list(part, lines)
         elif given and set(given) <= {'add', 'remove'}:
             rows = self.rows_of(part)
             for text in _texts(effect.get('remove', ())):
@@ -235,9 +247,13 @@ class _Wanted:
             for name, one in value.items():
                 self._value(f'{part}.{name}' if not part.endswith(':') else f'{part}{name}', one)
         elif isinstance(value, list):
-            self.rows[part] = [_Row({}, one) if isinstance(one, Mapping) else _Row(None, one) for one in value]
+            self._list(part, value)
         elif part not in self.start or not means(value, self.start[part]):
             self.parts[part] = {'like': value}
+
+    def _list(self, part: str, values: Sequence[Any]) -> None:
+        self.rows[part] = [_Row({}, one) if isinstance(one, Mapping) else _Row(None, one) for one in values]
+        self.in_order.add(part)
 
     def _whole(self, part: str, file: str, effect: Mapping[str, Any]) -> None:
         name, state = file or part, effect['is']
@@ -291,7 +307,8 @@ class _Wanted:
                     added.append(row.pattern())
                 else:
                     left.discard(same)
-            wanted = {'removed': [items[number] for number in sorted(left)], 'added': added}
+            wanted: dict[str, Any] = {'removed': [items[number] for number in sorted(left)], 'added': added}
+            wanted |= {'in_order': True} if part in self.in_order else {}
             if left or added:
                 found[part] = wanted
             elif part not in self.start:
@@ -408,7 +425,11 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
         Counter(map(_key, one)) - Counter(map(_key, other))
         for one, other in ((removed, want['removed']), (want['removed'], removed))
     )
-    fitting = [{place for place, pattern in enumerate(patterns) if fits(pattern, item)} for item in added]
+    places = range(len(patterns))
+    fitting = [
+        {place for place in ({number} & {*places} if want.get('in_order') else places) if fits(patterns[place], item)}
+        for number, item in enumerate(added)
+    ]
     partner = largest_matching(fitting, len(patterns))
     words = [f'removed {key}' for key in extra.elements()] + [f'not removed {key}' for key in lacking.elements()]
     used = set(partner.values())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from opencompass_tooleval.agents.tasks.task import Task
@@ -48,6 +49,8 @@ class FolderState:
 
     live: LiveTools
     ignore: tuple[str, ...] = ()
+    _reading: Lock = field(default_factory=Lock, init=False)
+    _start: State | None = field(default=None, init=False)
 
     def read(self, trial: LiveTrial) -> State:
         """Ends a trial and reads its state.
@@ -57,15 +60,18 @@ class FolderState:
         """
         return trial.finish(partial(read_state, ignore=self.ignore))
 
-    @cached_property
+    @property
     def start(self) -> State:
         """The state of a trial without calls; read once.
 
         Raises:
             ServerError: As :meth:`read`.
         """
-        with self.live.begin(_START) as trial:
-            return self.read(trial)
+        with self._reading:
+            if self._start is None:
+                with self.live.begin(_START) as trial:
+                    self._start = self.read(trial)
+            return self._start
 
     def changes(self, trial: LiveTrial) -> dict[str, str]:
         """Ends a trial and returns how its state differs from that at the start.
@@ -127,7 +133,7 @@ class Opened:
             written.request + ending,
             tools,
             None if calls is None else tuple(calls),
-            {tool.name: {'name': tool.name, 'description': tool.description} for tool in tools},
+            {tool.name: asdict(tool) for tool in tools},
             language='ZH' if is_chinese else 'EN',
             goal=goal.to_dict(),
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -253,3 +256,69 @@ def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
 def test_a_path_outside_of_the_folder_is_no_fixture(tmp_path: Path, tooleval: Command) -> None:
     done = tooleval('tasks', 'init', '--server', 'x', '--fixture', '../other', '--out', tmp_path / 'a' / 't.yaml')
     assert done.code == 1 and 'not a path in the folder' in done.err and not (tmp_path / 'a' / 't.yaml').exists()
+
+
+# --- a server at a URL ------------------------------------------------------------------------------------------------
+
+SHARED = """
+import sys
+import uvicorn
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+
+server = MCPServer('shared')
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def balance() -> int:
+    '''Tells the balance.'''
+    return 12
+
+
+@server.tool()
+def look(name: str) -> str:
+    '''Looks something up.'''
+    return f'{name} is 3'
+
+
+@server.tool()
+def pay(sum: int) -> str:
+    '''Pays.'''
+    open(sys.argv[2], 'a').write('paid')
+    return 'paid'
+
+
+uvicorn.run(server.streamable_http_app(json_response=True), port=int(sys.argv[1]), log_level='error')
+"""
+
+
+def test_of_a_server_at_a_url_only_tools_that_read_are_called(tmp_path: Path, tooleval: Command) -> None:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    (tmp_path / 'shared.py').write_text(SHARED)
+    running = subprocess.Popen([sys.executable, str(tmp_path / 'shared.py'), str(port), str(tmp_path / 'paid')])
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), 1):
+                break
+            time.sleep(0.1)
+        file = tmp_path / 'tasks.yaml'
+        file.write_text(
+            f'url: http://127.0.0.1:{port}/mcp\nreads: [look]\ntasks:\n'
+            '  - {id: a, request: What is left?, result: {type: number, value: 12}, solution: [balance]}\n'
+            '  - {id: b, request: Pay three., needs: [pay], solution: [look: {name: x}, pay: {sum: 3}]}\n'
+        )
+        refused = tooleval('tasks', 'check', file)
+        assert refused.code == 1 and f'server: http://127.0.0.1:{port}/mcp' in refused.err
+        done = tooleval('tasks', 'check', file, '--trust')
+    finally:
+        running.terminate()
+        running.wait()
+    assert done.code == 0, done.out + done.err
+    assert not (tmp_path / 'paid').exists()
+    assert 'NOTE the server at a URL has no copy and does not reset: only tools in reads are called' in done.out
+    assert 'NOTE b: unproven: it has no solution that can be executed' in done.out
+    lines = [' '.join(line.split()) for line in done.out.splitlines()]
+    assert 'balance 1 2 0' in lines and 'pay 1 0 0' in lines

@@ -183,6 +183,22 @@ def test_an_effect_is_right_alone_and_wrong_with_anything_else(name: str) -> Non
         assert wrong_changes(wanted, changes(start(), harmed)), harm
 
 
+def test_the_order_of_new_lines_counts_where_all_are_given() -> None:
+    def made(*lines: str) -> dict[str, str]:
+        after = start()
+        new_file(after, 'n.txt', *lines)
+        return changes(start(), after)
+
+    wanted = wanted_changes([{'file': 'n.txt', 'text': ['b', 'a', 'b']}], start())
+    assert wrong_changes(wanted, made('b', 'a', 'b')) == {}
+    assert wrong_changes(wanted, made('b', 'b', 'a')) and wrong_changes(wanted, made('b', 'a'))
+    tags = wanted_changes([{'file': 'todo.json', 'set': {'tags': ['c', 'd']}}], start())
+    for values, is_right in ((['c', 'd'], True), (['d', 'c'], False)):
+        after = start()
+        after['todo.json:tags'] = Items(values)
+        assert (wrong_changes(tags, changes(start(), after)) == {}) is is_right
+
+
 @pytest.mark.parametrize('name', CASES)
 def test_what_was_observed_is_written_as_effects_that_are_read_back(name: str) -> None:
     _, change = CASES[name]

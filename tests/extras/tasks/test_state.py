@@ -111,7 +111,7 @@ def test_an_order_that_counts(shop: Path) -> None:
 
 
 def test_git_is_read_as_data(tmp_path: Path) -> None:
-    folder = tmp_path / 'work'
+    folder = tmp_path / 'repo'
     folder.mkdir()
     git(folder, 'init', '-q', '-b', 'main')
     (folder / 'sub').mkdir()
@@ -142,7 +142,7 @@ def test_git_is_read_as_data(tmp_path: Path) -> None:
 
 
 def test_a_repository_of_an_agent_runs_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / 'work'
+    folder = tmp_path / 'repo'
     folder.mkdir()
     git(folder, 'init', '-q', '-b', 'main')
     before = read_state(folder)
