@@ -13,11 +13,16 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring.matching import largest_matching
 from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.extras.tasks.state import ANY, Items, State
 
 NEW, GONE, CHANGED = 'new', 'gone', 'changed'
 TARGETS = ('table', 'file', 'at', 'part')
-ACTIONS = ('insert', 'delete', 'where', 'set', 'unset', 'add', 'remove', 'text', 'is', 'same_as')
+ACTIONS: Mapping[str, tuple[type, ...]] = {
+    'insert': (dict, str), 'delete': (dict, str), 'where': (dict,), 'set': (dict, list, str), 'unset': (list,),
+    'add': (list,), 'remove': (list,), 'text': (list, str), 'is': (str,), 'same_as': (str,),
+}  # fmt: skip
+"""Action of an effect -> the types of its value."""
 KEYS = (*TARGETS, *ACTIONS, 'free')
 
 _MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 200_000
@@ -25,6 +30,7 @@ _MAX_COMPARED = 4_000_000
 _MAX_NUMBER = 40
 _SHOWN = 160
 _BELOW = (':', '/')
+_WORDS: Mapping[type, str] = {dict: 'an object', list: 'a list', str: 'a text'}
 
 
 def changes(before: State, after: State) -> dict[str, str]:
@@ -153,42 +159,44 @@ class _Wanted:
         Raises:
             ValueError: It names what the state does not have, or its words do not go together.
         """
+        kinds = {**dict.fromkeys(TARGETS, (str,)), **ACTIONS, 'free': (list,)}
+        if wrong := [key for key, value in effect.items() if not isinstance(value, kinds[key])]:
+            raise ValueError(f'{wrong[0]} of an effect is not {" or ".join(_WORDS[kind] for kind in kinds[wrong[0]])}')
         part, file = self._part(effect)
         given = [action for action in ACTIONS if action in effect]
         free = tuple(effect.get('free', ()))
         if given == ['is']:
             self._whole(part, file, effect)
         elif given == ['same_as']:
-            self._copy(str(effect['same_as']), file or part)
+            self._copy(effect['same_as'], file or part)
         elif given == ['insert']:
             self.rows_of(part).append(self._new_row(part, effect['insert'], free))
         elif given == ['delete']:
             rows = self._matching(part, effect['delete'])
             self.rows[part] = [row for row in self.rows[part] if not any(row is one for one in rows)]
-        elif given == ['where', 'set']:
+        elif given == ['where', 'set'] and isinstance(effect['set'], Mapping):
             for row in self._matching(part, effect['where']):
                 if unknown := [name for name in effect['set'] if name not in row.shown]:
                     self._check_column(part, unknown[0])
                 row.like, row.free = {**(row.like or {}), **effect['set']}, (*row.free, *free)
-        elif given == ['set'] and file:
+        elif given == ['set'] and file and isinstance(effect['set'], Mapping):
             for path, value in effect['set'].items():
                 self._value(f'{file}:{path}', value)
-        elif given == ['set']:
+        elif given == ['set'] and not file:
             self._value(part, effect['set'])
         elif given == ['unset'] and file:
             for path in effect['unset']:
-                names = [name for name in self.start if name == f'{file}:{path}' or name.startswith(f'{file}:{path}.')]
+                names = [name for name in self.start if f'{name}.'.startswith(f'{file}:{path}.')]
                 if not names:
                     raise ValueError(f'{file} has no value {path}')
                 self.parts |= {name: {'gone': True} for name in names}
         elif given == ['text']:
-            lines = effect['text'] if isinstance(effect['text'], list) else str(effect['text']).splitlines()
-            self._list(part, lines)
+            self._list(part, effect['text'] if isinstance(effect['text'], list) else effect['text'].splitlines())
         elif given and set(given) <= {'add', 'remove'}:
             rows = self.rows_of(part)
-            for text in _texts(effect.get('remove', ())):
-                rows.remove(self._matching(part, text)[0])
-            rows += [_Row(None, text) for text in _texts(effect.get('add', ()))]
+            for value in effect.get('remove', ()):
+                rows.remove(self._matching(part, value)[0])
+            rows += [_Row(None, value) for value in effect.get('add', ())]
         else:
             raise ValueError(f'an effect has one of {", ".join(ACTIONS)}, not {" and ".join(given) or "none"}')
         if file and given != ['is'] and file not in self.start:
@@ -298,6 +306,8 @@ class _Wanted:
             items = start.items if isinstance(start, Items) else []
             kept = {row.origin for row in rows if row.origin is not None and row.like is None and not row.free}
             left = {number for number in range(len(items)) if number not in kept}
+            if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
+                raise ValueError(f'the effects on {part} change more than {_MAX_ITEMS:,} rows')
             added = []
             for row in rows:
                 if row.origin in kept and row.origin is not None:
@@ -382,7 +392,7 @@ def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[st
     Returns:
         Part -> what is wrong with it, in words; empty if nothing is.
     """
-    left = {name: json.loads(text) for name, text in made.items()}
+    left = {name: _read(text) for name, text in made.items()}
     wrong: dict[str, str] = {}
     covered: set[str] = set()
     for pattern, want in wanted.items():
@@ -397,6 +407,14 @@ def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[st
             wrong[name] = words
     wrong |= {name: f'changed: {_shown(found)}' for name, found in left.items() if name not in covered}
     return wrong
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Reads a difference, which may be from a run of somebody else."""
+    found = load_json(text, bounded=True)
+    if not isinstance(found, dict) or not all(isinstance(found.get(name, []), list) for name in ('removed', 'added')):
+        return {'more': 0}
+    return {'removed': [], 'added': [], **found} if 'removed' in found else found
 
 
 def _resolved(pattern: str, made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -443,7 +461,3 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
 
 def _shown(found: Mapping[str, Any]) -> str:
     return shorten(json.dumps(found, ensure_ascii=False), _SHOWN)
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]

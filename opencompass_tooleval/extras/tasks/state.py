@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -71,7 +71,7 @@ def read_state(folder: Path, ignore: Sequence[str] = ()) -> State:
     """
     state: State = _read_git(folder, '')
     for path in find_files(folder):
-        name = path.relative_to(folder).as_posix()
+        name = path.relative_to(folder).as_posix().replace(':', '%3A')
         if f'/{GIT}/' in f'/{name}/':
             continue
         if path.is_symlink():
@@ -151,16 +151,17 @@ def _read_values(suffix: str, text: str) -> State | None:
         return dict(_values_of(load_yaml(text), ''))
     if suffix not in ('.json', '.jsonl', '.ndjson'):
         return None
-    try:
-        return dict(_values_of(load_json(text, bounded=True), ''))
-    except ValueError:
-        return {'': Items([load_json(line, bounded=True) for line in text.splitlines() if line.strip()])}
+    with suppress(ValueError):
+        if suffix == '.json':
+            return dict(_values_of(load_json(text, bounded=True), ''))
+    return {'': Items([load_json(line, bounded=True) for line in text.split('\n') if line.strip()])}
 
 
 def _values_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         for name, one in value.items():
-            yield from _values_of(one, f'{path}.{name}' if path else str(name))
+            escaped = str(name).replace('.', '\\.')
+            yield from _values_of(one, f'{path}.{escaped}' if path else escaped)
     else:
         yield path, Items(value) if isinstance(value, list) else value
 

@@ -66,23 +66,22 @@ class _Observed:
         return bool(schema.get('gone')) or (bool(schema) and 'is' in found)
 
     def _of_file(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        is_new = name not in self._before
+        kind, lines = found.get('to'), self._made.get(f'{name}:', {})
         if found.get('gone'):
             yield {'file': name, 'is': GONE}
-        elif is_new and name not in self._again:
-            self._whole.add(name)
+        elif name in self._before:
+            yield {'file': name, 'is': CHANGED}
+        elif name not in self._again:
             yield {'file': self._pattern(name), 'is': NEW}
-        elif is_new and (source := self._source(name)):
-            self._whole.add(name)
+        elif source := self._source(name):
             yield {'file': name, 'same_as': source}
-        elif is_new and found.get('to') == 'text':
-            self._whole.add(name)
-            lines = self._made.get(f'{name}:', {}).get('added', [])
-            is_same = self._made.get(f'{name}:') == self._again.get(f'{name}:')
-            yield {'file': name, 'text': lines} if lines and is_same else {'file': name, 'is': NEW}
-        elif not is_new or found.get('to') not in ('values', 'database'):
-            self._whole.add(name)
-            yield {'file': name, 'is': NEW if is_new else CHANGED}
+        elif kind == 'text' and lines and lines == self._again.get(f'{name}:'):
+            yield {'file': name, 'text': lines['added']}
+        elif kind in ('values', 'database'):
+            return
+        else:
+            yield {'file': name, 'is': NEW}
+        self._whole.add(name)
 
     def _pattern(self, name: str) -> str:
         """Returns a pattern of a new name that is another one each time."""
@@ -130,36 +129,30 @@ class _Observed:
             )
 
     def _of_rows(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        target = self._target(name)
-        start = self._before.get(name)
-        if self._source_part(name):
-            yield {**target, 'same_as': self._source_part(name)}
-            return
-        items = start.items if isinstance(start, Items) else []
-        fills = (start.fills if isinstance(start, Items) else None) or {}
-        key = _key_column(items)
+        target, start = self._target(name), self._before.get(name)
+        items, fills = (start.items, start.fills or {}) if isinstance(start, Items) else ([], {})
         again = self._again[name].get('added', [])
-        added = list(zip(found['added'], again, strict=len(again) == len(found['added']))) or [
-            (one, one) for one in found['added']
-        ]
+        if source := self._source_part(name):
+            yield {**target, 'same_as': source}
+            return
+        if len(again) != len(found['added']):
+            yield {'part': name, 'is': CHANGED}
+            return
+        key, added = _key_column(items), list(zip(found['added'], again, strict=True))
         for row in found['removed']:
-            where = {key: words(row[key])} if key else {name: words(value) for name, value in row.items()}
+            where = {key: words(row[key])} if key else words(row)
             pair = next(
-                (pair for pair in added if key and isinstance(pair[0], dict) and pair[0].get(key) == row[key]), None
+                (pair for pair in added if key and pair[0].keys() == row.keys() and pair[0][key] == row[key]), None
             )
-            if pair is None or pair[0].keys() != row.keys():
+            if pair is None:
                 yield {**target, 'delete': where}
-                continue
-            added.remove(pair)
-            new, other = pair
-            free = [column for column in new if new[column] != other.get(column)]
-            values = {column: words(new[column]) for column in new if new[column] != row[column] and column not in free}
-            yield {**target, 'where': where, 'set': values, **({'free': free} if free else {})}
+            else:
+                added.remove(pair)
+                same = [column for column in row if pair[0][column] == row[column]]
+                yield {**target, 'where': where, **_given('set', *pair, same)}
         for new, other in added:
             filled = [column for column in new if fills.get(column) == ANY]
-            free = [column for column in new if new[column] != other.get(column) and column not in filled]
-            values = {column: words(new[column]) for column in new if column not in (*filled, *free)}
-            yield {**target, 'insert': values, **({'free': free} if free else {})}
+            yield {**target, **_given('insert', new, other, filled)}
 
     def _source_part(self, name: str) -> str:
         """Returns the part of a repository at the start that a new branch or tag equals."""
@@ -182,8 +175,16 @@ class _Observed:
         return {'file': file, 'at': inner} if inner else {'file': file}
 
 
+def _given(action: str, new: Mapping[str, Any], other: Mapping[str, Any], left_out: Sequence[str]) -> dict[str, Any]:
+    """Returns the values of a row; those that another run has otherwise are free."""
+    free = [column for column in new if new[column] != other.get(column) and column not in left_out]
+    values = {column: words(new[column]) for column in new if column not in (*left_out, *free)}
+    return {action: values} | ({'free': free} if free else {})
+
+
 def _beginning(one: str, other: str) -> str:
-    return one[: next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)]
+    pairs = enumerate(zip(one, other, strict=False))
+    return one[: next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))]
 
 
 def _key_column(items: Sequence[Any]) -> str:

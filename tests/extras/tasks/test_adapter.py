@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.extras.mcp_servers.fixture import FixtureChangedError
 from opencompass_tooleval.extras.tasks.adapter import TaskDialogues, ToolEvalTasksDataset, ToolEvalTasksEvaluator
 from opencompass_tooleval.extras.tasks.metrics import NAMES
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -17,7 +19,7 @@ from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.cli.conftest import Command
 from tests.conftest import ModelServer, start_server
-from tests.extras.tasks.shop import TASKS, write_shop
+from tests.extras.tasks.shop import SERVER, TASKS, write_shop
 
 AGENTS = Path(__file__).with_name('shop_agents.py')
 PERFECT = {name: 100.0 if name in ('solved', 'finish_rate') else 0.0 for name in NAMES}
@@ -92,6 +94,17 @@ def test_tooleval_run_with_documentation_and_with_instructions(
 def test_options_of_files_of_tasks_alone(tooleval: Command, options: tuple[str, ...]) -> None:
     done = tooleval('run', 'demo', '--model', 'x', *options)
     assert done.code == 1 and 'are for files of tasks' in done.err
+
+
+def test_a_server_that_writes_to_the_fixture_fails_the_run(tmp_path: Path) -> None:
+    fixture = tmp_path / 'mine' / 'shop' / 'terms.txt'
+    hidden = json.dumps(f'sh -c {shlex.quote(f"exec {SERVER} keeps {fixture}")}')  # a path that is built in
+    file = write_shop(tmp_path / 'mine', server=hidden)
+    begin = TaskDialogues(str(file))
+    rows = [row for row in ToolEvalTasksDataset.load(str(file)) if row['record_id'] == 'note']
+    DialogueRunner(OracleModel(), None, 100).run({row['record_id']: begin(row) for row in rows})
+    with pytest.raises(FixtureChangedError, match=r'WAS CHANGED DURING THE RUN: terms\.txt'):
+        begin.close()
 
 
 def write_instructions(file: Path) -> Path:

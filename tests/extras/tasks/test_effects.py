@@ -265,6 +265,12 @@ def test_values_that_another_run_has_otherwise_are_left_free() -> None:
         ({'file': 'notes.txt', 'is': 'better'}, 'it is one of new, gone, changed'),
         ({'file': 'todo.json', 'unset': ['minutes']}, 'has no value minutes'),
         ({'file': 'n.txt', 'same_as': 'nowhere.txt'}, 'is not there'),
+        ({'table': 'orders', 'where': {'id': '42'}, 'set': 'x'}, 'an effect has one of'),
+        ({'table': 'orders', 'where': '42', 'set': {'id': '1'}}, 'where of an effect is not an object'),
+        ({'file': 'todo.json', 'unset': 'hours'}, 'unset of an effect is not a list'),
+        ({'file': ['todo.json'], 'is': 'gone'}, 'file of an effect is not a text'),
+        ({'file': 'notes.txt', 'text': {'a': 'b'}}, 'text of an effect is not a list or a text'),
+        ({'table': 'orders', 'insert': {'item': 'x'}, 'free': 'id'}, 'free of an effect is not a list'),
     ],
 )
 def test_an_effect_that_cannot_be_is_refused(effect: dict[str, Any], says: str) -> None:
@@ -284,6 +290,23 @@ def test_an_effect_that_cannot_be_is_refused(effect: dict[str, Any], says: str) 
 )  # fmt: skip
 def test_words_mean_values(words: Any, value: Any, is_same: bool) -> None:
     assert means(words, value) is is_same
+
+
+@pytest.mark.parametrize(
+    'text', ['3', '[]', '{"removed": 3}', '{"added": {}}', '{"removed": []}', '{"removed": [[[]]]}']
+)
+def test_a_difference_of_somebody_else_is_data(text: str) -> None:
+    wanted = wanted_changes([{'table': 'orders', 'insert': {'item': 'x'}}], start())
+    assert wrong_changes(wanted, {'shop.db:orders': text})
+    with pytest.raises(ValueError, match=r'.'):
+        wrong_changes(wanted, {'shop.db:orders': '{'})
+
+
+def test_effects_on_too_many_rows_are_refused() -> None:
+    rows = [{'id': number, 'a': 'x'} for number in range(3_000)]
+    state = {'x.db': 'database', 'x.db:t': Items(rows, False, {'id': ANY, 'a': None})}
+    with pytest.raises(ValueError, match='more than 2,000 rows'):
+        wanted_changes([{'table': 't', 'where': {'a': 'x'}, 'set': {'a': 'y'}}], state)
 
 
 def test_more_than_can_be_shown_is_never_right() -> None:

@@ -98,6 +98,18 @@ def test_values_of_each_format(shop: Path) -> None:
     assert items(shop, 'notes.json:notes') == [{'id': 1, 'text': 'buy tea'}] and state['notes.json:open'] is True
 
 
+def test_names_and_keys_that_look_like_parts_are_told_from_them(shop: Path) -> None:
+    before = read_state(shop)
+    (shop / 'terms.txt:').write_text('x')
+    (shop / 'flat.json').write_text('{"a.b": 1}')
+    (shop / 'deep.json').write_text('{"a": {"b": 1}}')
+    (shop / 'one.jsonl').write_text('{"a": 1}\n')
+    state = read_state(shop)
+    assert 'terms.txt%3A' in state and state['terms.txt:'] == before['terms.txt:']
+    assert state['flat.json:a\\.b'] == state['deep.json:a.b'] == 1
+    assert items(shop, 'one.jsonl:') == [{'a': 1}]
+
+
 def test_ignored_files_tables_and_columns(shop: Path) -> None:
     state = read_state(shop, ['*.txt', 'shop.db:customers', 'shop.db:orders.placed', 'notes.json:hours'])
     assert 'terms.txt' not in state and 'shop.db:customers' not in state and 'notes.json:hours' not in state
