@@ -82,11 +82,10 @@ def run_benchmarks(
         str | None, typer.Option(metavar='URL', help="The judge's base URL; by default OpenAI's.")
     ] = None,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
-    shards: Annotated[int | None, typer.Option(min=1, help='Parts of each data set that run at the same time.')] = None,
     replicas: Annotated[
         int | None,
         typer.Option(
-            min=2, help='Tasks per model that share its data sets: a fast one does more. In place of --shards.'
+            '--replicas', '--shards', min=1, help='Tasks per model that share its data sets: a fast one does more.'
         ),
     ] = None,
     prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data first.')] = False,
@@ -121,8 +120,6 @@ def run_benchmarks(
     settings = {name: value for name, value in settings.items() if value is not None}
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
-    if shards and replicas:
-        raise ValueError('give one of --shards and --replicas')
     for option, is_set, needed in (
         ('--api-base', api_base and not model, '--model'),
         ('--serve', serve and not hf, '--hf'),
@@ -150,9 +147,7 @@ def run_benchmarks(
     grader = Judge.of(rows, judge, judge_base or OPENAI, 'none' if judge_base and is_open else 'ENV') if judge else None
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
-    text = config_text(
-        chosen, tested, work_dir=folder, limit=limit, shards=shards, replicas=replicas, partition=slurm, judge=grader
-    )
+    text = config_text(chosen, tested, work_dir=folder, limit=limit, replicas=replicas, partition=slurm, judge=grader)
     if not write_config:
         if prepare and not _prepared(rows):
             return 1

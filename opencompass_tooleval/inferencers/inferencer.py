@@ -91,10 +91,6 @@ class Prompts(Sequence[Prompt]):
         prompt = self._template.generate_item(row, self._gold_column, self._replaced)
         return Prompt(prompt, row[self._gold_column] if self._gold_column else None)
 
-    def is_row(self, index: int, row: Row) -> bool:
-        """Tests if a stored row belongs to the record at an index."""
-        return index < len(self) and row.get('record_id') == self[index].prompt.record_id
-
     def sizes(self, indices: Sequence[int]) -> list[int]:
         """Returns the bytes of conversations, the measure of their tokens."""
         return list(pc.binary_length(self._columns[self._template.column].take(indices)).to_pylist())
@@ -138,9 +134,14 @@ def _joined(questions: Prompts, journals: Sequence[Journal]) -> tuple[Mapping[in
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
-    """Tests if a stored row has an answer to this record and, if it has a digest, to this prompt."""
+    """Tests if a stored row has an answer to this record and, if it has a digest, to this prompt.
+
+    Raises:
+        ValueError: It has other sampling settings, and the config does not decide if such answers are used.
+    """
     whole = isinstance(row.get('prediction'), str)
-    return whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
+    is_same = whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
+    return is_same and run_context().stored.accepts(row)
 
 
 @ICL_INFERENCERS.register_module()
@@ -226,7 +227,7 @@ class ToolEvalGenInferencer(GenInferencer):
 
         journal, claims = Journal(folder / f'tmp_{file.stem}.jsonl'), run_context().claims
         if claims:
-            if claims.begin(len(questions), questions.is_row):
+            if claims.begin():
                 self._answer(questions, journal, claims)
                 claims.finish(lambda journals: self._write(file, questions, *_joined(questions, journals), journals))
             return []
@@ -344,6 +345,7 @@ class ToolEvalGenInferencer(GenInferencer):
             'infra': answer.reason,
             'finish_reason': answer.finish_reason,
             MAX_OUT_LEN: self.max_out_len,
+            **run_context().stored.as_row(),
             **extras(answer),
         }
         if prompt.tools is not None:

@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, extras, with_extras
-from opencompass_tooleval.core.calls.attribution import NONE, UNKNOWN, Attribution
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
+from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
 from opencompass_tooleval.core.calls.sent import NONE as NO_THOUGHTS
+from opencompass_tooleval.core.calls.tool_calls import written_payload
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
@@ -28,6 +29,7 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
+from opencompass_tooleval.work_dir.run_context import run_context
 
 _MAX_ANSWER = 5 * MAX_CHARS
 
@@ -51,7 +53,7 @@ class Outcome(Generic[T]):
         others: Usage of the auxiliary models' answers in this dialogue, with failures, for
             ``other_rows``. An answer for several waiting dialogues counts
             for the first one.
-        served: Attributions of the answers of the model under test.
+        observed: Records of the answers of the model under test, and of the failure that ended it.
         server_words: The error behind ``infra``, in the server's words.
         offers_tools: True if a request to the model under test offered tools.
     """
@@ -62,7 +64,7 @@ class Outcome(Generic[T]):
     finish_reason: str | None = None
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
-    served: list[Attribution] = field(default_factory=list)
+    observed: list[Observed] = field(default_factory=list)
     server_words: str = ''
     offers_tools: bool = False
 
@@ -70,15 +72,6 @@ class Outcome(Generic[T]):
     def usage(self) -> Usage | None:
         """Total usage of the model under test."""
         return with_failed(total_usage([answer.usage for answer in self.answers]), self.failed)
-
-    @property
-    def serving(self) -> Attribution | None:
-        """The first fault of the server among the answers of the model under test; without one, that of the first.
-
-        An answer as written is left out: with it, all that follows would be different.
-        """
-        first = next((one for one in self.served if one.cause not in (NONE, UNKNOWN)), next(iter(self.served), None))
-        return replace(first, written=None) if first else None
 
 
 @dataclass
@@ -97,7 +90,7 @@ class _Running(Generic[T]):
         assert self.request is not None
         self.asked[self._counter(self.request)] += 1
         if not self.request.model:
-            self._note(answer)
+            answer = self._note(answer)
         self._advance(lambda: self.dialogue.send(answer))
 
     def fail(self, answer: Answer) -> None:
@@ -106,7 +99,7 @@ class _Running(Generic[T]):
         self.outcome.server_words = answer.server_words
         if not self.request.model:
             self.outcome.failed.append(answer.usage)
-            self._note_serving(answer)
+            self._note_observed(answer)
         whom = f'{INFRA}{self.request.model}:' if self.request.model else INFRA
         self.request, self.outcome.infra = None, whom + str(answer.reason).removeprefix(INFRA)
 
@@ -120,18 +113,23 @@ class _Running(Generic[T]):
         # By request: after a simulator's answers are stored, a resumed dialogue sends it fewer requests.
         return request.digest if request.model else ''
 
-    def _note_serving(self, answer: Answer) -> None:
-        if answer.serving:
-            self.outcome.served.append(answer.serving)
+    def _note_observed(self, answer: Answer) -> Answer:
+        if not answer.observed or self.request is None:
+            return answer
+        tools, noted = self.request.tools.as_request() if self.request.tools else [], self.outcome.observed
+        record, calls = answer.observed[0], written_payload(answer.calls)
+        noted.append(replace(record, number=len(noted) + 1, text=answer.text, calls=calls, tools=tools))
+        return replace(answer, observed=(noted[-1],))
 
-    def _note(self, answer: Answer) -> None:
-        self._note_serving(answer)
+    def _note(self, answer: Answer) -> Answer:
+        answer = self._note_observed(answer)
         if _has_failed(answer):
             self.outcome.failed.append(answer.usage)
-            return
+            return answer
         if self.outcome.finish_reason != CUT:
             self.outcome.finish_reason = answer.finish_reason
         self.outcome.answers.append(answer)
+        return answer
 
     def _advance(self, step: Callable[[], ModelRequest]) -> None:
         try:
@@ -407,7 +405,7 @@ class DialogueRunner:
             (row['key'], row['round'], row['asked']): (number, answer)
             for number, row in rows.items()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if row.get(MODEL) or not is_cut_below(row, self.max_out_len)
+            if row.get(MODEL) or (not is_cut_below(row, self.max_out_len) and run_context().stored.accepts(row))
             if (answer := _journal_answer(row, '' if row.get(MODEL) else self._thoughts)) is not None
         }
         used = set[int]()
@@ -425,7 +423,7 @@ class DialogueRunner:
 
     def _stored_rows(self, journal: Journal) -> Mapping[int, Mapping[str, Any]]:
         """Returns the rows of earlier runs and of ended replicas."""
-        rows = {index: row for one in self.before for index, row in one.restore().items()}
+        rows = {row['idx']: row for one in self.before for row in one.rows()}
         mine = journal.restore()
         if not self._rows:
             # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
@@ -509,7 +507,7 @@ class DialogueRunner:
             row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
             row |= {FAILED: answer.reason} if failed else {'answer': answer.text, 'finish_reason': answer.finish_reason}
             if not request.model:
-                row[MAX_OUT_LEN] = self.max_out_len
+                row |= {MAX_OUT_LEN: self.max_out_len, **run_context().stored.as_row()}
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if answer.sent or (answer.calls and self._thoughts == AS_SENT):
