@@ -128,7 +128,8 @@ class TaskFile:
         """
         started = {'server': self.url or self.server, 'env': dict(self.env or {})}
         files = [folder_state(path) for path in filter(None, (self.fixture_path,))]
-        code = [sha256_of(self.path.parent / self.module)] if self.module else []
+        words = [self.path.parent / word for word in (self.module, *shlex.split(self.server)) if word]
+        code = [sha256_of(path) for path in words if path.is_file()]
         calls = [[task.id, task.solution] for task in self.tasks if task.solution]
         shown = [f'code: {(self.path.parent / self.module).resolve()}'] if self.module else []
         shown += [*uses({key: value for key, value in started.items() if value})]

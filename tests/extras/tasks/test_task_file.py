@@ -123,6 +123,15 @@ def test_who_edits_requests_is_trusted_and_who_changes_what_is_executed_is_not(
     assert '4 calls of solutions: change, find, add_note' in shown
 
 
+def test_the_code_of_a_server_counts(tmp_path: Path) -> None:
+    (tmp_path / 'server.py').write_text('print(1)\n')
+    file = tmp_path / 'tasks.yaml'
+    file.write_text('server: python server.py\ntasks: []\n')
+    load_tasks(file).trustee.trust()
+    (tmp_path / 'server.py').write_text('print(2)\n')
+    assert not load_tasks(file).trustee.is_trusted
+
+
 def test_a_module_is_shown_and_its_code_counts(tmp_path: Path) -> None:
     (tmp_path / 'tools.py').write_text('def add(one: int, other: int) -> int:\n    return one + other\n')
     file = tmp_path / 'sums.yaml'
