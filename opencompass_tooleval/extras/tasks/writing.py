@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.core.text.reading import parse_literal
@@ -90,22 +91,22 @@ class _Observed:
         end = _DIGITS.sub('', _beginning(name[::-1], others[0][::-1]))[::-1]
         return f'{start}*{end}' if others[0] != name else name
 
+    @cached_property
+    def _files(self) -> dict[str, dict[str, Any]]:
+        """File at the start -> its parts, as the difference that a copy of it makes."""
+        files: dict[str, dict[str, Any]] = {}
+        for name, value in self._before.items():
+            file, colon, inner = name.partition(':')
+            files.setdefault(file, {})[colon + inner] = _as_new(value)
+        return files
+
     def _source(self, name: str) -> str:
         """Returns the file at the start with the content of a new one; ``''`` if there is none, or if it is empty."""
-        parts = {one.removeprefix(name): value for one, value in self._made.items() if one.startswith(f'{name}:')}
-        for file in (
-            one for one, kind in self._before.items() if ':' not in one and kind == self._made[name].get('to')
-        ):
-            start = {
-                part.removeprefix(file): {'removed': [], 'added': value.items}
-                if isinstance(value, Items)
-                else {'to': value}
-                for part, value in self._before.items()
-                if part.startswith(f'{file}:')
-            }
-            if start == parts and (parts or str(self._before[file]).startswith('bytes')):
-                return file
-        return ''
+        made = {
+            part.removeprefix(name): found for part, found in self._made.items() if f'{part}:'.startswith(f'{name}:')
+        }
+        is_empty = len(made) == 1 and not str(made['']['to']).startswith('bytes')
+        return '' if is_empty else next((file for file, parts in self._files.items() if parts == made), '')
 
     def _of_value(self, name: str, found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         file, _, inner = name.partition(':')
@@ -132,9 +133,13 @@ class _Observed:
         target, start = self._target(name), self._before.get(name)
         items, fills = (start.items, start.fills or {}) if isinstance(start, Items) else ([], {})
         again = self._again[name].get('added', [])
-        if source := self._source_part(name):
-            yield {**target, 'same_as': source}
-            return
+        if '.git:' in name and start is None:  # a branch or a tag that equals another one
+            source = next(
+                (part for part, value in self._before.items() if '.git:' in part and _as_new(value) == found), ''
+            )
+            if source:
+                yield {**target, 'same_as': source}
+                return
         if len(again) != len(found['added']):
             yield {'part': name, 'is': CHANGED}
             return
@@ -154,18 +159,6 @@ class _Observed:
             filled = [column for column in new if fills.get(column) == ANY]
             yield {**target, **_given('insert', new, other, filled)}
 
-    def _source_part(self, name: str) -> str:
-        """Returns the part of a repository at the start that a new branch or tag equals."""
-        if name in self._before or '.git:' not in name:
-            return ''
-        added = self._made[name].get('added')
-        same = (
-            one
-            for one, part in self._before.items()
-            if '.git:' in one and isinstance(part, Items) and part.items == added
-        )
-        return next(same, '')
-
     def _target(self, name: str) -> dict[str, Any]:
         file, _, inner = name.partition(':')
         if self._before.get(file, self._made.get(file, {}).get('to')) in ('database', 'workbook'):
@@ -173,6 +166,10 @@ class _Observed:
         if '.git' in file:
             return {'part': name}
         return {'file': file, 'at': inner} if inner else {'file': file}
+
+
+def _as_new(part: Any) -> dict[str, Any]:
+    return {'removed': [], 'added': part.items} if isinstance(part, Items) else {'to': part}
 
 
 def _given(action: str, new: Mapping[str, Any], other: Mapping[str, Any], left_out: Sequence[str]) -> dict[str, Any]:

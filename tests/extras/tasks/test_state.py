@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -13,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks.effects import changes
+from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes, wrong_changes
 from opencompass_tooleval.extras.tasks.state import Items, read_state
+from opencompass_tooleval.extras.tasks.writing import observed_effects
 from tests.extras.tasks.shop import write_fixture
 
 
@@ -151,6 +153,36 @@ def test_git_is_read_as_data(tmp_path: Path) -> None:
     git(folder, 'checkout', '-q', 'main')
     git(folder, 'merge', '-q', '--no-ff', '-m', 'merged', 'dev')
     assert items(folder, '.git:branch main')[-1]['merges'] == ['on dev']
+
+
+def test_what_git_did_is_written_as_effects(tmp_path: Path) -> None:
+    folder = tmp_path / 'repo'
+    folder.mkdir()
+    git(folder, 'init', '-q', '-b', 'main')
+    (folder / 'a.txt').write_text('a\n')
+    git(folder, 'add', '.')
+    git(folder, 'commit', '-qm', 'first')
+    before = read_state(folder)
+    git(folder, 'branch', 'dev')
+    (folder / 'a.txt').write_text('b\n')
+    git(folder, 'commit', '-qam', 'second: b')
+    (folder / 'c.txt').write_text('c\n')
+    git(folder, 'add', '.')
+    made = changes(before, read_state(folder))
+    effects = observed_effects(before, made, made)
+    digests = {
+        name: hashlib.sha1(f'blob 2\0{text}\n'.encode()).hexdigest()[:10] for name, text in (('a', 'b'), ('c', 'c'))
+    }
+    assert effects == [
+        {'part': '.git:branch main', 'insert': {'message': 'second: b', 'files': {'a.txt': digests['a']}}},
+        {'part': '.git:staged', 'insert': {'path': 'c.txt', 'blob': digests['c']}},
+        {'file': 'a.txt', 'add': ['b'], 'remove': ['a']},
+        {'part': '.git:branch dev', 'same_as': '.git:branch main'},
+        {'file': 'c.txt', 'text': ['c']},
+    ]
+    assert wrong_changes(wanted_changes(effects, before), made) == {}
+    git(folder, 'tag', 'v1')
+    assert list(wrong_changes(wanted_changes(effects, before), changes(before, read_state(folder)))) == ['.git:tag v1']
 
 
 def test_a_repository_of_an_agent_runs_nothing(tmp_path: Path) -> None:
