@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
+from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
@@ -30,7 +31,7 @@ from tests.cli.conftest import Command, Outcome, demo_file, write_json
 from tests.extras.mcp_servers.servers import NOTES
 from tests.extras.tasks.shop import write_shop
 from tests.forked import run_opencompass
-from tests.fuzzed import mutate_file
+from tests.fuzzed import mutate, mutate_file
 from tests.work_dir.test_power_cut import SWEEP
 
 CASES = int(os.environ.get('TOOLEVAL_FUZZ', 3))
@@ -140,16 +141,21 @@ def test_counts_and_names_of_a_result(
 
 
 def test_a_file_of_tasks(tooleval: Command, tmp_path: Path) -> None:
-    """The damage may be in the server, which is shown as trusted first; or in the fixture."""
+    """The damage may be in the server, which is shown as trusted first; or in the fixture. JSON is YAML, too."""
     path = write_shop(tmp_path / 'mine')
+    written = load_yaml(path.read_text(encoding='utf-8'), typed=False)
     for case in range(CASES):
         chance = random.Random(f'check {case}')
         file = chance.choice([path, path, path, *sorted((path.parent / 'shop').iterdir())])
         original = file.read_bytes()
-        mutate_file(file, original, chance)
+        if file == path and chance.random() < 0.9:
+            path.write_text(json.dumps(mutate(written, chance)), encoding='utf-8')
+        else:
+            place = chance.randrange(len(original))
+            file.write_bytes(chance.choice((original[:place], original[:place] + b'\0\xff' + original[place:])))
         done = tooleval('tasks', 'check', path, '--trust')
         _, _, rest = done.err.rpartition('\n  ') if done.err.startswith('trusted') else ('', '', '\n' + done.err)
-        check(replace(done, err=rest.partition('\n')[2]), f'{case} {file.name}', file)
+        check(replace(done, err=rest.partition('\n')[2]), f'{case} {file.name}', *[path] * (file == path))
         file.write_bytes(original)
 
 

@@ -17,6 +17,7 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
 from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes
@@ -170,12 +171,16 @@ def open_tasks(path: str | Path | TaskFile, **settings: Any) -> Iterator[Opened]
     Raises:
         DataError: The file is missing or damaged.
         UntrustedError: This user has not trusted it.
+        ServerError: The server cannot be started, or its files cannot be read; the message names the file of tasks.
         ValueError: A variable of the server is not set, or the MCP SDK is not installed.
     """
     file = path if isinstance(path, TaskFile) else load_tasks(path)
     file.trustee.check()
-    with open_live(**{**file.settings, **settings}) as live:
-        yield Opened(file, live, state_of(file, live))
+    try:
+        with open_live(**{**file.settings, **settings}) as live:
+            yield Opened(file, live, state_of(file, live))
+    except ServerError as error:
+        raise ServerError(f'{file.path}: {error}') from error
 
 
 def state_of(file: TaskFile, live: LiveTools) -> FolderState | None:

@@ -179,6 +179,7 @@ def _read_head(file: Path, head: Mapping[str, Any]) -> TaskFile:
     fixture = _text(head, 'fixture')
     if url and (fixture or not url.startswith(('http://', 'https://'))):
         raise ValueError('url is http://... or https://..., and has no fixture: the server runs already')
+    shlex.split(server)  # raises ValueError for quotes that do not end
     if len(server) > _MAX_COMMAND:
         raise ValueError(f'server has more than {_MAX_COMMAND:,} characters')
     folder = file.resolve().parent
