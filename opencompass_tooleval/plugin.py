@@ -78,9 +78,7 @@ TOOL_SERVERS: dict[str, str] = {}
 """Name of a source of tool documentation that is no file -> it."""
 
 LIVE = ''
-"""Module that opens live servers for environments: ``open_environment(settings)`` returns the server and what reads its
-state, and ``KEYWORDS`` has functions with the settings as parameters.
-"""
+"""Function that opens a live server for environments; its parameters are the settings of a config's ``live``."""
 
 MODULES = [
     '.agents.adapter',
@@ -143,6 +141,9 @@ REGISTERED: dict[str, list[str]] = {
     'MODELS': ['ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed', 'ToolEvalHFChat', 'ToolEvalVLLMChat'],
 }
 """Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
+
+DATASETS = ''
+"""Function that returns the data sets of a user's file for ``tooleval run``, as rows of a config; None for others."""
 
 FINDINGS = ['.findings.kinds:KINDS']
 """Tables of kinds of findings: id -> :class:`~opencompass_tooleval.findings.kinds.Kind`."""
@@ -288,7 +289,7 @@ It is called with ``(subset, predictions, *, options)`` and returns
 benchmark, as ``Annotated[type, 'help']``.
 """
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
-LIVE = '.extras.mcp_servers.open_live'
+LIVE = '.extras.mcp_servers.open_live:open_live'
 FINDINGS += ['.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
 RESULT_CHECKS += ['.extras.attribution.words:findings_of']
 MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
@@ -319,7 +320,7 @@ COMMANDS[''] |= {
     'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
     'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
-    'tasks': ('', 'Tasks on your own tools: check them.', 'Your own tools'),
+    'tasks': ('', 'Tasks on your own tools: write them, check them.', 'Your own tools'),
 }
 COMMANDS['build'] = {
     'ultratool': (
@@ -341,7 +342,8 @@ COMMANDS['easytool'] = {
         'How well tools are found by documentation and by instructions: NDCG, side by side.',
     ),
 }
-OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint'}
+OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint', 'run': '.extras.tasks.commands:with_tasks'}
+DATASETS = '.extras.tasks.commands:datasets_of'
 ADDED |= {
     'result': ['.extras.attribution.adapter:add_faults'],
     'tables': ['.extras.attribution.pages:fault_tables'],
@@ -364,9 +366,11 @@ COMMANDS['leaderboard'] = {
     ),
 }
 COMMANDS['tasks'] = {
+    'init': ('.extras.tasks.commands:init_tasks', 'Write a file of tasks to start from.'),
+    'add': ('.extras.tasks.commands:add_task', 'Make calls on a copy, and add a task with what they changed.'),
     'check': (
-        '.extras.tasks.check:check_tasks',
-        'Execute the gold calls of a task set, and agents that must fail; exits with 1 on a fault.',
+        '.extras.tasks.commands:check_tasks',
+        'Execute solutions, and agents that must fail; exits with 1 on a fault.',
     ),
 }
 COMMANDS['agents'] = {

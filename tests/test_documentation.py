@@ -63,6 +63,17 @@ NOT_RUN = {
             'compare outputs/reference NAME NAME --work-dir-b outputs/served --show 20',
         )
     },
+    **{
+        f'tooleval {command}': 'needs a server that others wrote; tests/extras/tasks, and the tutorial with functions'
+        for command in (
+            "tasks init --server 'python shop_server.py' --fixture shop.db",
+            "tasks add tasks.yaml --request 'Delete the order of the mug.' --calls calls.jsonl",
+            'tasks check tasks.yaml',
+            'run tasks.yaml --model NAME --api-base http://127.0.0.1:8000/v1',
+            'run tasks.yaml --model NAME --api-base http://127.0.0.1:8000/v1 --instructions guide.json',
+            'run tasks.yaml --model NAME --write-config mine.py',
+        )
+    },
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     'make test': 'runs this very test',
     'tooleval demo': 'tests/test_end_to_end.py runs it',

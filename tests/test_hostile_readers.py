@@ -69,7 +69,6 @@ from opencompass_tooleval.core.scoring.refusal import (
 )
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
-from opencompass_tooleval.core.scoring.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same, plain_text
 from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
@@ -82,13 +81,14 @@ from opencompass_tooleval.extras.attribution.causes import RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
 from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
-from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
+from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
 from opencompass_tooleval.extras.preparing.reply import read_description, read_example
 from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
-from opencompass_tooleval.extras.tasks.goal_check import holds_fact
+from opencompass_tooleval.extras.tasks.writing import flow, guess_result
+from opencompass_tooleval.extras.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
@@ -558,9 +558,7 @@ READERS: Mapping[str, Reader] = {
             toolbench_judge_prompts.SELECT,
         )
     },
-    'agents, facts of an answer': Reader(
-        lambda text: holds_fact(plain_text(text), text[:80]), ('extras/tasks/goal_check.py',)
-    ),
+    'tasks, an answer as a result': Reader(lambda text: (guess_result(text), flow(text)), ('extras/tasks/writing.py',)),
     'results of one line': Reader(
         lambda text: [
             is_same(form, part, part)
@@ -568,14 +566,13 @@ READERS: Mapping[str, Reader] = {
             if form != NONE
             for part in (text[:MAX_RESULT], find_result(text), find_result(f'Result: {text}'))
         ],
-        ('core/scoring/typed_result.py',),
+        ('extras/typed_result.py',),
     ),
     'task sets, generated values': Reader(
         lambda text: [
             differing_fields(text, f'{text} 12:00:01'),
             difference_text(text, f'{text} 12:00:01'),
-            mask_fields(text, ['[0]', 'a']),
-            mask_fields(json.dumps([text[:900], {text[:900]: 1}]), ['[]']),
+            differing_fields(*(json.dumps([text[:900], {text[:900]: one}]) for one in '12')),
         ],
         ('extras/mcp_servers/volatile.py',),
     ),
@@ -738,7 +735,8 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names and addresses of models that the user gives',
-    'extras/tasks/task_set.py': 'a name of at most 40 characters',
+    'extras/tasks/task_file.py': 'a name of at most 80 characters, and the name of a file',
+    'extras/tasks/commands.py': 'the request that a user gives on the command line',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
     'models/literal_keys.py': 'names in a config of the user',

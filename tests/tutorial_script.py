@@ -20,6 +20,9 @@ from opencompass_tooleval.benchmarks.teval.records import load_samples
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo'
 TEVAL, TASKS = DEMO / 'teval' / 'EN', DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
 END = 'That is done.'
+RETURNS = {'name': 'count_orders', 'arguments': {'customer': 'Okafor', 'status': 'returned'}}
+SHOP = (RETURNS, {'name': 'set_status', 'arguments': {'order': 42, 'status': 'returned'}}, RETURNS)
+"""Calls for the task on tools of one's own."""
 
 
 def _key(messages: list[dict[str, Any]]) -> str:
@@ -56,6 +59,9 @@ def _plans() -> dict[str, list[dict[str, Any]]]:
 
 def _next_call(messages: list[dict[str, Any]], is_large: bool) -> dict[str, Any] | str:
     """The gold call after those that were made, or the end."""
+    if any('Order 42 came back' in str(message['content']) for message in messages):
+        made = sum(message['role'] == 'assistant' for message in messages)
+        return {'content': '', 'calls': [SHOP[made]]} if made < len(SHOP) else 'Done.\n\nResult: **2**'
     (plan,) = [steps for query, steps in _plans().items() if any(query in str(row['content']) for row in messages)]
     plan = plan if is_large else plan[:-1]
     made = sum(message['role'] == 'assistant' for message in messages)

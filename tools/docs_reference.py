@@ -55,7 +55,7 @@ AREAS = {
     'limit': 'Limits of a run',
     'loop': 'Loops',
     'calls': 'Calls of agents against gold calls',
-    'goal': 'Goals of tasks made from your own tools',
+    'goal': 'Goals of tasks on your own tools',
     'retrieval': 'Retrieval',
     'judge': 'Judges',
     'gold': 'Gold answers',

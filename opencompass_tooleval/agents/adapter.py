@@ -103,7 +103,7 @@ class AgentDialogues:
         argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
             ``json``, as published, with a simulator of StableToolBench, else ``schema``.
         live: Settings of a live server that answers for its tools
-            (:data:`~opencompass_tooleval.plugin.LIVE`), and ``probes``, which define its state; None for none.
+            (:data:`~opencompass_tooleval.plugin.LIVE`); None for none.
         options: Options of the loop.
 
     Attributes:
@@ -133,7 +133,7 @@ class AgentDialogues:
         opened = open_bank(bank) if bank else None
         simulates = open_simulator(**simulator) if simulator else None
         self.models = {SIMULATOR: simulator['model']} if simulator else {}
-        server, state = plugin.load(plugin.LIVE).open_environment(live) if live else (None, None)
+        server = plugin.load(plugin.LIVE)(**live) if live else None
         self._environment = Environment(
             opened,
             tools.stateful_tools,
@@ -142,7 +142,6 @@ class AgentDialogues:
             simulates,
             argument_checks,
             server,
-            state,
         )
         self.tally = self._environment.tally
         self.threads = self._environment.threads
@@ -169,7 +168,7 @@ class AgentDialogues:
             yield str(error)
         readers: dict[str, Callable[[], Iterable[Callable[..., Any]]]] = {
             'simulator': lambda: (open_simulator,),
-            'live': lambda: plugin.load(plugin.LIVE).KEYWORDS,
+            'live': lambda: (plugin.load(plugin.LIVE),),
         }
         for name, functions in readers.items():
             if isinstance(given := settings.get(name), Mapping):

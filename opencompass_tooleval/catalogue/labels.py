@@ -113,7 +113,6 @@ REASONS: dict[str, Words] = {
     'goal:not_asked': Words('not asked', 'the request lacks a value, and the agent does not ask for it'),
     'goal:effects': Words('other effects', 'the state at the end is not the one that the task asks for'),
     'goal:result': Words('other result', 'the result at the end of the answer is not the right one'),
-    'goal:facts': Words('fact missing', 'the final answer lacks a fact that the task asks for'),
     'retrieval:missed': Words('not retrieved', 'a needed tool is not retrieved'),
     'retrieval:not_perfect': Words('retrieved too late', 'a needed tool is ranked after others'),
     # Judges, the gold data, and what is no fault of the model.
@@ -166,16 +165,6 @@ SOURCES: dict[str, Words] = {
     'error': Words('error', 'no source answers the call, and the model gets an error'),
 }
 """Where an observation came from -> its words, as ``core.calls.observation.SOURCES``."""
-
-TASK_KINDS: dict[str, Words] = {
-    'ordinary': Words('ordinary', 'the request needs one or more tools'),
-    'no_tool': Words('no tool needed', 'the request can be answered without a tool'),
-    'missing_parameter': Words('parameter missing', 'the agent has to ask for a value'),
-    'forbidden': Words('tool forbidden', 'the request rules out a tool that would help'),
-    'siblings': Words('similar tools', 'tools are offered that are easily confused'),
-    'recovery': Words('error to recover from', 'the first call of a tool fails'),
-}
-"""Kind of a task of a set that is made from a user's tools -> its name."""
 
 FAULTS: dict[str, Words] = {
     'unknown_tool': Words('error: unknown tool', 'no tool of this name was offered, and the model gets this error'),

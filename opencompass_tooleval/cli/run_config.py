@@ -151,7 +151,7 @@ def config_text(
         '# Written by tooleval run: an ordinary config of OpenCompass, to run again, to edit and to keep.',
         *('from mmengine.config import read_base', '', *sorted(imports), *([''] if imports else [])),
         'with read_base():',
-        *sorted({f'    from {group.module} import {", ".join(group.variables)}' for group in chosen}),
+        *sorted({f'    from {group.module} import {", ".join(group.variables)}' for group in chosen if group.module}),
         '    from opencompass_tooleval.configs.summarizers.tooleval import summarizer',
         *(f'    from opencompass_tooleval.configs.tooleval_{"slurm" if partition else "local"} import eval, infer', ''),
         *block,
@@ -174,6 +174,8 @@ def config_text(
 
 
 def _chosen_rows(chosen: Chosen) -> str:
+    if not chosen.module:
+        return ', '.join(map(python_literal, chosen.rows))
     rows = ', '.join(f'*{variable}' for variable in chosen.variables)
     abbrs = python_literal([row['abbr'] for row in chosen.rows])
     return f"*[row for row in [{rows}] if row['abbr'] in {abbrs}]" if chosen.is_part else rows

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.plugin import BENCHMARKS
 
 _DEMO = 'demo'
 """Folder of the configs of shipped records."""
@@ -23,7 +23,7 @@ class Chosen:
     """Data sets that a name stands for.
 
     Attributes:
-        module: The config that has them, as configs import it.
+        module: The config that has them, as configs import it; ``''`` where they come from a file of the user.
         variables: Its variables.
         rows: The rows of the variables that are chosen.
         is_part: True if the variables have other rows too.
@@ -75,9 +75,15 @@ def choose(names: Iterable[str]) -> list[Chosen]:
 
 
 def _choose(name: str, by_name: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
+    if plugin.DATASETS and (rows := plugin.load(plugin.DATASETS)(name)) is not None:
+        return Chosen('', (), rows, False)
     dataset_name, _, part = name.partition('/')
     if run_name(dataset_name) not in by_name:
-        names = map(run_name, dataset_configs(find_benchmark(dataset_name))) if dataset_name in BENCHMARKS else by_name
+        names = (
+            map(run_name, dataset_configs(find_benchmark(dataset_name)))
+            if dataset_name in plugin.BENCHMARKS
+            else by_name
+        )
         raise ValueError(
             f'no data sets {dataset_name!r}; there are {nearest_first(dataset_name, names)}. See: tooleval list'
         )
@@ -98,6 +104,3 @@ def _subset(row: Mapping[str, Any]) -> str:
     """Returns the subset of a row: ``plan_json`` of one called ``plan_json_v2_zh``."""
     subsets = (subset for benchmark in all_benchmarks() for subset in benchmark.subsets)
     return max((name for name in subsets if f'{row["name"]}_'.startswith(f'{name}_')), key=len, default=row['name'])
-
-
-# --- files ------------------------------------------------------------------------------------------------------------

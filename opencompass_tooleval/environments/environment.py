@@ -21,7 +21,6 @@ from opencompass_tooleval.core.calls.observation import (
     ERROR,
     EXACT,
     FUNCTION,
-    INJECTED,
     LIVE,
     NEAREST,
     OTHER_TASK,
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 BY_SCHEMA, BY_JSON = 'schema', 'json'
 ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
 
-_PLANNED_FAILURE = '{name} failed: the service is temporarily unavailable. Please try again.'
-
 Schemas = Mapping[str, Mapping[str, Any]]
 """Tool -> JSON Schema of its arguments."""
 
@@ -69,7 +66,6 @@ class Session:
         schemas: The tools that the task offers. None if they are unknown: then a tool is known if it is recorded or a
             function, and arguments are not checked.
         documents: Tool -> its documentation for a simulator; by default its schema.
-        fails_first: A tool whose first call fails, for any source; ``''`` for none.
     """
 
     def __init__(
@@ -78,7 +74,6 @@ class Session:
         task: str,
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
-        fails_first: str = '',
     ) -> None:
         self.task = clean_text(task)
         self._environment = environment
@@ -88,7 +83,6 @@ class Session:
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
         self._trial: LiveTrial | None = None
-        self._fails_next = fails_first
 
     def changes(self) -> dict[str, str] | None:
         """Reads the parts of the live server's state that differ from the start.
@@ -161,9 +155,6 @@ class Session:
         return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}
 
     def _answer(self, name: str, arguments: Any) -> Observation:
-        if name and name == self._fails_next:
-            self._fails_next = ''
-            return Observation(_PLANNED_FAILURE.replace('{name}', name), FUNCTION, error=INJECTED)
         key = arguments_key(arguments)
         live = self._live_answer(name, arguments, key)
         if live is not None:
@@ -382,10 +373,9 @@ class Environment:
         task: str,
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
-        fails_first: str = '',
     ) -> Session:
         """Begins a task with a new state and returns its :class:`Session`; the environment keeps no state of it."""
-        return Session(self, task, schemas, documents, fails_first)
+        return Session(self, task, schemas, documents)
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:

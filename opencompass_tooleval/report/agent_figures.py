@@ -1,4 +1,4 @@
-"""Charts and tables of agents: last steps and kinds of tasks, sources of observations, wasted calls, usage per task.
+"""Charts and tables of agents: last steps, sources of observations, wasted calls, usage per task.
 
 All numbers come from the results: metrics, and counts in their ``breakdown``.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.catalogue.labels import SOURCES, TASK_KINDS, words_of_reason
+from opencompass_tooleval.catalogue.labels import SOURCES, words_of_reason
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.report.figure import Figure, Series, Table, shown, slug
@@ -41,8 +41,6 @@ def agent_figures(material: Material) -> Iterator[Figure]:
         waste = _waste(dataset, entries)
         if any(value for series in waste.series for value in series.values):
             yield waste
-        if (kinds := _kinds(dataset, entries)).labels:
-            yield kinds
         for number, entry in enumerate(entries):
             yield _ends(dataset, number, entry)
 
@@ -152,38 +150,6 @@ def _waste(dataset: str, entries: Sequence[ModelResult]) -> Figure:
         top=None,
         board=dataset,
     )
-
-
-def _kinds(dataset: str, entries: Sequence[ModelResult]) -> Figure:
-    """Builds a chart of the solved tasks by their kind; empty for data sets without kinds."""
-    parts = [part if isinstance(part := entry.part('breakdown').get('kinds'), dict) else {} for entry in entries]
-    counts = {
-        str(kind): f'{of["tasks"]:g}'
-        for part in parts
-        for kind, of in part.items()
-        if isinstance(of, dict) and isinstance(of.get('tasks'), (int, float))
-    }
-    names = {kind: TASK_KINDS[kind].name if kind in TASK_KINDS else kind for kind in counts}
-    return Figure(
-        f'kinds-{slug(dataset)}',
-        family_of(dataset),
-        'Solved by kind of task',
-        'bars',
-        tuple(f'{names[kind]} ({count})' for kind, count in counts.items()),
-        tuple(
-            Series(entry.model, tuple(_solved(part.get(kind)) for kind in counts))
-            for entry, part in zip(entries, parts, strict=True)
-        ),
-        y_title='solved tasks, %',
-        note='In brackets the number of tasks of a kind.',
-        choice=title_of(dataset),
-        board=dataset,
-    )
-
-
-def _solved(kind: Any) -> float | None:
-    solved = kind.get('solved') if isinstance(kind, dict) else None
-    return float(solved) if isinstance(solved, (int, float)) and 0 <= solved <= 100 else None
 
 
 def _ends(dataset: str, number: int, entry: ModelResult) -> Figure:

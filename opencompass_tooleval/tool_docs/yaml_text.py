@@ -19,8 +19,12 @@ _SCALARS = {
 """Values that are no texts, as in YAML 1.2: in 1.1, ``no`` is false, ``1:30`` is 90, and ``2024-01-01`` is a date."""
 
 
-def load_yaml(text: str) -> Any:
+def load_yaml(text: str, typed: bool = True) -> Any:
     """Reads the one document of a text.
+
+    Args:
+        text: The text.
+        typed: False to read every scalar as text.
 
     Raises:
         ValueError: It is no YAML, has a key twice, a key that is no text or number, a tag or an anchor, or exceeds a
@@ -30,7 +34,7 @@ def load_yaml(text: str) -> Any:
 
     try:
         _check(text, yaml)
-        return yaml.load(text, Loader=_loader(yaml))  # of no class but these values
+        return yaml.load(text, Loader=_loader(yaml, typed))  # of no class but these values
     except yaml.YAMLError as error:
         raise ValueError(' '.join(str(error).split())) from error
 
@@ -55,7 +59,7 @@ def _base(yaml: Any) -> Any:
     return getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # in C where PyYAML is built with it: thirty times as fast
 
 
-def _loader(yaml: Any) -> Any:
+def _loader(yaml: Any, typed: bool) -> Any:
     class Loader(_base(yaml)):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
             found: dict[str, Any] = {}
@@ -70,6 +74,6 @@ def _loader(yaml: Any) -> Any:
             return found
 
     Loader.yaml_implicit_resolvers = {}
-    for kind, pattern in _SCALARS.items():
+    for kind, pattern in _SCALARS.items() if typed else ():
         Loader.add_implicit_resolver(f'tag:yaml.org,2002:{kind}', re.compile(f'(?:{pattern})\\Z'), None)
     return Loader

@@ -22,15 +22,16 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
+from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged
 from tests.cli.conftest import Command, Outcome, demo_file, write_json
 from tests.extras.mcp_servers.servers import NOTES
-from tests.extras.tasks.notes_tasks import notes_set
+from tests.extras.tasks.shop import write_shop
 from tests.forked import run_opencompass
-from tests.fuzzed import mutate_file
+from tests.fuzzed import mutate, mutate_file
 from tests.work_dir.test_power_cut import SWEEP
 
 CASES = int(os.environ.get('TOOLEVAL_FUZZ', 3))
@@ -139,19 +140,22 @@ def test_counts_and_names_of_a_result(
         assert file.name in done.out + done.err + pages(tmp_path), f'{command}: {done}'
 
 
-def test_a_task_set(tooleval: Command, tmp_path: Path) -> None:
-    """The damage may be in the set's server, which is shown as trusted first."""
-    folder = notes_set(tmp_path / 'notes').folder
-    files = sorted([*folder.glob('set.json'), *folder.glob('*.jsonl')])
+def test_a_file_of_tasks(tooleval: Command, tmp_path: Path) -> None:
+    """The damage may be in the server, which is shown as trusted first; or in the fixture. JSON is YAML, too."""
+    path = write_shop(tmp_path / 'mine')
+    written = load_yaml(path.read_text(encoding='utf-8'), typed=False)
     for case in range(CASES):
         chance = random.Random(f'check {case}')
-        file = chance.choice(files)
+        file = chance.choice([path, path, path, *sorted((path.parent / 'shop').iterdir())])
         original = file.read_bytes()
-        mutate_file(file, original, chance)
-        done = tooleval('tasks', 'check', folder, '--trust')
+        if file == path and chance.random() < 0.9:
+            path.write_text(json.dumps(mutate(written, chance)), encoding='utf-8')
+        else:
+            place = chance.randrange(len(original))
+            file.write_bytes(chance.choice((original[:place], original[:place] + b'\0\xff' + original[place:])))
+        done = tooleval('tasks', 'check', path, '--trust')
         _, _, rest = done.err.rpartition('\n  ') if done.err.startswith('trusted') else ('', '', '\n' + done.err)
-        check(replace(done, err=rest.partition('\n')[2]), f'{case} {file.name}', file)
-        assert not is_broken(file) or file.name in done.err, case
+        check(replace(done, err=rest.partition('\n')[2]), f'{case} {file.name}', *[path] * (file == path))
         file.write_bytes(original)
 
 
@@ -210,15 +214,14 @@ KINDS = [
 @pytest.mark.parametrize(('place', 'kind'), KINDS)
 def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, place: str, kind: str) -> None:
     """In bounded memory, and without waiting for somebody who writes."""
-    run, notes = tmp_path / 'run', notes_set(tmp_path / 'notes').folder
+    run, notes = tmp_path / 'run', write_shop(tmp_path / 'mine').parent
     shutil.copytree(swept, run)
     places = {
         'results': next(run.glob('results/*/*.json')),
         'predictions': next(run.glob('predictions/*/*.json')),
         'configs': next(run.glob('configs/*.py')),
         'bank': tmp_path / 'a.bank',
-        'set': notes / 'set.json',
-        'tasks': notes / 'tasks.jsonl',
+        'tasks': notes / 'tasks.yaml',
         'data': tmp_path / 'tools.json',
     }
     file = places[place]
@@ -236,8 +239,7 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
     model = next((run / 'results').iterdir()).name
     commands: dict[str, list[tuple[object, ...]]] = {
         'bank': [('agents', 'bank', 'stats', file), ('agents', 'bank', 'serve', file)],
-        'set': [('tasks', 'check', notes)],
-        'tasks': [('tasks', 'check', notes)],
+        'tasks': [('tasks', 'check', file)],
         'data': [('easytool', 'stats', '--source', 'function_schema', '--input', file, '--instructions', file)],
     }
     of_runs = ('status', 'retry', 'report', 'export')
@@ -310,10 +312,10 @@ def test_a_run_that_is_read_only(tooleval: Command, swept: Path, tmp_path: Path)
     check(replace(done, err=done.err.splitlines()[-1]), 'retry', run)
 
 
-def test_a_task_set_that_is_read_only(tooleval: Command, tmp_path: Path) -> None:
-    folder = notes_set(tmp_path / 'notes').folder
-    with read_only(folder):
-        assert tooleval('tasks', 'check', folder, '--trust').code == 0
+def test_a_file_of_tasks_that_is_read_only(tooleval: Command, tmp_path: Path) -> None:
+    path = write_shop(tmp_path / 'mine')
+    with read_only(path.parent):
+        assert tooleval('tasks', 'check', path, '--trust').code == 0
 
 
 @pytest.mark.parametrize('time', [-1e300, 0.0, 1e300, -0.0, 5e-324])

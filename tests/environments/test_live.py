@@ -34,6 +34,12 @@ SHORT = Limits(call_seconds=3, message_bytes=1_000_000)
 SERVER = parse_server(NOTES, limits=LIMITS)
 
 
+def folder_of(trial: LiveTrial) -> Path:
+    """The copy of a trial that has made a call."""
+    assert trial.running is not None
+    return trial.running.copy.folder
+
+
 @pytest.fixture
 def fixture(tmp_path: Path) -> Path:
     folder = tmp_path / 'notes'
@@ -59,7 +65,7 @@ def test_each_trial_has_its_copy_and_calls_leave_the_fixture_alone(live: LiveToo
         assert said(a, 'add_note', text='of a') == 'added'
         assert said(a, 'read_notes') == 'first\nof a' and said(b, 'read_notes') == 'first'
         assert said(a, 'folder') == '/fixture/notes.txt and /fixture', 'the same in every trial'
-        copies = [a.folder, b.folder]
+        copies = [folder_of(a), folder_of(b)]
         assert copies[0] != copies[1] and all(copy.name == 'notes' for copy in copies)
         pids = [trial.running.connection.state.pid for trial in (a, b) if trial.running]
     assert not any(copy.parent.exists() for copy in copies)
@@ -114,7 +120,7 @@ def test_a_file_as_fixture_and_its_place_in_the_command(tmp_path: Path) -> None:
     server = parse_server(NOTES, {'COUNTER': '{fixture}.count'}, LIMITS)
     with LiveTools(server, file) as tools, tools.begin('a') as trial:
         assert said(trial, 'read_notes') == 'of a file' and said(trial, 'starts') == '1'
-        assert (trial.folder / 'notes.txt.count').read_text() == '.'
+        assert (folder_of(trial) / 'notes.txt.count').read_text() == '.'
     assert [*tmp_path.iterdir()] == [file]
 
 
@@ -226,7 +232,7 @@ def test_64_trials_of_a_published_server_at_the_same_time(tmp_path: Path) -> Non
 
     def try_one(number: int) -> str:
         with tools.begin(str(number)) as trial:
-            (trial.folder / f'{number}.txt').write_text('x')
+            (folder_of(trial) / f'{number}.txt').write_text('x')
             first = trial.call('git_add', {'repo_path': '/fixture', 'files': [f'{number}.txt']})
             assert not first.error, first
             everyone.wait()

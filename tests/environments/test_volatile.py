@@ -1,4 +1,4 @@
-"""Ids and times in texts are found and masked; what differs otherwise is no field."""
+"""Ids and times in texts are found; what differs otherwise is no field."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.environments.tally import Tally
-from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
+from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
 
 
 def ticket(number: str, time: object, title: str = 'lift') -> dict[str, object]:
@@ -45,11 +45,6 @@ FIELDS = {
 def test_generated_values_are_fields(name: str) -> None:
     one, other, fields = FIELDS[name]
     assert differing_fields(one, other) == fields
-    assert mask_fields(one, fields) == mask_fields(other, fields)
-    if fields:
-        for before, after in (('lift', 'door'), ('2026-12-01', '2026-12-02'), ('opened', 'closed')):
-            if before in one:  # what the calls did is compared as before
-                assert mask_fields(one.replace(before, after), fields) != mask_fields(one, fields)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +69,7 @@ def test_counters_entries_and_what_is_only_generated_are_none(one: str, other: s
 
 def test_a_long_text_is_compared_as_a_whole() -> None:
     one, other = (f'{"x" * (1 << 20)}12:00:0{second} a' for second in (1, 2))
-    assert differing_fields(one, other) is None and mask_fields(one, ['x']) == one
+    assert differing_fields(one, other) is None
     assert difference_text(one, other) == "'…xxx12:00:01 a' and '…xxx12:00:02 a'"
 
 
@@ -87,7 +82,6 @@ def test_a_tally_counts_failures_of_tools_and_not_of_their_callers() -> None:
         Observation('text is missing', 'error', 'wrong_arguments', 'refused'),
         Observation('not now', 'error', 'unanswered', 'refused'),
         Observation('no tool', 'error', 'unknown_tool'),
-        Observation('try again', 'function', error='injected'),
     ):
         tally.add('a', observation)
     counts = tally.tools['a']

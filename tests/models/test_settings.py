@@ -212,7 +212,7 @@ def test_roles_as_opencompass_writes_them_are_no_fault() -> None:
             {'simulator': {'model': {**API, 'x': 1}}},
             'simulator m: ToolEvalOpenAI',
         ),
-        (('infer_cfg', 'inferencer', 'dialogues'), {'live': {'server': 's', 'probess': []}}, 'did you mean probes?'),
+        (('infer_cfg', 'inferencer', 'dialogues'), {'live': {'server': 's', 'alow': []}}, 'did you mean allow?'),
         (('eval_cfg', 'evaluator'), {'scorng': 'strict'}, 'ToolEvalAgentEvaluator does not read scorng'),
         (('eval_cfg',), {'num_gpu': 1}, 'eval_cfg does not read num_gpu; did you mean num_gpus?'),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 from typing import Any
 
@@ -51,20 +50,6 @@ COUNTS = {
     'ends': {'limit:steps': {'4': 1}, 'finished': {'1': 2, '3': 1}},
     'omitted_observations': {'observations': 3, 'tasks': 1},
 }  # fmt: skip
-
-
-def test_solved_tasks_by_kind() -> None:
-    one = {**COUNTS, 'kinds': {'ordinary': {'tasks': 4, 'solved': 50.0}, 'no_tool': {'tasks': 1, 'solved': 100.0}}}
-    runs = [
-        {**COUNTS, 'kinds': {'ordinary': {'tasks': 4, 'solved': solved}, 'mine': {'tasks': 2, 'solved': solved}}}
-        for solved in (25.0, 75.0)
-    ]
-    figure = figures_of(scored('a', one), scored('b', runs))[f'kinds-{DATASET}']
-    assert figure.labels == ('ordinary (4)', 'no tool needed (1)', 'mine (2)')
-    assert values(figure) == {'a': (50.0, 100.0, None), 'b': (50.0, None, 50.0)}
-    spoilt = {**COUNTS, 'kinds': {'ordinary': {'tasks': 'x'}, 'no_tool': 7, 'mine': {'tasks': 2, 'solved': math.nan}}}
-    assert values(figures_of(scored('a', spoilt))[f'kinds-{DATASET}']) == {'a': (None,)}
-    assert not [name for name in figures_of(scored('a', {**COUNTS, 'kinds': []})) if name.startswith('kinds')]
 
 
 def test_ends_sources_and_waste() -> None:

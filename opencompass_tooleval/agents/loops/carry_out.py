@@ -16,15 +16,14 @@ def carry_out(task: Task, loop: Loop, environment: Environment) -> Dialogue[Traj
     """Carries out a task from a fresh state.
 
     Args:
-        task: The task; a tool fails at first where its goal says so.
+        task: The task.
         loop: The loop.
         environment: Answers the calls.
 
     Returns:
         The trajectory, with the state that it left; stopped with ``infra:environment`` where that cannot be read.
     """
-    fails_first = task.goal.fails_first if task.goal else ''
-    session = environment.begin(task.id, task.schemas, task.documents, fails_first)
+    session = environment.begin(task.id, task.schemas, task.documents)
     try:
         trajectory = yield from loop.run(task, session)
         try:

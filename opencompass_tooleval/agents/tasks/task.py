@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.tasks.goal import Goal, parse_goal
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, parse_gold_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.text.jsonable import answer_digest
@@ -31,7 +30,8 @@ class Task:
             ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
             optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
         language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
-        goal: Conditions at the end, for tasks made from a user's tools; else None.
+        goal: What is right at the end, and the oracle's final ``answer``, as JSON values; None unless an extra scores
+            it.
     """
 
     id: str
@@ -43,12 +43,12 @@ class Task:
     relevant: tuple[str, ...] = ()
     instructions: Mapping[str, Any] = field(default_factory=dict)
     language: str = 'EN'
-    goal: Goal | None = None
+    goal: Mapping[str, Any] | None = None
 
     @property
     def gold_answer(self) -> str:
         """A perfect agent's final answer; a fixed sentence for published data sets, which have none."""
-        return self.goal.answer if self.goal and self.goal.answer else GOLD_ANSWER
+        return str((self.goal or {}).get('answer', GOLD_ANSWER))
 
     @property
     def shown(self) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ class Task:
     def oracle_calls(self) -> tuple[GoldCall, ...]:
         """Calls of the oracle model: the gold calls; if unknown, each needed tool, with example arguments."""
         if self.gold is not None:
-            return self.gold if self.goal is None else self.goal.oracle_calls(self.gold)
+            return self.gold
         schemas = self.schemas
         return tuple(GoldCall(name, example_arguments(schemas[name])) for name in self.relevant)
 
@@ -88,7 +88,6 @@ def parse_task(payload: str) -> Task:
             'tools': tuple(ToolSchema(**tool) for tool in raw['tools']),
             'gold': None if gold is None else tuple(parse_gold_call(call) for call in gold),
             'relevant': tuple(raw.get('relevant', ())),
-            'goal': parse_goal(raw['goal']) if raw.get('goal') else None,
         }
     )
 

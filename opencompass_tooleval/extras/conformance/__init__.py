@@ -1,4 +1,4 @@
 """Conformance: fixed requests that show if a served model answers like a reference."""
 
-VERSION = '1'
+VERSION = '2'
 """Raised when data, prompts, scoring or aggregation change."""

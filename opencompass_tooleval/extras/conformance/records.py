@@ -62,7 +62,7 @@ class Record:
         choice: ``required`` if the server is told to require a call; else None.
         register: The text before the request; None for none.
         calls: The gold calls, in any order.
-        form: Form of the result (:mod:`~opencompass_tooleval.core.scoring.typed_result`); ``''`` if calls are gold.
+        form: Form of the result (:mod:`~opencompass_tooleval.extras.typed_result`); ``''`` if calls are gold.
         result: The result.
         payload: JSON of all of this, for :func:`parse_payload`.
     """

@@ -14,10 +14,10 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall
 from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
-from opencompass_tooleval.core.scoring.typed_result import find_result, is_same
 from opencompass_tooleval.extras.conformance import VERSION
 from opencompass_tooleval.extras.conformance.description import METRICS, RIGHT_RATE
 from opencompass_tooleval.extras.conformance.records import Record, find_subset, parse_payload
+from opencompass_tooleval.extras.typed_result import find_result, is_same
 
 WRONG_TOOL = 'name:wrong'
 MISSING_CALL, EXTRA_CALL = 'calls:missing', 'calls:extra'

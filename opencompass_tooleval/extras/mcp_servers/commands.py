@@ -76,7 +76,7 @@ def record_bank(
     from opencompass_tooleval.extras.mcp_servers.live import LiveTools
 
     named = parse_server(on_copies(server, fixture), fill_variables(read_variables(env)))
-    planned = list(_read_calls(calls)) if calls else None
+    planned = list(read_calls(calls)) if calls else None
     log_file = out.with_name(f'{out.name}.calls.jsonl')
     for file in (out, log_file):
         if file.exists():
@@ -85,11 +85,11 @@ def record_bank(
     log = CallLog(log_file)
     try:
         with LiveTools(named, fixture, allow=allow or (), log=log) as live:
-            listed = live.listed
             if planned is not None:
                 _make(live, planned)
             else:
-                _serve_live(live, listed)
+                with live.begin(_TASK) as trial:
+                    serve_live(live, trial)
             _write(log, out)  # first: a client may kill the command while processes end
     finally:
         log.close()
@@ -143,7 +143,12 @@ def read_variables(env: Sequence[str] | None) -> dict[str, str]:
     return {name: value if sign else f'${name}' for name, sign, value in pairs}
 
 
-def _read_calls(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def read_calls(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields the calls of a file of JSON, or of lines of it: task, tool and arguments.
+
+    Raises:
+        DataError: It cannot be read.
+    """
     value = read_json(file)
     for number, row in enumerate(value if isinstance(value, list) else [value]):
         arguments = row.get('arguments', {}) if isinstance(row, dict) else None
@@ -160,21 +165,23 @@ def _make(live: Any, planned: list[tuple[str, str, dict[str, Any]]]) -> None:
                 trial.call(name, arguments)
 
 
-def _serve_live(live: Any, listed: list[dict[str, Any]]) -> None:
-    """Offers the tools to a client and records its calls as one trial."""
+def serve_live(live: Any, trial: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Offers the tools of a server to a client, until it leaves; returns the calls that it made in a trial."""
     from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
     from opencompass_tooleval.extras.mcp_servers.tool_server import serve_stdio
 
-    with live.begin(_TASK) as trial:
+    made: list[tuple[str, dict[str, Any]]] = []
 
-        def answer(name: str, arguments: dict[str, Any]) -> ToolAnswer:
-            try:
-                answered: ToolAnswer = trial.call(name, arguments)
-            except ServerError as error:
-                return ToolAnswer(str(error), TOOL_ERROR)
-            return answered
+    def answer(name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        try:
+            answered: ToolAnswer = trial.call(name, arguments)
+        except ServerError as error:
+            return ToolAnswer(str(error), TOOL_ERROR)
+        made.append((name, arguments))
+        return answered
 
-        serve_stdio(f'{live.name}, recorded', listed, answer)
+    serve_stdio(f'{live.name}, recorded', live.listed, answer)
+    return made
 
 
 def _write(log: CallLog, out: Path) -> None:

@@ -166,22 +166,23 @@ def unchanged(fixture: Path | None) -> Iterator[None]:
         watch.check()
 
 
-def on_copies(command: str, fixture: Path | None) -> str:
+def on_copies(command: str, fixture: Path | None, folder: Path = Path()) -> str:
     """Returns the command of a server for runs on copies of a fixture, in whose folder it starts.
 
     Words, and values in ``--name=VALUE``, that name the fixture or lie below it get :data:`PLACEHOLDER`; other files
     get absolute paths. A URL stays as it is.
 
     Args:
-        command: The command line, quoted as in a shell, relative to this process's working directory.
+        command: The command line, quoted as in a shell.
         fixture: The fixture; None without one.
+        folder: The folder that its paths are relative to; by default the working directory.
     """
     if command.startswith(('http://', 'https://')):
         return command
     root = fixture.resolve() if fixture else None
 
     def placed(word: str) -> str:
-        path = Path(word)
+        path = folder / word
         if root and word and path.exists() and path.resolve().is_relative_to(root):
             below = path.resolve().relative_to(root)
             return PLACEHOLDER if below == Path() else f'{PLACEHOLDER}/{below.as_posix()}'

@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool
 from opencompass_tooleval.core.errors import first_of
@@ -29,6 +29,8 @@ from opencompass_tooleval.extras.mcp_servers.fixture import FixtureWatch
 from opencompass_tooleval.extras.mcp_servers.live_process import RunningServer
 from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
+
+T = TypeVar('T')
 
 
 def only_reads(tool: Mapping[str, Any]) -> bool:
@@ -92,18 +94,26 @@ class LiveTrial:
             await self.running.connection.call(name, self.running.copy.inward(arguments))
         return self.running
 
-    @property
-    def folder(self) -> Path:
-        """Returns the copy's folder in its current state; starts the process if there is none.
+    def finish(self, read: Callable[[Path], T]) -> T:
+        """Ends the trial: stops the server, returns what ``read`` finds in the copy's folder, and removes the copy.
 
         Raises:
-            ServerError: It cannot be started.
+            ServerError: The server cannot be started, or the files cannot be read.
         """
-        return run(self._folder())
+        return run(self._finish(read))
 
-    async def _folder(self) -> Path:
+    async def _finish(self, read: Callable[[Path], T]) -> T:
         async with self.lock:
-            return (self.running or await self._start()).copy.folder
+            if self.is_closed:
+                raise ServerError(f'the trial of {self.task!r} has ended')
+            running = self.running or await self._start()
+            try:
+                return await running.finish(read)
+            except (OSError, ValueError) as error:
+                raise ServerError(f'{self._live.name}: the files that it left cannot be read: {error}') from error
+            finally:
+                self.is_closed = True
+                await self._live.take_back(self)
 
     def close(self, wait: bool = True) -> None:
         """Stops the process and removes the copy of the fixture.

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeVar
 
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.extras.mcp_servers.connection import Connection, connect, documentation
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy, copy_fixture
 from opencompass_tooleval.extras.mcp_servers.server import Server
+
+T = TypeVar('T')
 
 
 class RunningServer:
@@ -35,6 +38,8 @@ class RunningServer:
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._holder: asyncio.Task[None] | None = None
+        self._read: Callable[[Path], Any] | None = None
+        self._found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     async def start(self, server: Server, fixture: Path | None) -> RunningServer:
         """Copies the fixture, starts the server and lists its tools.
@@ -60,6 +65,11 @@ class RunningServer:
                     self.tools = [documentation(tool) for tool in await connection.tools()]
                     self._ready.set_result(None)
                     await self._stop.wait()
+                if self._read:
+                    try:
+                        self._found.set_result(await asyncio.to_thread(self._read, self.copy.folder))
+                    except Exception as error:
+                        self._found.set_exception(error)
         except Exception as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
@@ -73,6 +83,20 @@ class RunningServer:
         self._stop.set()
         if self._holder:
             await asyncio.gather(self._holder, return_exceptions=True)
+
+    async def finish(self, read: Callable[[Path], T]) -> T:
+        """Stops the server, returns what ``read`` finds in the copy, and removes the copy.
+
+        Raises:
+            ServerError: The server did not end as it should.
+            Exception: One of ``read``.
+        """
+        self._read = read
+        await self.stop()
+        if not self._found.done():
+            raise ServerError('the server did not end, so that its files cannot be read')
+        found: T = self._found.result()
+        return found
 
 
 @asynccontextmanager

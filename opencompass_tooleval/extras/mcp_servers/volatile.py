@@ -1,4 +1,4 @@
-"""Finds and masks fields whose values a server generates anew at each call, such as ids and times. Pure.
+"""Finds fields whose values a server generates anew at each call, such as ids and times. Pure.
 
 A text is read as JSON, as lines of JSON, or as lines of words. A field is the path of a value in it:
 ``notes[].created`` in JSON, ``Created:[1]`` for the second word of lines that begin with ``Created:``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from opencompass_tooleval.core.errors import first_of, shorten
@@ -60,14 +60,6 @@ def differing_fields(first: str, second: str) -> tuple[str, ...] | None:
             found[field] = None
     is_left = any(field not in found and value not in _EMPTY for field, value in values)
     return tuple(found) if found and is_left else None
-
-
-def mask_fields(text: str, fields: Collection[str]) -> str:
-    """Returns a text that is the same for the same values outside of some fields; without fields the text itself."""
-    if not fields or len(text) > MAX_CHARS:
-        return text
-    shown = [(field, _without_generated(value) if field in fields else value) for field, value in _values(text)]
-    return json.dumps(shown, ensure_ascii=False)
 
 
 def difference_text(first: str, second: str) -> str:

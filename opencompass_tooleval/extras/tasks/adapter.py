@@ -1,10 +1,11 @@
-"""The registered data set and evaluator of task sets."""
+"""The registered data set and evaluator of tasks on a user's own tools, and their dialogues."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -12,42 +13,75 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.agents import VERSION as AGENTS_VERSION
-from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator, task_rows
+from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentEvaluator, task_rows
 from opencompass_tooleval.agents.scoring.breakdown import settings_of
+from opencompass_tooleval.agents.tasks.instructed import load_instructed
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.extras.tasks import VERSION
-from opencompass_tooleval.extras.tasks.metrics import NAMES, TaskSetRow
-from opencompass_tooleval.extras.tasks.scoring import GoalScore, kinds_of, score_task_predictions
-from opencompass_tooleval.extras.tasks.task_set import TASKS_FILE, TaskSet, load_set
+from opencompass_tooleval.extras.tasks.metrics import NAMES, TasksRow
+from opencompass_tooleval.extras.tasks.opened import open_tasks, state_of
+from opencompass_tooleval.extras.tasks.scoring import GoalScore, score_task_predictions
+from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
 
 
 @LOAD_DATASET.register_module()
 class ToolEvalTasksDataset(ToolEvalDataset):
-    """The tasks of a task set."""
+    """The tasks of a file."""
 
     @staticmethod
-    def load(path: str) -> Dataset:
-        """Loads the tasks.
+    def load(path: str, instructions: str | None = None) -> Dataset:
+        """Loads the tasks. The server is started, to list its tools and to read the state at the start.
 
         Args:
-            path: Folder of the set, such as ``data/tasks/notes``.
+            path: The file, such as ``tasks.yaml``.
+            instructions: A file of EasyTool instructions, which the model sees instead of the server's documentation.
 
         Raises:
-            DataError: The set is missing or damaged.
+            DataError: A file is missing or damaged, or tools have no instruction.
+            UntrustedError: This user has not trusted the file.
+            ServerError: The server cannot be started.
         """
-        found = load_set(path)
-        file = found.folder / TASKS_FILE
-        get_logger().info(f'data: {file.resolve()}: {len(found.tasks)} tasks')
-        shown = json.dumps(shown_files('data', file, None))
-        return as_dataset(task_rows(found.tasks, f'tasks_{found.name}', shown))
+        with open_tasks(path) as opened:
+            tasks, file = opened.tasks, opened.file
+        get_logger().info(f'data: {file.path.resolve()}: {len(tasks)} tasks')
+        instructed = None
+        if instructions:
+            tasks, instructed = load_instructed(tasks, instructions, 'mcp', Path(file.settings['server']))
+        shown = json.dumps(shown_files('data', file.path, instructed))
+        return as_dataset(task_rows(tasks, f'tasks_{file.name}{SUFFIX if instructions else ""}', shown))
+
+
+class TaskDialogues(AgentDialogues):
+    """Begins the dialogues of a loop with the server of a file of tasks: ``dialogues`` of the inferencer.
+
+    Args:
+        path: The file.
+        loop: One of :data:`~opencompass_tooleval.agents.loops.loops.LOOPS`.
+        most: Maximum number of simultaneous processes of the server.
+        **options: Options of the loop.
+
+    Raises:
+        DataError: The file is missing or damaged.
+        UntrustedError: This user has not trusted it.
+        TypeError: The loop has no such option.
+        ValueError: There is no such loop.
+    """
+
+    def __init__(self, path: str, loop: str = 'function_calling', most: int = 8, **options: Any) -> None:
+        file = load_tasks(path)
+        file.trustee.check()
+        super().__init__(loop, live={**file.settings, 'most': most}, **options)
+        assert self._environment.live is not None
+        self._environment.state = state_of(file, self._environment.live)  # type: ignore[arg-type]
 
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalTasksEvaluator(ToolEvalAgentEvaluator):
-    """Scores agents on a task set, without a judge.
+    """Scores agents on a file of tasks, without a judge.
 
     Args:
         path: As in :meth:`ToolEvalTasksDataset.load`.
@@ -59,27 +93,19 @@ class ToolEvalTasksEvaluator(ToolEvalAgentEvaluator):
         self._scores = []
 
     @cached_property
-    def _set(self) -> TaskSet:
-        return load_set(self._path)
-
-    @cached_property
-    def subset(self) -> TaskSetRow:
-        """The row with the name of the set and the metrics."""
-        return TaskSetRow(self._set.name, NAMES)
+    def subset(self) -> TasksRow:
+        """The row with the name of the file and the metrics."""
+        return TasksRow(load_tasks(self._path).name, NAMES)
 
     def provenance(self) -> dict[str, Any]:
         """Returns the settings that the scores depend on."""
         return {
             'benchmark': 'tasks',
-            'subset': self._set.name,
+            'subset': self.subset.name,
             'version': VERSION,
             'agents_version': AGENTS_VERSION,
             **settings_of(self._scores),
         }
-
-    def breakdown(self, scores: Sequence[Any]) -> dict[str, Any]:
-        """Adds the tasks by kind to the breakdown of :class:`ToolEvalAgentEvaluator`."""
-        return {**super().breakdown(scores), 'kinds': kinds_of(scores)}
 
     def score_records(self, records: Sequence[Task], answers: Sequence[Any]) -> list[GoalScore]:
         """Scores trajectories against the tasks' goals."""

@@ -1,22 +1,30 @@
-"""``tooleval tasks check``: executes the gold of a task set, and agents that must fail."""
+"""``tooleval tasks check``: executes solutions, and agents without a model that must not solve a task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
 
-import typer
+from opencompass_tooleval.agents.loops.carry_out import carry_out
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.trajectory import Trajectory
+from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.tally import Tally
+from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
+from opencompass_tooleval.extras.tasks.effects import changes
+from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
+from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
+from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT, SOLUTION, agents, run_agent
+from opencompass_tooleval.extras.tasks.task_file import WrittenTask
+from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 
-from opencompass_tooleval.cli.options import TrustOption
-from opencompass_tooleval.cli.output import trust_first
-from opencompass_tooleval.work_dir.printing import say
-
-if TYPE_CHECKING:
-    from opencompass_tooleval.extras.tasks.live_checks import ResetChecks
-    from opencompass_tooleval.extras.tasks.task_set import TaskSet
+_MOST_TEXT = 160
 
 
 @dataclass
@@ -24,101 +32,143 @@ class Checked:
     """The result of a check.
 
     Attributes:
-        faults: Task -> its faults.
-        failures: Tool -> its failed calls, in words, with the last message of the tool or its server.
-        scripted: Agent without a model -> ``solved`` and ``restraint``, 0-100; None if no task has these kinds.
+        faults: What makes scores wrong, in words.
+        notes: What the owner should look at.
+        agents: Agent without a model -> share of the tasks that it solves, 0-100.
+        tools: Tool -> number of tasks that need it, calls, failed calls, and the last failure.
     """
 
-    faults: dict[str, list[str]] = field(default_factory=dict)
-    failures: Mapping[str, str] = field(default_factory=dict)
-    scripted: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    agents: dict[str, float] = field(default_factory=dict)
+    tools: dict[str, tuple[int, int, int, str]] = field(default_factory=dict)
 
 
-def check_tasks(
-    folder: Annotated[Path, typer.Argument(metavar='DIR', help='The folder of a task set.')],
-    trust: TrustOption = False,
-) -> int:
-    """Checks a task set without a model.
-
-    The gold calls are executed twice from a fresh state and must reach the goal, the server must reset, and agents that
-    do nothing, ask back or call everything must not solve a task that needs tools.
-
-    Returns:
-        0; 1 if a task has a fault.
+def check_opened(opened: Opened) -> Checked:
+    """Checks the tasks of an opened file.
 
     Raises:
-        DataError: The set is missing or damaged.
-        UntrustedError: It starts a server, and this user has not trusted it.
-        ServerError: The server cannot be started, or does not reset.
+        DataError: An effect or a call of a task is not of this server.
+        ServerError: The server cannot be started.
     """
-    from opencompass_tooleval.extras.tasks.task_set import load_set
+    tasks, found = opened.tasks, Checked()
+    written = {task.id: task for task in opened.file.tasks}
+    is_shared = bool(opened.file.url)
+    environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
+    callable_tools = opened.reads if is_shared else ('*',)
+    solved_by = [
+        task
+        for task in tasks
+        if task.gold is not None and all(is_named(call.name, callable_tools) for call in task.gold)
+    ]
+    if is_shared:
+        found.notes.append('the server at a URL has no copy and does not reset: only tools in reads are called')
+    scripted = agents(callable_tools)
 
-    tasks = load_set(folder)
-    if tasks.starts_programs:
-        trust_first(tasks.trustee, trust)
-    found = check_set(tasks)
-    for name, faults in found.faults.items():
-        for fault in faults:
-            say(f'FAULT {name}: {fault}')
-    for tool, failures in found.failures.items():
-        say(f'tool {tool}: {failures}')
-    for agent, scores in found.scripted.items():
-        shown = ', '.join(f'{name} {score:.2f}' for name, score in scores.items() if score is not None)
-        say(f'an agent that {agent}: {shown}')
-    say(f'{len(tasks.tasks)} tasks, {len(found.faults)} with a fault')
-    return int(bool(found.faults))
+    def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:
+        return run_agent(of, partial(carry_out, loop=scripted[name], environment=environment), environment.threads)
 
-
-def check_set(tasks: TaskSet) -> Checked:
-    """Executes the gold of all tasks and the agents without a model.
-
-    Raises:
-        DataError: A value of its environment cannot be used.
-        UntrustedError: It starts a server, and this user has not trusted it.
-        ServerError: The server cannot be started, or does not reset.
-    """
-    from opencompass_tooleval.agents.adapter import AgentDialogues
-    from opencompass_tooleval.agents.tasks.goal import RESTRAINT
-    from opencompass_tooleval.core.errors import DataError
-    from opencompass_tooleval.extras.tasks.execution import execute_gold
-    from opencompass_tooleval.extras.tasks.scripted_agents import scripted_scores, solved_by
-    from opencompass_tooleval.extras.tasks.task_set import SET_FILE
-
-    here = {name: value for name, value in tasks.trusted_environment().items() if name != 'simulator'}
-    found = Checked()
-    with ExitStack() as stack:
-        try:
-            begin = stack.enter_context(closing(AgentDialogues(**here)))
-        except DataError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise DataError(tasks.folder / SET_FILE, f'its environment cannot be used: {error}') from error
-        resets = stack.enter_context(_reset_checks(here['live'])) if here.get('live') else None
-        executed = execute_gold(tasks.tasks, begin.carry_out, begin.threads)
-        found.failures = {
-            name: f'{counts.failed} of {counts.called} calls of the gold failed: {counts.why}'
-            for name, counts in begin.tally.tools.items()
-            if counts.failed
-        }
-        if resets:
-            resets.check(executed.runs)
-        solved = solved_by(tasks.tasks, begin.carry_out, begin.threads)
-    needing = {task.id for task in tasks.tasks if task.goal and task.goal.kind not in RESTRAINT}
-    for task in tasks.tasks:
-        free = [agent for agent, ids in solved.items() if task.id in ids and task.id in needing]
-        faults = [executed.faults[task.id]] if task.id in executed.faults else []
-        faults += [f'an agent that {" or ".join(free)} solves it'] if free else []
-        if faults:
-            found.faults[task.id] = faults
-    found.scripted = scripted_scores(tasks.tasks, solved)
+    found.faults += _start_faults(opened)
+    first, again = (runs(SOLUTION, solved_by) for _ in range(2))
+    found.tools = _tool_rows(tasks, environment.tally)
+    for task in tasks:
+        both = [first.get(task.id), again.get(task.id)]
+        found.faults += [f'{task.id}: {fault}' for fault in _faults(task, written[task.id].is_checked, both)]
+        found.notes += [f'{task.id}: {note}' for note in _notes(task, both[0])]
+    found.notes += _equal_golds(tasks)
+    for name in scripted:
+        done = first if name == SOLUTION else runs(name, tasks)
+        solved = [
+            task.id
+            for task in tasks
+            if (run := done.get(task.id)) and check_goal(parse_goal(task.goal or {}), run).is_solved
+        ]
+        found.agents[name] = 100 * len(solved) / len(tasks) if tasks else 0.0
+        free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name)]
+        found.faults += [f'{task}: an agent that {name} solves it' for task in free]
+    opened.live.check_fixture()
     return found
 
 
-@contextmanager
-def _reset_checks(settings: Mapping[str, Any]) -> Iterator[ResetChecks]:
-    from opencompass_tooleval.extras.mcp_servers.open_live import open_environment
-    from opencompass_tooleval.extras.tasks.live_checks import ResetChecks
+def _may_solve(written: WrittenTask, name: str) -> bool:
+    """Tests if a task says that an agent without calls is right."""
+    return (written.asks and name in (ASKS_BACK, SAYS_RESULT)) or (written.needs == () and name == SAYS_RESULT)
 
-    live, state = open_environment(settings)
-    with live:
-        yield ResetChecks(live, state.probes if state else ())
+
+def _start_faults(opened: Opened) -> Iterator[str]:
+    """Starts the server once more, without calls: what differs is no effect of an agent."""
+    if opened.state is None:
+        return
+    for part, text in changes(opened.state.start, FolderState(opened.live, opened.state.ignore).start).items():
+        yield f'{part} differs between two starts without a call; add it to ignore: {shorten(text, _MOST_TEXT)}'
+
+
+def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> Iterator[str]:
+    goal = parse_goal(task.goal or {})
+    if not is_checked:
+        yield 'nothing decides if it is solved: give effects, a result or needs'
+    if goal.form and all(_stands_in(task.query.rpartition('\n\n')[0], text) for text in _values(goal)):
+        yield f'its result {goal.results[0]} stands in the request'
+    for run in runs:
+        if run is None:
+            continue
+        result = check_goal(goal, run)
+        failed = [call for call in run.calls if call.source == ERROR or call.error]
+        if not result.is_solved:
+            why = [f'{call.name} fails: {call.observation}' for call in failed]
+            why += [f'{part} {words}' for part, words in result.wrong_effects.items()]
+            why += [f'no call of {tool} is answered' for tool in result.missing_tools]
+            yield f'its solution scores 0 ({result.reason}): {shorten("; ".join(why), 3 * _MOST_TEXT)}'
+            return
+    first, second = runs
+    for call, other in zip(first.calls if first else (), second.calls if second else (), strict=False):
+        if differing_fields(call.observation, other.observation) is None:
+            words = difference_text(call.observation, other.observation)
+            yield f'its server does not reset, or answers by chance: {call.name} answers {words}'
+            return
+
+
+def _notes(task: Task, run: Trajectory | None) -> Iterator[str]:
+    goal = parse_goal(task.goal or {})
+    if run is None:
+        yield 'unproven: it has no solution that can be executed'
+    elif goal.form and goal.needs:
+        seen = plain_text('\n'.join(call.observation for call in run.calls))
+        missing = [text for text in _values(goal) if text not in seen]
+        if missing:
+            yield f'its result {first_of(missing)} stands in no answer of a tool; an agent has to compute it'
+
+
+def _values(goal: Goal) -> list[str]:
+    """Returns the values of the first accepted result: what a person would look for."""
+    text = goal.results[0]
+    if goal.form == PAIRS:
+        text = json.dumps([one for pair in pairs_of(text) for one in pair[1:]])
+    values = items_of(text) if goal.form in (LIST, SET, PAIRS) else [text]
+    return [plain_text(value).replace(' ', '' if goal.form == NUMBER else ' ') for value in values]
+
+
+def _stands_in(text: str, value: str) -> bool:
+    """Tests if a text has a value as a whole word or number."""
+    words = ''.join(one if one.isalnum() or one in '.-:' else ' ' for one in plain_text(text))
+    return any(f' {value}{mark} ' in f' {words} ' for mark in ('', '.', ':'))
+
+
+def _equal_golds(tasks: Sequence[Task]) -> Iterator[str]:
+    golds: dict[str, list[str]] = {}
+    for task in tasks:
+        goal = task.goal or {}
+        key = json.dumps([goal.get('results'), goal.get('effects')], sort_keys=True)
+        golds.setdefault(key, []).append(task.id)
+    for names in golds.values():
+        if len(names) > 1:
+            yield f'{first_of(names)}: they have the same gold'
+
+
+def _tool_rows(tasks: Sequence[Task], tally: Tally) -> dict[str, tuple[int, int, int, str]]:
+    needed = Counter(name for task in tasks for name in {call.name for call in task.gold or ()})
+    tools, rows = tally.tools, {}
+    for name in sorted(needed | Counter(tools.keys())):
+        counts = tools.get(name)
+        rows[name] = (needed[name], counts.called, counts.failed, counts.why) if counts else (needed[name], 0, 0, '')
+    return rows

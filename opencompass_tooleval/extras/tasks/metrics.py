@@ -1,4 +1,4 @@
-"""Metrics of agents on a task set, and the description of task sets for tables and reports."""
+"""Metrics of agents on a user's own tools, and their description for tables and reports."""
 
 from __future__ import annotations
 
@@ -8,46 +8,29 @@ from opencompass_tooleval.catalogue.metrics import Metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow
 
 SOLVED = 'solved'
-RESTRAINT_RATE = 'restraint'
 FORBIDDEN_RATE = 'forbidden_call_rate'
 
-_UNJUDGED = tuple(metric for metric in OF_AGENTS if not metric.by_judge)
+_OF_AGENTS = (
+    'finish_rate', 'repeated_call_rate', 'unknown_tool_rate', 'invalid_call_rate', 'repeated_after_error_rate',
+)  # fmt: skip
 
 METRICS = (
-    Metric(
-        SOLVED,
-        'Solved',
-        'share of tasks that need tools whose goal is reached; no judge is asked',
-        binary=True,
-        rank=2,
-    ),
-    Metric(
-        RESTRAINT_RATE,
-        'Restraint',
-        'share of tasks that need no tool, or lack a value to ask for, whose goal is reached',
-        binary=True,
-    ),
+    Metric(SOLVED, 'Solved', 'share of tasks whose goal is reached; no judge is asked', binary=True, rank=2),
     Metric(
         FORBIDDEN_RATE,
         'Forbidden calls',
         'share of tasks with forbidden tools in which one is called',
         higher_is_better=False,
     ),
-    *_UNJUDGED,
+    *(metric for metric in OF_AGENTS if metric.name in _OF_AGENTS),
 )
 
-NAMES = (
-    SOLVED,
-    RESTRAINT_RATE,
-    *(metric.name for metric in _UNJUDGED if metric.higher_is_better),
-    FORBIDDEN_RATE,
-    *(metric.name for metric in _UNJUDGED if not metric.higher_is_better),
-)
+NAMES = (SOLVED, _OF_AGENTS[0], FORBIDDEN_RATE, *_OF_AGENTS[1:])
 """All of them, in the order of results."""
 
 
-class TaskSetRow(SubsetRow):
-    """The metrics of a task set, which all task sets have."""
+class TasksRow(SubsetRow):
+    """The metrics of a file of tasks, which all have."""
 
     METRICS = METRICS
 

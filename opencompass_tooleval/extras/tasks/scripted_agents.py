@@ -1,103 +1,109 @@
-"""Agents without a model, whose scores show what a task set gives away: they do nothing, ask back, call everything."""
+"""Agents without a model: one makes the calls of the solution, and others show what a task gives away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call
-from opencompass_tooleval.agents.tasks.goal import RESTRAINT
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.extras.tasks.goal_check import check_goal
-from opencompass_tooleval.extras.tasks.metrics import RESTRAINT_RATE, SOLVED
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.extras.tasks.goal import is_named
 
-SAYS_DONE, ASKS_BACK, CALLS_EVERYTHING = 'does nothing', 'asks back', 'calls everything'
+SOLUTION = 'makes the calls of the solution'
+SAYS_DONE, ASKS_BACK = 'does nothing', 'asks back'
+CALLS_EVERYTHING, SAYS_RESULT = 'calls everything', 'answers the result without calls'
 _DONE = 'I have done it.'
 
 
-class _Says:
-    """Calls nothing, and answers each request with the same sentence."""
+class Scripted:
+    """Makes calls, and answers with a text.
+
+    Args:
+        calls: Task -> its calls, tool and arguments.
+        text: Task -> its final answer; the observations follow where ``tells`` is true.
+        tells: See ``text``.
+    """
 
     settings: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(
+        self,
+        calls: Callable[[Task], Sequence[tuple[str, Mapping[str, Any]]]],
+        text: Callable[[Task], str],
+        tells: bool = False,
+    ) -> None:
+        self._calls, self._text, self._tells = calls, text, tells
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         yield from ()
-        chain = Chain('says', self.settings)
-        chain.add(Answer(self._text))
-        return chain.end(self._text)
-
-
-class _CallsEverything:
-    """Calls each tool once, with example arguments, and tells all that it was told."""
-
-    settings: ClassVar[dict[str, Any]] = {}
-
-    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
-        yield from ()
-        chain, texts = Chain('calls_everything', self.settings), [_DONE]
+        chain, texts = Chain('scripted', self.settings), [self._text(task)]
         chain.add(Answer(''))
-        for tool in task.tools:
-            arguments = example_arguments(tool.parameters)
-            observation = session.call(tool.name, arguments)
-            chain.add_call(answered_call(tool.name, arguments, observation, MAX_TEXT))
+        for name, arguments in self._calls(task):
+            observation = session.call(name, arguments)
+            chain.add_call(answered_call(name, arguments, observation, MAX_TEXT))
             texts.append(observation.text)
-        return chain.end('\n'.join(texts))
+        return chain.end('\n'.join(texts) if self._tells else texts[0])
 
 
-AGENTS: Mapping[str, Loop] = {
-    SAYS_DONE: _Says(_DONE),
-    ASKS_BACK: _Says('Which one do you mean?'),
-    CALLS_EVERYTHING: _CallsEverything(),
-}
-"""Name -> agent."""
+def agents(callable_tools: Sequence[str] = ('*',)) -> dict[str, Loop]:
+    """Returns name -> agent.
+
+    Args:
+        callable_tools: Patterns of tools that the agent that calls everything may call.
+    """
+    return {
+        SOLUTION: Scripted(_solution, lambda task: task.gold_answer),
+        SAYS_DONE: Scripted(_none, lambda task: _DONE),
+        ASKS_BACK: Scripted(_none, lambda task: 'Which one do you mean?'),
+        CALLS_EVERYTHING: Scripted(
+            lambda task: [
+                (tool.name, example_arguments(tool.parameters))
+                for tool in task.tools
+                if is_named(tool.name, callable_tools)
+            ],
+            lambda task: _DONE,
+            tells=True,
+        ),
+        SAYS_RESULT: Scripted(_none, lambda task: task.gold_answer),
+    }
 
 
-def solved_by(
-    tasks: Sequence[Task], carry_out: Callable[[Task, Loop], Dialogue[Trajectory]], threads: int = 1
-) -> dict[str, list[str]]:
-    """Runs the agents.
+def _none(task: Task) -> list[tuple[str, Mapping[str, Any]]]:
+    return []
+
+
+def _solution(task: Task) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(call.name, call.arguments) for call in task.gold or ()]
+
+
+def run_agent(
+    tasks: Sequence[Task], carry_out: Callable[[Task], Dialogue[Trajectory]], threads: int = 1
+) -> dict[str, Trajectory]:
+    """Returns task -> its run by an agent without a model.
 
     Args:
         tasks: The tasks.
-        carry_out: Carries out a task with an agent, from a fresh state.
+        carry_out: Carries out a task from a fresh state.
         threads: Number of tasks at the same time.
-
-    Returns:
-        Agent -> ids of the tasks whose goal it reaches.
 
     Raises:
         ServerError: The server cannot be started.
     """
-    found: dict[str, list[str]] = {}
-    for name, loop in AGENTS.items():
-        runner = DialogueRunner(None, None, 0, threads=threads)
-        done = runner.run({task.id: carry_out(task, loop) for task in tasks})
-        runs = ((task, done[task.id].value) for task in tasks)
-        found[name] = [task.id for task, run in runs if run and task.goal and check_goal(task.goal, run).is_solved]
-    return found
 
+    def run(task: Task) -> Trajectory:
+        dialogue = carry_out(task)
+        try:
+            next(dialogue)
+        except StopIteration as end:
+            done: Trajectory = end.value
+            return done
+        raise AssertionError('an agent without a model asks one')
 
-def scripted_scores(tasks: Sequence[Task], solved: Mapping[str, Collection[str]]) -> dict[str, dict[str, float | None]]:
-    """Returns agent -> its ``solved`` and ``restraint``, 0-100; None if no task has these kinds.
-
-    Args:
-        tasks: The tasks of the set.
-        solved: As of :func:`solved_by`.
-    """
-    parts = {
-        SOLVED: [task.id for task in tasks if task.goal and task.goal.kind not in RESTRAINT],
-        RESTRAINT_RATE: [task.id for task in tasks if task.goal and task.goal.kind in RESTRAINT],
-    }
-    return {
-        agent: {name: 100 * len({*ids} & {*reached}) / len(ids) if ids else None for name, ids in parts.items()}
-        for agent, reached in solved.items()
-    }
+    with ThreadPoolExecutor(threads) as pool:
+        return dict(zip((task.id for task in tasks), pool.map(run, tasks), strict=True))

@@ -1,5 +1,5 @@
-"""The command of the tests."""
+"""The command of the tests, and an empty home for each of them."""
 
-from tests.cli.conftest import tooleval
+from tests.cli.conftest import home, tooleval
 
-__all__ = ['tooleval']
+__all__ = ['home', 'tooleval']

@@ -1,109 +1,324 @@
-"""``tooleval tasks check`` on live servers: right gold, wrong gold, free points, servers that do not reset."""
+"""``tooleval tasks check``, ``init`` and ``add``, on a real server."""
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import replace
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.goal import NO_TOOL, Goal
-from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.live_source import ServerError
-from opencompass_tooleval.extras.mcp_servers.open_live import open_live
-from opencompass_tooleval.extras.tasks.check import check_set, check_tasks
+from opencompass_tooleval.extras.tasks.check import Checked, check_opened
+from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 from tests.cli.conftest import Command
-from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, QUICK_PYTHON
-from tests.extras.tasks.notes_tasks import FIXTURE, executed_tasks, notes_set, with_goal, write_set
-
-TICKETS = shlex.join([*QUICK_PYTHON, str(NOTES_SERVER.with_name('tickets_server.py'))])
+from tests.extras.tasks.shop import SERVER, write_fixture, write_shop
 
 
-def changed(task: Task, **changes: object) -> Task:
-    assert task.goal is not None
-    return with_goal(task, replace(task.goal, **changes))  # type: ignore[arg-type]
+def checked(file: Path) -> Checked:
+    with open_tasks(file) as opened:
+        return check_opened(opened)
 
 
-def test_a_right_set_passes(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    notes = notes_set(tmp_path / 'notes')
-    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))  # another user, who has not trusted it
-    refused = tooleval('tasks', 'check', notes.folder)
+def one(result: str = '', effects: str = '', solution: str = '', request: str = 'Do it.', more: str = '') -> str:
+    """A file's list of one task."""
+    parts = [('request', json.dumps(request)), ('result', result), ('effects', effects), ('solution', solution)]
+    return 'tasks:\n  - id: t\n' + ''.join(f'    {key}: {value}\n' for key, value in parts if value) + more
+
+
+def test_a_right_file_passes_for_who_trusts_it(
+    tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_shop(tmp_path / 'mine', trusted=False)
+    refused = tooleval('tasks', 'check', file)
     assert refused.code == 1 and 'run the command again with --trust' in refused.err
-    done = tooleval('tasks', 'check', notes.folder, '--trust')
+    assert f'command: {SERVER}' in refused.err and '4 calls of solutions' in refused.err
+    done = tooleval('tasks', 'check', file, '--trust')
+    assert done.code == 0, done.out + done.err
+    lines = [' '.join(line.split()) for line in done.out.splitlines()]
+    assert lines == [
+        'tools in solutions',
+        'tool needed called failed',
+        'add_note 1 2 0',
+        'change 2 4 0',
+        'find 1 2 0',
+        'an agent that makes the calls of the solution: solved 100.00',
+        'an agent that does nothing: solved 0.00',
+        'an agent that asks back: solved 25.00',
+        'an agent that calls everything: solved 0.00',
+        'an agent that answers the result without calls: solved 25.00',
+        '4 tasks, 0 faults',
+    ]
+    assert tooleval('tasks', 'check', file).code == 0, 'it is trusted once'
+    assert (tmp_path / 'mine' / 'shop' / 'terms.txt').read_text() == 'one\ntwo\nthree\n'
+
+
+FIND, CHANGE = 'find: {sql: "SELECT count(*) FROM orders"}', 'change: {sql: "DELETE FROM orders WHERE id=41"}'
+
+
+@pytest.mark.parametrize(
+    ('tasks', 'says'),
+    [
+        (one(), 't: nothing decides if it is solved'),
+        (one(effects='[{table: orders, delete: {id: 42}}]', solution=f'[{CHANGE}]'), 'shop.db:orders removed'),
+        (one('{type: number, value: 4}', solution='[{find: {sql: "SELECT nothing"}}]'), 'find fails: OperationalError'),
+        (
+            one('{type: number, value: 4}', request='Are there 4 orders?', solution=f'[{FIND}]'),
+            '4 stands in the request',
+        ),
+        (one('{type: text, value: Okafor}', request='Who is it, Ms. Okafor?'), 'Okafor stands in the request'),
+    ],
+)
+def test_each_fault_is_named(tmp_path: Path, tasks: str, says: str) -> None:
+    faults = checked(write_shop(tmp_path, tasks)).faults
+    assert any(says in fault for fault in faults), faults
+
+
+def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
+    tasks = one('{type: number, value: 4}', solution=f'[{FIND}]')
+    more = tasks.removeprefix('tasks:\n').replace('id: t', 'id: u').replace(f'    solution: [{FIND}]\n', '')
+    computed = one('{type: number, value: 8}', solution=f'[{FIND}]', request='How many legs?')
+    computed = computed.removeprefix('tasks:\n').replace('id: t', 'id: v')
+    found = checked(write_shop(tmp_path, tasks + more + computed))
+    assert found.faults == []
+    assert found.notes == [
+        'u: unproven: it has no solution that can be executed',
+        'v: its result 8 stands in no answer of a tool; an agent has to compute it',
+        't, u: they have the same gold',
+    ]
+
+
+def test_no_tool_is_needed_where_the_owner_says_so(tmp_path: Path) -> None:
+    tasks = one('{type: number, value: 5}', solution='[]', request='How much is two and three?', more='    needs: []\n')
+    found = checked(write_shop(tmp_path, tasks))
+    assert found.faults == [] and found.agents['answers the result without calls'] == 100
+
+
+def test_a_server_that_keeps_its_state_elsewhere_is_found_by_its_answers(tmp_path: Path) -> None:
+    tasks = one(
+        effects='[{file: notes.json, at: notes, insert: {text: x}, free: [id]}]', solution='[{add_note: {text: x}}]'
+    )
+    found = checked(write_shop(tmp_path, tasks, server=f'{SERVER} keeps {tmp_path / "outside"}'))
+    assert found.faults == ["t: its server does not reset, or answers by chance: add_note answers note[1]: '1' and '2'"]
+
+
+def test_a_part_that_each_start_writes_anew_is_named(tmp_path: Path) -> None:
+    tasks = one('{type: number, value: 4}', solution=f'[{FIND}]')
+    found = checked(write_shop(tmp_path, tasks, server=f'{SERVER} clock'))
+    assert found.faults[0].startswith('started.txt: differs between two starts')
+    assert checked(write_shop(tmp_path, tasks, 'ignore: [started.txt*]', f'{SERVER} clock')).faults == []
+
+
+@pytest.mark.parametrize(
+    ('more', 'says'),
+    [
+        ('    needs: [fly]\n', 'the server has no tool fly'),
+        ('    forbidden: [fly]\n', 'the server has no tool fly'),
+        ('    solution: [fly]\n', 'the server has no tool fly'),
+        ('    effects: [{table: nothing, insert: {a: 1}}]\n', 'has no table nothing'),
+    ],
+)
+def test_what_the_server_does_not_have_is_refused(tmp_path: Path, tooleval: Command, more: str, says: str) -> None:
+    done = tooleval('tasks', 'check', write_shop(tmp_path / 'mine', one(more=more)))
+    assert done.code == 1 and says in done.err and "'task t'" in done.err
+
+
+def test_arguments_get_the_types_of_the_schema() -> None:
+    schema = {
+        'type': 'object',
+        'properties': {
+            'n': {'type': 'integer'},
+            's': {'type': 'string'},
+            'b': {'anyOf': [{'type': 'boolean'}, {'type': 'null'}]},
+            'list': {'type': 'array', 'items': {'$ref': '#/$defs/Row'}},
+            'any': {},
+        },
+        '$defs': {'Row': {'type': 'object', 'properties': {'x': {'type': 'number'}, 'y': {'type': 'string'}}}},
+    }
+    tools = (ToolSchema('do', '', schema),)
+    words = {'n': '4', 's': '4', 'b': 'null', 'list': [{'x': '1.5', 'y': '1.5'}], 'any': '4'}
+    assert typed_call('do', words, tools).arguments == {
+        'n': 4,
+        's': '4',
+        'b': None,
+        'list': [{'x': 1.5, 'y': '1.5'}],
+        'any': '4',
+    }
+    assert typed_call('do', '{"any": 4}', tools).arguments == {'any': 4}
+
+
+def test_functions_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / 'tools.py').write_text(
+        'from pathlib import Path\n\n'
+        'def add(one: int, other: int) -> int:\n    """Adds."""\n    return one + other\n\n'
+        'def save(text: str) -> str:\n    """Saves."""\n    Path("saved.txt").write_text(text)\n    return "saved"\n'
+    )
+    (tmp_path / 'folder').mkdir()
+    file = tmp_path / 'tasks.yaml'
+    file.write_text(
+        'module: tools.py\nfixture: folder\nreads: [add]\ntasks:\n'
+        '  - {id: sum, request: How much is 2 and 3?, result: {type: number, value: 5},'
+        ' solution: [add: {one: 2, other: 3}]}\n'
+        '  - {id: save, request: Save hello., effects: [{file: saved.txt, text: hello}],'
+        ' solution: [save: {text: hello}]}\n'
+    )
+    from opencompass_tooleval.extras.tasks.task_file import load_tasks
+
+    load_tasks(file).trustee.trust()
+    found = checked(file)
+    assert (found.faults, found.notes) == ([], []) and found.agents['makes the calls of the solution'] == 100
+    assert list((tmp_path / 'folder').iterdir()) == []
+
+
+# --- init and add -----------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval: Command) -> None:
+    write_fixture(tmp_path / 'mine' / 'shop')
+    file, calls = tmp_path / 'mine' / 'tasks.yaml', tmp_path / 'calls.json'
+    done = tooleval('tasks', 'init', '--server', SERVER, '--fixture', 'shop', '--out', file)
+    assert done.code == 0, done.err
+    assert f'{file}: 5 tools. Add a task with: tooleval tasks add' in done.out
+    assert 'reads: []  # tools that change nothing, of change, add_note, write, set_open' in file.read_text()
+    assert 'exists' in tooleval('tasks', 'init', '--server', SERVER, '--out', file).err
+    rows = [
+        {'name': 'change', 'arguments': {'sql': "UPDATE orders SET status='returned' WHERE id=42"}},
+        {'name': 'add_note', 'arguments': {'text': 'lift: 4:00'}},
+        {'name': 'set_open', 'arguments': {'hours': 9, 'is_open': False}},
+        {'name': 'find', 'arguments': {'sql': "SELECT count(*) FROM orders WHERE status='returned'"}},
+    ]
+    calls.write_text('\n'.join(map(json.dumps, rows)))
+    done = tooleval('tasks', 'add', file, '--request', 'Do: "all" of it, please & now', '--calls', calls)
     assert done.code == 0, done.err
     assert done.out.splitlines() == [
-        'an agent that does nothing: solved 0.00, restraint 50.00',
-        'an agent that asks back: solved 0.00, restraint 100.00',
-        'an agent that calls everything: solved 0.00, restraint 0.00',
-        '8 tasks, 0 with a fault',
+        '  - id: do-all-of-it',
+        '    request: "Do: \\"all\\" of it, please & now"',
+        '    result: {type: number, value: 3}  # as the last call answered: accept, edit or remove it',
+        '    effects:',
+        '      - {file: notes.json, at: notes, insert: {text: "lift: 4:00"}, free: [id]}',
+        '      - {file: notes.json, set: {hours: 9}}',
+        '      - {file: notes.json, set: {open: false}}',
+        '      - {table: orders, where: {id: 42}, set: {status: returned}}',
+        '    solution:',
+        '      - change: {sql: "UPDATE orders SET status=\'returned\' WHERE id=42"}',
+        '      - add_note: {text: "lift: 4:00"}',
+        '      - set_open: {hours: 9, is_open: false}',
+        '      - find: {sql: "SELECT count(*) FROM orders WHERE status=\'returned\'"}',
     ]
-    assert tooleval('tasks', 'check', notes.folder).code == 0, 'it is trusted once'
+    again = tooleval('tasks', 'add', file, '--request', 'Do: all of it', '--calls', calls)
+    assert again.out.startswith('  - id: do-all-of-it-2\n')
+    done = tooleval('tasks', 'check', file)
+    assert done.code == 0 and '2 tasks, 0 faults' in done.out, done.out + done.err
 
 
-def test_each_fault_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    right = executed_tasks()
-    free = Task('free', 'notes', 'Say hello.', right[0].tools, goal=Goal(answer='Hello.'), gold=())
-    wrong = [
-        changed(right[0], effects={'file notes.txt': 'other'}),
-        changed(right[1], facts=('Otto',)),
-        changed(right[4], calls=((GoldCall('burn_notes', {}),),)),
-        free,
-        right[7],
+def test_a_call_that_fails_adds_no_task(tmp_path: Path, tooleval: Command) -> None:
+    file, calls = write_shop(tmp_path / 'mine'), tmp_path / 'calls.json'
+    before = file.read_text()
+    calls.write_text('{"name": "find", "arguments": {"sql": "SELECT x"}}')
+    done = tooleval('tasks', 'add', file, '--request', 'x', '--calls', calls)
+    assert done.code == 1 and 'the call of find fails: OperationalError: no such column: x' in done.err
+    assert tooleval('tasks', 'add', file, '--request', 'x', '--calls', calls, '--id', 'note').code == 1
+    assert file.read_text() == before
+
+
+def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
+    """A client that speaks the protocol makes the calls, and leaves."""
+    file = write_shop(tmp_path / 'mine')
+    code = 'from opencompass_tooleval.cli.main import main; main()'
+    command = [sys.executable, '-c', code, 'tasks', 'add', str(file), '--request', 'Open at 9.', '--id', 'open']
+    hello = {'protocolVersion': '2025-06-18', 'capabilities': {}, 'clientInfo': {'name': 'a client', 'version': '1'}}
+    messages = [
+        {'id': 1, 'method': 'initialize', 'params': hello},
+        {'method': 'notifications/initialized'},
+        {'id': 2, 'method': 'tools/list'},
+        {'id': 3, 'method': 'tools/call', 'params': {'name': 'set_open', 'arguments': {'hours': 9, 'is_open': True}}},
     ]
-    assert check_tasks(notes_set(tmp_path / 'notes', wrong).folder) == 1
-    shown = capsys.readouterr().out
-    assert "FAULT t0: the gold calls have the effects {'file notes.txt': " in shown
-    assert 'FAULT t1: the gold calls score goal:facts' in shown
-    assert 'FAULT t4: the gold call of burn_notes fails: ' in shown
-    assert 'FAULT free: an agent that does nothing or asks back' in shown
-    assert 't7' not in shown and '5 tasks, 4 with a fault' in shown
-
-
-def tickets(folder: Path, keeps: str, *more: str) -> list[Task]:
-    with open_live(f'{TICKETS} {keeps} {shlex.join(more)}'.strip(), allow=['*']) as live:
-        tools = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in live.tools)
-    calls = [GoldCall('list_tickets', {}), GoldCall('open_ticket', {'title': 'lift'})]
-    return [
-        with_goal(Task(f't{i}', 'tickets', 'Do it.', tools), Goal(calls=((call,),), answer='Done.'))
-        for i, call in enumerate(calls)
-    ]
-
-
-def test_a_server_that_keeps_its_state_elsewhere_is_refused_by_its_state(tmp_path: Path) -> None:
-    kept = tmp_path / 'kept.txt'
-    kept.write_text('Buy 12 pears\n')
-    probes = [{'tool': 'read_notes', 'arguments': {}}]
-    tasks = [changed(task, effects=None) for task in executed_tasks()[:2]]
-    notes = notes_set(tmp_path / 'notes', tasks, f'{NOTES} {kept}', probes)
-    with pytest.raises(ServerError, match=r'does not reset: after calls of add_note.*read_notes\(\)'):
-        check_set(notes)
-
-
-def test_a_server_that_nothing_reads_is_refused_by_its_answers(tmp_path: Path) -> None:
-    (tmp_path / 'desk').mkdir()
-    server = shlex.join([*shlex.split(TICKETS), 'elsewhere', str(tmp_path / 'desk')])
-    environment = {'loop': 'function_calling', 'live': {'server': server, 'allow': ['*']}}
-    tasks = write_set(tmp_path / 'set', environment, tickets(tmp_path, 'elsewhere', str(tmp_path / 'desk')), 'tickets')
-    with pytest.raises(ServerError, match=r'does not reset: .*, a new start answers list_tickets differently: '):
-        check_set(tasks)
-
-
-def test_volatile_effects_are_a_fault_until_they_are_masked(tmp_path: Path) -> None:
-    (tmp_path / 'set' / FIXTURE).mkdir(parents=True)
-    live = {'server': f'{TICKETS} fields', 'fixture': FIXTURE, 'allow': ['*'], 'probes': [{'leave_out': []}]}
-    opens = tickets(tmp_path, 'fields')[1:]
-    environment = {'loop': 'function_calling', 'live': live}
-    raw = check_set(write_set(tmp_path / 'set', environment, [changed(opens[0], effects={'file tickets.json': 'x'})]))
-    assert 'the gold calls have the effects' in raw.faults['t1'][0]
-
-
-def test_restraint_is_no_free_point(tmp_path: Path) -> None:
-    sums = Task(
-        'sum', 'notes', 'How much is 2 and 3?', executed_tasks()[0].tools, goal=Goal(NO_TOOL, answer='5'), gold=()
+    client = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     )
-    found = check_set(notes_set(tmp_path / 'notes', [sums]))
-    assert found.faults == {}
-    assert found.scripted['does nothing'] == {'solved': None, 'restraint': 100.0}
+    assert client.stdin is not None and client.stdout is not None
+    for message in messages:
+        client.stdin.write(json.dumps({'jsonrpc': '2.0', **message}) + '\n')
+        client.stdin.flush()
+        if 'id' in message:
+            assert json.loads(client.stdout.readline())['id'] == message['id']
+    out, err = client.communicate(timeout=120)
+    assert client.returncode == 0 and out == '', err
+    added = file.read_text().partition('  - id: open\n')[2]
+    assert '      - {file: notes.json, set: {hours: 9}}\n' in added and 'set_open: ' in added
+
+
+def test_a_path_outside_of_the_folder_is_no_fixture(tmp_path: Path, tooleval: Command) -> None:
+    done = tooleval('tasks', 'init', '--server', 'x', '--fixture', '../other', '--out', tmp_path / 'a' / 't.yaml')
+    assert done.code == 1 and 'not a path in the folder' in done.err and not (tmp_path / 'a' / 't.yaml').exists()
+
+
+# --- a server at a URL ------------------------------------------------------------------------------------------------
+
+SHARED = """
+import sys
+import uvicorn
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+
+server = MCPServer('shared')
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def balance() -> int:
+    '''Tells the balance.'''
+    return 12
+
+
+@server.tool()
+def look(name: str) -> str:
+    '''Looks something up.'''
+    return f'{name} is 3'
+
+
+@server.tool()
+def pay(sum: int) -> str:
+    '''Pays.'''
+    open(sys.argv[2], 'a').write('paid')
+    return 'paid'
+
+
+uvicorn.run(server.streamable_http_app(json_response=True), port=int(sys.argv[1]), log_level='error')
+"""
+
+
+def test_of_a_server_at_a_url_only_tools_that_read_are_called(tmp_path: Path, tooleval: Command) -> None:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    (tmp_path / 'shared.py').write_text(SHARED)
+    running = subprocess.Popen([sys.executable, str(tmp_path / 'shared.py'), str(port), str(tmp_path / 'paid')])
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), 1):
+                break
+            time.sleep(0.1)
+        file = tmp_path / 'tasks.yaml'
+        file.write_text(
+            f'url: http://127.0.0.1:{port}/mcp\nreads: [look]\ntasks:\n'
+            '  - {id: a, request: What is left?, result: {type: number, value: 12}, solution: [balance]}\n'
+            '  - {id: b, request: Pay three., needs: [pay], solution: [look: {name: x}, pay: {sum: 3}]}\n'
+        )
+        refused = tooleval('tasks', 'check', file)
+        assert refused.code == 1 and f'server: http://127.0.0.1:{port}/mcp' in refused.err
+        done = tooleval('tasks', 'check', file, '--trust')
+    finally:
+        running.terminate()
+        running.wait()
+    assert done.code == 0, done.out + done.err
+    assert not (tmp_path / 'paid').exists()
+    assert 'NOTE the server at a URL has no copy and does not reset: only tools in reads are called' in done.out
+    assert 'NOTE b: unproven: it has no solution that can be executed' in done.out
+    lines = [' '.join(line.split()) for line in done.out.splitlines()]
+    assert 'balance 1 2 0' in lines and 'pay 1 0 0' in lines

@@ -34,6 +34,11 @@ _LABEL = re.compile(
     r'(?:^[ \t*_#>`-]{0,10}|[.!?。！？][ *_]{0,4})(?:final )?(?:result|结果)[ \t*_`]{0,5}[:\N{FULLWIDTH COLON}]',
     re.IGNORECASE | re.MULTILINE,
 )
+_SAYS = re.compile(r'(?:answer|result|total|答案|结果)\s?(?:is|are|was|=|:|是|为)\s?(?=\S)', re.IGNORECASE)
+_BOXED = '\\boxed{'
+_WRAPPED = re.compile(r'\$\$?([^$]*)\$\$?|\\[(\[]([^\\]*)\\[)\]]|\\(?:text|mathrm|mathbf){([^{}]*)}')
+_CLOCK = re.compile(r'(?<![\d:.])0(?=\d:[0-5]\d(?!\d))')
+_SPACED = re.compile(r"(?<![\d.,])(\d{1,3})((?:[ '’]\d{3}){1,6})(?![\d])")
 _AROUND = ' \t*_`"\'.,;:!?。，；：！？“”‘’「」'
 _ARTICLE = re.compile(r'^(?:the|an?) (?=\S)')
 
@@ -91,16 +96,37 @@ def plain_text(text: str) -> str:
 
 
 def find_result(answer: str) -> str:
-    """Finds the result at the end of an answer: what follows the last ``Result:``, else the last line.
+    """Finds the result of an answer: what follows the last ``Result:``, else the last box, else the last line.
 
-    Where nothing follows on that line, it is the rest of the answer, such as a list with a line for each item.
+    Where nothing follows on that line, it is the rest of the answer, such as a list with a line for each item. Of a
+    line such as "The answer is 42." it is what follows the verb. Marks of LaTeX around it are left out.
     """
     marks = list(_LABEL.finditer(answer))
-    if not marks:
-        return next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), '')
-    rest = answer[marks[-1].end() :].strip(' \t*_`')
-    line, _, below = rest.partition('\n')
-    return line.strip() or below.strip()
+    if marks:
+        rest = answer[marks[-1].end() :].strip(' \t*_`')
+        line, _, below = rest.partition('\n')
+        found = line.strip() or below.strip()
+    elif _BOXED in answer:
+        found = _BOXED + answer.rpartition(_BOXED)[2]
+    else:
+        found = next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), '')
+        if len(found) <= MAX_RESULT and (says := list(_SAYS.finditer(found))):
+            found = found[says[-1].end() :]
+    return _unwrapped(found) if len(found) <= MAX_RESULT else found
+
+
+def _unwrapped(text: str) -> str:
+    """Returns a result without the marks of LaTeX around all of it."""
+    head, box, rest = text.partition(_BOXED)
+    if box and not head.strip(' $\\([*'):
+        depth = 1
+        for place, letter in enumerate(rest):
+            depth += (letter == '{') - (letter == '}')
+            if not depth:
+                text = rest[:place]
+                break
+    match = _WRAPPED.fullmatch(text.strip().rstrip('.'))
+    return _unwrapped(next(filter(None, match.groups()), '')) if match else text.strip()
 
 
 @dataclass(frozen=True)
@@ -129,7 +155,7 @@ def read_result(form: str, text: str) -> Any:
     Returns:
         A value for :func:`same_results`; None if the text is none of this form.
     """
-    text = text.strip()
+    text = text.strip().rstrip('.。' if text.strip()[:1] in ('[', '{') else '')
     return _READERS[form](text) if 0 < len(text) <= MAX_RESULT else None
 
 
@@ -143,20 +169,8 @@ def is_same(form: str, one: str, other: str) -> bool:
     return same_results(form, read_result(form, one), read_result(form, other))
 
 
-def named_values(form: str, text: str) -> list[str]:
-    """Returns the values of a result that nobody computes: its texts, and names in pairs; no numbers and no dates."""
-    parts = {
-        TEXT: lambda: [text],
-        LIST: lambda: _items_of(text),
-        SET: lambda: _items_of(text),
-        PAIRS: lambda: [part for pair in _pairs_of(text) for part in pair],
-    }
-    items = (_item(part) for part in parts.get(form, list)())
-    return [item.text for item in items if item and not item.number and not item.date]
-
-
 def _text(text: str) -> str | None:
-    plain = plain_text(text).translate(_QUOTES).strip(_AROUND)
+    plain = _CLOCK.sub('', plain_text(text).translate(_QUOTES).strip(_AROUND))
     return _ARTICLE.sub('', plain) or None
 
 
@@ -166,6 +180,7 @@ _QUOTES = str.maketrans('‘’“”–—', '\'\'""--')
 def _number(text: str) -> _Number | None:
     """Reads a single number; a unit may follow, but no word such as million."""
     plain = plain_text(text).rstrip(_AROUND).lstrip(_AROUND.replace('.', ''))
+    plain = _SPACED.sub(lambda spaced: ''.join(filter(str.isdigit, spaced[0])), plain[: _MAX_VALUE + 1])
     match = _NUMBER.match(plain) if len(plain) <= _MAX_VALUE else None
     unit = _UNIT.fullmatch(plain, match.end()) if match else None
     if match is None or unit is None:
@@ -221,8 +236,8 @@ def _same_items(one: _Item, other: _Item) -> bool:
     return one.text == other.text or (one.date is not None and one.date == other.date)
 
 
-def _items_of(text: str) -> list[str]:
-    """Splits a list: JSON, or items separated by semicolons, by lines, else by commas."""
+def items_of(text: str) -> list[str]:
+    """Splits a list into its items: JSON, or items separated by semicolons, by lines, else by commas."""
     read = parse_literal(text) if text[:1] == '[' else None
     if read is not None and isinstance(read.value, (list, tuple)):
         parts: Iterable[str] = map(str, read.value)
@@ -234,7 +249,7 @@ def _items_of(text: str) -> list[str]:
 
 
 def _list(text: str) -> Sequence[_Item] | None:
-    parts = _items_of(text)
+    parts = items_of(text)
     items = [item for part in parts if (item := _item(part))] if len(parts) <= _MAX_ITEMS else []
     return items or None
 
@@ -251,12 +266,13 @@ def _same_sets(one: Sequence[_Item], other: Sequence[_Item]) -> bool:
     )
 
 
-def _pairs_of(text: str) -> list[tuple[str, str]]:
+def pairs_of(text: str) -> list[tuple[str, str]]:
+    """Splits pairs of names and values, written as a JSON object or as items of a list; empty for other texts."""
     read = parse_literal(text) if text[:1] == '{' else None
     if read is not None and isinstance(read.value, dict):
         return [(str(name), str(value)) for name, value in read.value.items()]
     pairs = []
-    for part in _items_of(text):
+    for part in items_of(text):
         colon = _COLON.search(part)
         if colon is None:
             return []
@@ -266,7 +282,7 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
 
 def _pairs(text: str) -> Mapping[str, _Item] | None:
     """Reads pairs; a name that comes twice makes them unreadable."""
-    pairs = _pairs_of(text)
+    pairs = pairs_of(text)
     items = {name: item for key, value in pairs if (name := _text(key)) and (item := _item(value))}
     return items if items and len(items) == len(pairs) <= _MAX_ITEMS else None
 

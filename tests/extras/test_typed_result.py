@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.core.scoring.typed_result import (
+from opencompass_tooleval.extras.typed_result import (
     DATE,
     FORMS,
     LIST,
@@ -39,6 +39,15 @@ EQUAL = [
     (SET, '3.0; 2023-10-19', 'October 19, 2023; 3'),
     (PAIRS, 'Kindred: B12; Dawn: 10:30', 'dawn: 10:30\nkindred = b12'),
     (PAIRS, '{"a": 1}', 'a: 1.0'),
+    (PAIRS, '{"a": 1}.', 'a: 1'),
+    (NUMBER, '410 000', '410000'),
+    (NUMBER, '410\u202f000 km', '410,000'),
+    (NUMBER, "1'234'567.5", '1234567.5'),
+    (NUMBER, '４１０', '410'),
+    (TEXT, '4:00', '04:00'),
+    (TEXT, '４：００', '4:00'),
+    (LIST, '4:00; 5:00', '04:00, 05:00'),
+    (SET, '["a", "b"].', 'b; a'),
 ]
 DIFFERENT = [
     (NUMBER, '7', '8'),
@@ -50,6 +59,10 @@ DIFFERENT = [
     (NUMBER, '5 kg', '5 g'),
     (NUMBER, '3.3', '3.33'),
     (NUMBER, '4711', '4712'),
+    (NUMBER, '12 34', '1234'),
+    (NUMBER, '2020 100', '2020100'),
+    (TEXT, '4:00', '14:00'),
+    (TEXT, '0:05', '0:5'),
     (NUMBER, 'B12', '12'),
     (NUMBER, 'seven', 'seven'),
     (DATE, '2023-10-19', '2023-10-20'),
@@ -92,7 +105,17 @@ def test_no_result_equals_none(form: str) -> None:
         ('结果：7', '7'),
         ('I looked. Result: 7', '7'),
         ('I looked.\n\n7\n', '7'),
-        ('The result is 7.', 'The result is 7.'),
+        ('The result is 7.', '7.'),
+        ('I add 3 and 4.\nThe answer is 7.', '7.'),
+        ('答案是７。', '７。'),
+        ('So it is \\boxed{7}.', '7'),
+        ('$$\\boxed{x_{1}}$$', 'x_{1}'),
+        ('First \\boxed{6}, then \\boxed{7}', '7'),
+        ('Result: $42$', '42'),
+        ('Result: \\(42\\)', '42'),
+        ('Result: \\boxed{\\text{Paris}}', 'Paris'),
+        ('Result: $5', '$5'),
+        ('Result: \\boxed{7', '\\boxed{7'),
         ('', ''),
     ],
 )

@@ -1,0 +1,283 @@
+"""``tooleval tasks``: begins a file of tasks, adds tasks whose effects are observed, and checks them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opencompass_tooleval.cli.options import TrustOption
+from opencompass_tooleval.cli.output import numbers_table, trust_first
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ERROR, ServerError
+from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
+from opencompass_tooleval.extras.tasks.task_file import ENDINGS, TaskFile, load_tasks
+from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines, written_call
+from opencompass_tooleval.work_dir.printing import Screen, say
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.extras.tasks.check import Checked
+
+FileArgument = Annotated[Path, typer.Argument(metavar='FILE', help='A file of tasks, such as tasks.yaml.')]
+
+_THREADS = 4
+
+
+def init_tasks(
+    server: Annotated[
+        str | None,
+        typer.Option(metavar='COMMAND', help='The command of an MCP server, relative to the folder of --out.'),
+    ] = None,
+    url: Annotated[str | None, typer.Option(metavar='URL', help='An MCP server that runs already.')] = None,
+    module: Annotated[
+        str | None, typer.Option(metavar='FILE', help='A file of Python functions, as the server.')
+    ] = None,
+    fixture: Annotated[
+        str | None, typer.Option(metavar='PATH', help='What the server works on, in the folder of --out; it is copied.')
+    ] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='TOOL', help='Tools (find_*) that change nothing, if the server does not say so; several.'
+        ),
+    ] = None,
+    env: EnvOption = None,
+    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where it is written.')] = Path('tasks.yaml'),
+) -> None:
+    """Writes a file of tasks to start from, with the tools of the server.
+
+    Raises:
+        ValueError: The file exists, or not one of the servers is given.
+        ServerError: The server cannot be started.
+    """
+    from opencompass_tooleval.extras.mcp_servers.live import only_reads
+    from opencompass_tooleval.extras.tasks.effects import changes
+    from opencompass_tooleval.extras.tasks.opened import FolderState, open_tasks
+
+    if out.exists():
+        raise ValueError(f'{out} exists, and is not written over; name another file with --out')
+    named = {'server': server, 'url': url, 'module': module, 'env': read_variables(env), 'fixture': fixture}
+    head = [f'{name}: {flow(value)}' for name, value in named.items() if value]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, '\n'.join([*head, 'tasks:', '']))
+    try:
+        load_tasks(out).trustee.trust()
+        with open_tasks(out) as opened:
+            tools = opened.live.listed
+            differ: Mapping[str, str] = {}
+            if opened.state:
+                differ = changes(opened.state.start, FolderState(opened.live).start)
+    except BaseException:
+        out.unlink()
+        raise
+    others = [tool['name'] for tool in tools if not only_reads(tool)]
+    known = [tool['name'] for tool in tools if only_reads(tool)]
+    lines = [
+        *head,
+        f'reads: {flow(reads or [])}  # tools that change nothing, of {", ".join(others)}' if others else '',
+        f'# the server says that these change nothing: {", ".join(known)}' if known else '',
+        f'ignore: {flow(list(differ))}  # another one at each start' if differ else '',
+        'tasks:',
+    ]
+    write_whole(out, '\n'.join([*filter(None, lines), '']))
+    load_tasks(out).trustee.trust()
+    say(f'{out}: {len(tools)} tools. Add a task with: tooleval tasks add {out} --request TEXT --calls CALLS.json')
+
+
+def add_task(
+    file: FileArgument,
+    request: Annotated[str, typer.Option(metavar='TEXT', help='What the user asks.')],
+    *,
+    calls: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='FILE',
+            help='Calls that carry it out, as JSON lines {"name", "arguments"}. Without it the tools are served over '
+            'standard input and output, on a copy, and what any MCP client calls is taken.',
+        ),
+    ] = None,
+    task_id: Annotated[str | None, typer.Option('--id', metavar='NAME', help='By default from the request.')] = None,
+    trust: TrustOption = False,
+) -> None:
+    """Makes calls on a copy, and adds a task with the effects and the result that they had.
+
+    Raises:
+        DataError: A file is damaged.
+        ValueError: A call fails, or there is a task with this id.
+        UntrustedError: This user has not trusted the file.
+        ServerError: The server cannot be started.
+    """
+    tasks = load_tasks(file)
+    trust_first(tasks.trustee, trust)
+    name = task_id or _id_of(request, {task.id for task in tasks.tasks})
+    if name in {task.id for task in tasks.tasks}:
+        raise ValueError(f'{file} has a task {name}; give another --id')
+    planned = [(tool, arguments) for _, tool, arguments in read_calls(calls)] if calls else None
+    lines = _observed(tasks, name, request, planned)
+    before = file.read_text(encoding='utf-8')
+    write_whole(file, '\n'.join([before.rstrip('\n'), *lines, '']))
+    try:
+        load_tasks(file).trustee.trust()
+    except DataError:
+        write_whole(file, before)
+        raise
+    say('\n'.join(lines), err=planned is None)
+    say(f'added to {file}: read the lines, and edit what is not meant', err=True)
+
+
+def _id_of(request: str, taken: set[str]) -> str:
+    words = re.findall(r'[a-z0-9]+', request.lower())[:4]
+    base = '-'.join(words) or 'task'
+    return next(
+        name
+        for number in range(1, len(taken) + 3)
+        if (name := base if number == 1 else f'{base}-{number}') not in taken
+    )
+
+
+def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None) -> list[str]:
+    """Makes the calls twice, from the same start, and returns the lines of the task."""
+    from opencompass_tooleval.extras.tasks.effects import changes
+    from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
+
+    made, answers = planned or [], ['']
+    with open_tasks(tasks) as opened:
+        differences: list[dict[str, str]] = []
+        for number in range(2 if opened.state else 1):
+            with opened.live.begin(name) as trial:
+                if planned is None and not number:
+                    made = serve_live(opened.live, trial)
+                else:
+                    for tool, arguments in made:
+                        answer = trial.call(tool, arguments)
+                        if planned and (answer.error in SERVER_ERRORS or answer.error == TOOL_ERROR):
+                            raise ServerError(f'the call of {tool} fails: {answer.text}')
+                        answers.append(answer.text)
+                if opened.state:
+                    differences.append(changes(opened.state.start, opened.state.read(trial)))
+        effects = observed_effects(opened.state.start, *differences) if opened.state else []
+        tools = opened.live.tools
+        solution = [
+            written_call(tool, arguments, lambda tool, words: typed_call(tool, words, tools).arguments)
+            for tool, arguments in made
+        ]
+        is_reading = bool(made) and made[-1][0] in opened.reads
+    result = guess_result(answers[-1]) if is_reading else ('', '')
+    return task_lines(name, request, effects, solution, result, answers[-1] if is_reading else '')
+
+
+def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
+    """Checks a file of tasks without a model; returns 1 if it has a fault, else 0.
+
+    Raises:
+        DataError: The file is damaged, or names what its server does not have.
+        UntrustedError: This user has not trusted it.
+        ServerError: The server cannot be started.
+    """
+    from opencompass_tooleval.extras.tasks.check import check_opened
+    from opencompass_tooleval.extras.tasks.opened import open_tasks
+
+    tasks = load_tasks(file)
+    trust_first(tasks.trustee, trust)
+    with open_tasks(tasks, most=_THREADS) as opened:
+        found = check_opened(opened)
+    for fault in found.faults:
+        say(f'FAULT {fault}')
+    for note in found.notes:
+        say(f'NOTE {note}')
+    _print_tools(found)
+    for agent, solved in found.agents.items():
+        say(f'an agent that {agent}: solved {solved:.2f}')
+    say(f'{len(tasks.tasks)} tasks, {len(found.faults)} faults')
+    return int(bool(found.faults))
+
+
+def _print_tools(found: Checked) -> None:
+    table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', plain=True)
+    for name, (needed, called, failed, _) in found.tools.items():
+        table.add_row(name, str(needed), str(called), str(failed))
+    Screen().print(table)
+    for name, (_, _, _, why) in found.tools.items():
+        if why:
+            say(f'{name} failed: {why}')
+
+
+# --- tooleval run -----------------------------------------------------------------------------------------------------
+
+
+def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
+    """Adds ``--instructions`` and ``--trust`` to ``tooleval run``, for files of tasks."""
+
+    @functools.wraps(run)
+    def run_benchmarks(benchmarks: list[str], instructions: Path | None, trust: bool, **options: Any) -> int:
+        files = [name for name in benchmarks if name.endswith(ENDINGS)]
+        if not files and (instructions or trust):
+            raise ValueError('--instructions and --trust are for files of tasks')
+        for name in files:
+            trust_first(load_tasks(name).trustee, trust)
+        paired = [f'{name}{_WITH}{instructions}' for name in files] if instructions else []
+        return run(benchmarks=[*benchmarks, *paired], **options)
+
+    signature = inspect.signature(run, eval_str=True)
+    more = {
+        'instructions': Annotated[
+            Path | None,
+            typer.Option(metavar='FILE', help='Run files of tasks also with these EasyTool instructions, for compare.'),
+        ],
+        'trust': TrustOption,
+    }
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=more[name])
+        for name, default in (('instructions', None), ('trust', False))
+    ]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in signature.parameters.values()]
+    run_benchmarks.__signature__ = signature.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
+    return run_benchmarks
+
+
+_WITH = ' with '
+
+
+def datasets_of(name: str) -> list[dict[str, Any]] | None:
+    """Returns the data sets of a file of tasks, for ``tooleval run``; None for other names.
+
+    Args:
+        name: The file; ``FILE with INSTRUCTIONS`` for the variant with instructions.
+
+    Raises:
+        DataError: The file is missing or damaged.
+    """
+    written, _, instructions = name.partition(_WITH)
+    if not written.endswith(ENDINGS):
+        return None
+    file = load_tasks(written)
+    path, here = str(file.path.resolve()), 'opencompass_tooleval'
+    dialogues = {'type': f'{here}.extras.tasks.adapter.TaskDialogues', 'path': path, 'loop': 'function_calling'}
+    return [
+        {
+            'abbr': f'tooleval-tasks_{file.name}{"-easytool" if instructions else ""}',
+            'type': f'{here}.extras.tasks.adapter.ToolEvalTasksDataset',
+            'path': path,
+            **({'instructions': os.path.abspath(instructions)} if instructions else {}),
+            'n': 1,
+            'k': 1,
+            'reader_cfg': {'input_columns': ['messages'], 'output_column': 'record'},
+            'infer_cfg': {
+                'prompt_template': {'type': f'{here}.models.ToolEvalConversationTemplate', 'template': '{messages}'},
+                'retriever': {'type': 'opencompass.openicl.icl_retriever.ZeroRetriever'},
+                'inferencer': {
+                    'type': f'{here}.inferencers.ToolEvalDialogueGenInferencer',
+                    'published_max_out_len': 4096,
+                    'dialogues': dialogues,
+                },
+            },
+            'eval_cfg': {'evaluator': {'type': f'{here}.extras.tasks.adapter.ToolEvalTasksEvaluator', 'path': path}},
+        }
+    ]

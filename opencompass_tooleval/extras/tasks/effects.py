@@ -1,0 +1,463 @@
+"""The differences of two states, those that a task wants, and their comparison. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from pathlib import PurePosixPath
+from typing import Any
+
+from opencompass_tooleval.agents.scoring.matching import largest_matching
+from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.tasks.state import ANY, Items, State
+
+NEW, GONE, CHANGED = 'new', 'gone', 'changed'
+TARGETS = ('table', 'file', 'at', 'part')
+ACTIONS: Mapping[str, tuple[type, ...]] = {
+    'insert': (dict, str), 'delete': (dict, str), 'where': (dict,), 'set': (dict, list, str), 'unset': (list,),
+    'add': (list,), 'remove': (list,), 'text': (list, str), 'is': (str,), 'same_as': (str,),
+}  # fmt: skip
+"""Action of an effect -> the types of its value."""
+KEYS = (*TARGETS, *ACTIONS, 'free')
+
+_MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 200_000
+_MAX_COMPARED = 4_000_000
+_MAX_NUMBER = 40
+_SHOWN = 160
+_BELOW = (':', '/')
+_WORDS: Mapping[type, str] = {dict: 'an object', list: 'a list', str: 'a text'}
+
+
+def changes(before: State, after: State) -> dict[str, str]:
+    """Returns part -> its difference as JSON text: ``removed``, ``added`` and ``moved`` items; ``to``; or ``gone``."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys([*before, *after]):
+        difference = _difference(before.get(name, _MISSING), after.get(name, _MISSING))
+        if difference:
+            text = json.dumps(difference, ensure_ascii=False)
+            found[name] = text if len(text) <= _MAX_TEXT else json.dumps({'more': len(text)})
+        if len(found) > _MAX_PARTS:
+            return {'more parts than can be shown': json.dumps({'more': _MAX_PARTS})}
+    return found
+
+
+_MISSING = object()
+
+
+def _difference(old: Any, new: Any) -> dict[str, Any]:
+    listed = [one for one in (old, new) if isinstance(one, Items)]
+    if listed and all(isinstance(one, Items) or one is _MISSING for one in (old, new)):
+        before, after = (list(map(_key, one.items)) if isinstance(one, Items) else [] for one in (old, new))
+        removed, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
+        if removed.total() + added.total() > _MAX_ITEMS:
+            return {'more': removed.total() + added.total()}
+        kept = len(before) - removed.total()
+        moved = listed[-1].is_ordered and _common(before, after) < kept
+        is_changed = bool(removed or added or moved)  # the counts are used up
+        difference: dict[str, Any] = {
+            'removed': [json.loads(key) for key in _taken(before, removed)],
+            'added': [json.loads(key) for key in _taken(after, added)],
+        }
+        if is_changed:
+            return difference | ({'moved': True} if moved else {})
+        return {} if old is not _MISSING and new is not _MISSING else {'is': NEW if old is _MISSING else GONE}
+    old, new = (one.items if isinstance(one, Items) else one for one in (old, new))
+    if new is _MISSING:
+        return {'gone': True}
+    return {} if old is not _MISSING and _key(old) == _key(new) else {'to': new}
+
+
+def _taken(keys: Sequence[str], counts: Counter[str]) -> list[str]:
+    """Returns keys in their order, the last ones of each, as often as they are counted."""
+    taken = []
+    for key in reversed(keys):
+        if counts[key] > 0:
+            counts[key] -= 1
+            taken.append(key)
+    return taken[::-1]
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Returns the length of the longest common subsequence; 0 for lists that are too long to compare."""
+    start, end = 0, 0
+    shorter = min(len(one), len(other))
+    while start < shorter and one[start] == other[start]:
+        start += 1
+    while end < shorter - start and one[-1 - end] == other[-1 - end]:
+        end += 1
+    left, right = one[start : len(one) - end], other[start : len(other) - end]
+    if len(left) * len(right) > _MAX_COMPARED:
+        return 0
+    row = [0] * (len(right) + 1)
+    for item in left:
+        diagonal = 0
+        for place, candidate in enumerate(right, 1):
+            above = row[place]
+            row[place] = diagonal + 1 if item == candidate else max(above, row[place - 1])
+            diagonal = above
+    return start + end + row[-1]
+
+
+# --- what a task wants ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Row:
+    """A row at the end: an item of the start, in which some values are others.
+
+    Attributes:
+        item: The item; an empty object for a new row.
+        like: Column -> its value in words; or the whole value in words; None for the item as it is.
+        free: Columns with any value.
+        origin: Place of the item at the start; None for a new one.
+    """
+
+    item: Any
+    like: Any = None
+    free: tuple[str, ...] = ()
+    origin: int | None = None
+
+    @property
+    def shown(self) -> Any:
+        """The row, with the values that the task wants in words."""
+        if isinstance(self.item, dict):
+            return {**self.item, **(self.like or {})}
+        return self.item if self.like is None else self.like
+
+    def pattern(self) -> dict[str, Any]:
+        return {'item': self.item, 'like': self.like, 'free': list(self.free)}
+
+
+@dataclass
+class _Wanted:
+    """The effects of a task as they are applied to the state at the start."""
+
+    start: State
+    rows: dict[str, list[_Row]] = field(default_factory=dict)
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    in_order: set[str] = field(default_factory=set)
+
+    def rows_of(self, part: str) -> list[_Row]:
+        if part not in self.rows:
+            found = self.start.get(part)
+            items = found.items if isinstance(found, Items) else []
+            self.rows[part] = [_Row(item, origin=number) for number, item in enumerate(items)]
+        return self.rows[part]
+
+    def apply(self, effect: Mapping[str, Any]) -> None:
+        """Applies an effect.
+
+        Raises:
+            ValueError: It names what the state does not have, or its words do not go together.
+        """
+        kinds = {**dict.fromkeys(TARGETS, (str,)), **ACTIONS, 'free': (list,)}
+        if wrong := [key for key, value in effect.items() if not isinstance(value, kinds[key])]:
+            raise ValueError(f'{wrong[0]} of an effect is not {" or ".join(_WORDS[kind] for kind in kinds[wrong[0]])}')
+        part, file = self._part(effect)
+        given = [action for action in ACTIONS if action in effect]
+        free = tuple(effect.get('free', ()))
+        if given == ['is']:
+            self._whole(part, file, effect)
+        elif given == ['same_as']:
+            self._copy(effect['same_as'], file or part)
+        elif given == ['insert']:
+            self.rows_of(part).append(self._new_row(part, effect['insert'], free))
+        elif given == ['delete']:
+            rows = self._matching(part, effect['delete'])
+            self.rows[part] = [row for row in self.rows[part] if not any(row is one for one in rows)]
+        elif given == ['where', 'set'] and isinstance(effect['set'], Mapping):
+            for row in self._matching(part, effect['where']):
+                if unknown := [name for name in effect['set'] if name not in row.shown]:
+                    self._check_column(part, unknown[0])
+                row.like, row.free = {**(row.like or {}), **effect['set']}, (*row.free, *free)
+        elif given == ['set'] and file and isinstance(effect['set'], Mapping):
+            for path, value in effect['set'].items():
+                self._value(f'{file}:{path}', value)
+        elif given == ['set'] and not file:
+            self._value(part, effect['set'])
+        elif given == ['unset'] and file:
+            for path in effect['unset']:
+                names = [name for name in self.start if f'{name}.'.startswith(f'{file}:{path}.')]
+                if not names:
+                    raise ValueError(f'{file} has no value {path}')
+                self.parts |= {name: {'gone': True} for name in names}
+        elif given == ['text']:
+            self._list(part, effect['text'] if isinstance(effect['text'], list) else effect['text'].splitlines())
+        elif given and set(given) <= {'add', 'remove'}:
+            rows = self.rows_of(part)
+            for value in effect.get('remove', ()):
+                rows.remove(self._matching(part, value)[0])
+            rows += [_Row(None, value) for value in effect.get('add', ())]
+        else:
+            raise ValueError(f'an effect has one of {", ".join(ACTIONS)}, not {" and ".join(given) or "none"}')
+        if file and given != ['is'] and file not in self.start:
+            self._create(file)
+
+    def _part(self, effect: Mapping[str, Any]) -> tuple[str, str]:
+        """Returns the name of the part of an effect, and of its file; ``''`` for none."""
+        if 'part' in effect:
+            return str(effect['part']), ''
+        file = str(effect.get('file', ''))
+        if 'table' in effect:
+            files = [file] if file else [name for name, kind in self.start.items() if kind in ('database', 'workbook')]
+            if len(files) > 1:
+                files = [one for one in files if f'{one}:{effect["table"]}' in self.start]
+            if len(files) != 1:
+                raise ValueError(f'the table {effect["table"]} is in {len(files)} files: name its file')
+            part = f'{files[0]}:{effect["table"]}'
+            if part not in self.start and effect.get('is') != NEW and part not in self.parts:
+                raise ValueError(f'{files[0]} has no table {effect["table"]}; a new one begins with is: {NEW}')
+            return part, ''
+        if not file:
+            raise ValueError(f'an effect names one of {", ".join(TARGETS)}')
+        return f'{file}:{effect.get("at", "")}', file
+
+    def _matching(self, part: str, where: Any) -> list[_Row]:
+        rows = self.rows_of(part)
+        if isinstance(where, Mapping):
+            for name in where:
+                self._check_column(part, name)
+            found = [row for row in rows if isinstance(row.shown, dict) and holds(where, row.shown)]
+        else:
+            found = [row for row in rows if row.origin is not None and means(where, row.item)]
+        if not found:
+            raise ValueError(f'{part} has no row or line {shorten(str(where), _SHOWN)}')
+        return found
+
+    def _check_column(self, part: str, name: str) -> None:
+        found = self.start.get(part)
+        fills = found.fills if isinstance(found, Items) else None
+        if fills is not None and name not in fills:
+            raise ValueError(f'{part} has no column {name}; it has {first_of(list(fills))}')
+
+    def _new_row(self, part: str, given: Any, free: tuple[str, ...]) -> _Row:
+        if not isinstance(given, Mapping):
+            return _Row(None, given)
+        for name in given:
+            self._check_column(part, name)
+        found = self.start.get(part)
+        fills = (found.fills if isinstance(found, Items) else None) or {}
+        defaults = {name: 'null' if value is None else str(value) for name, value in fills.items() if value != ANY}
+        like = {name: value for name, value in {**defaults, **given}.items() if name not in free}
+        return _Row({}, like, (*free, *(name for name, value in fills.items() if value == ANY and name not in given)))
+
+    def _value(self, part: str, value: Any) -> None:
+        if isinstance(value, Mapping) and value:
+            for name, one in value.items():
+                self._value(f'{part}.{name}' if not part.endswith(':') else f'{part}{name}', one)
+        elif isinstance(value, list):
+            self._list(part, value)
+        elif part not in self.start or not means(value, self.start[part]):
+            self.parts[part] = {'like': value}
+
+    def _list(self, part: str, values: Sequence[Any]) -> None:
+        self.rows[part] = [_Row({}, one) if isinstance(one, Mapping) else _Row(None, one) for one in values]
+        self.in_order.add(part)
+
+    def _whole(self, part: str, file: str, effect: Mapping[str, Any]) -> None:
+        name, state = file or part, effect['is']
+        if state not in (NEW, GONE, CHANGED):
+            raise ValueError(f'is: {state}; it is one of {NEW}, {GONE}, {CHANGED}')
+        if 'table' in effect:
+            head, _, table = part.partition(':')
+            name = f'{head}:table {table}'
+            self.parts[part] = {'may': True}
+        if f'{name}/' in self.start or name.endswith('/'):  # a folder
+            name = name.rstrip('/')
+            self.parts[f'{name}/'] = {'gone': True, 'below': True} if state == GONE else {'any': True}
+            return
+        if ((name in self.start) == (state == NEW)) and not ('*' in name and state == NEW):
+            raise ValueError(f'{name} is {"there" if state == NEW else "not there"} at the start')
+        self.parts[name] = {'gone': True, 'below': True} if state == GONE else {'any': True, 'below': True}
+        if state == NEW and file:
+            self._create(file, {'any': True, 'below': True})
+
+    def _create(self, file: str, wanted: Mapping[str, Any] | None = None) -> None:
+        self.parts[file] = dict(wanted or {'any': True})
+        for parent in PurePosixPath(file).parents:
+            if str(parent) != '.' and f'{parent}/' not in self.start:
+                self.parts.setdefault(f'{parent}/', {'may': True})
+
+    def _copy(self, source: str, file: str) -> None:
+        if source not in self.start:
+            raise ValueError(f'{source} is not there at the start')
+        for name, part in self.start.items():
+            if name == source or name.startswith(f'{source}:'):
+                target = file + name.removeprefix(source)
+                if isinstance(part, Items):
+                    self.rows[target] = [_Row(item) for item in part.items]
+                else:
+                    self.parts[target] = {'to': part}
+
+    def expected(self) -> dict[str, Any]:
+        """Returns part -> the difference that the task wants."""
+        found: dict[str, Any] = {}
+        for part, rows in self.rows.items():
+            start = self.start.get(part)
+            items = start.items if isinstance(start, Items) else []
+            kept = {row.origin for row in rows if row.origin is not None and row.like is None and not row.free}
+            left = {number for number in range(len(items)) if number not in kept}
+            if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
+                raise ValueError(f'the effects on {part} change more than {_MAX_ITEMS:,} rows')
+            added = []
+            for row in rows:
+                if row.origin in kept and row.origin is not None:
+                    continue
+                same = next((number for number in sorted(left) if fits(row.pattern(), items[number])), None)
+                if same is None or (row.origin is not None and row.free):
+                    added.append(row.pattern())
+                else:
+                    left.discard(same)
+            wanted: dict[str, Any] = {'removed': [items[number] for number in sorted(left)], 'added': added}
+            wanted |= {'in_order': True} if part in self.in_order else {}
+            if left or added:
+                found[part] = wanted
+            elif part not in self.start:
+                found[part] = {'may': True}
+        return {**{part: want for part, want in self.parts.items() if part not in found}, **found}
+
+
+def wanted_changes(effects: Iterable[Mapping[str, Any]], start: State) -> dict[str, Any]:
+    """Returns the differences that effects make to a state, for :func:`wrong_changes`.
+
+    Raises:
+        ValueError: An effect names what the state does not have, or its words do not go together.
+    """
+    wanted = _Wanted(start)
+    for effect in effects:
+        wanted.apply(effect)
+    return wanted.expected()
+
+
+# --- comparison -------------------------------------------------------------------------------------------------------
+
+
+def means(words: Any, value: Any) -> bool:
+    """Tests if a value is what a file says, where every scalar is text: ``42`` is the number 42 or the text 42."""
+    if isinstance(words, Mapping):
+        return isinstance(value, Mapping) and words.keys() == value.keys() and holds(words, value)
+    if isinstance(words, list):
+        return isinstance(value, list) and len(words) == len(value) and all(map(means, words, value))
+    text = str(words)
+    if value is None:
+        return text in ('', 'null')
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower() or text == str(int(value))
+    if isinstance(value, int | float):
+        return _number(text) == _number(str(value)) is not None
+    return text == str(value)
+
+
+def _number(text: str) -> Fraction | None:
+    try:
+        return Fraction(text) if len(text) <= _MAX_NUMBER and '/' not in text and 'e' not in text.lower()[:-5] else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def holds(words: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Tests if an object has the values of ``words``, beside others."""
+    return all(name in row and means(value, row[name]) for name, value in words.items())
+
+
+def fits(pattern: Mapping[str, Any], item: Any) -> bool:
+    """Tests if an item is one that a task wants."""
+    like, free, exact = pattern['like'], pattern['free'], pattern['item']
+    if like is None and not free:
+        return bool(_key(exact) == _key(item))
+    if not isinstance(like, Mapping) and like is not None:
+        return means(like, item)
+    if not isinstance(item, Mapping):
+        return False
+    words, rest = like or {}, {name: value for name, value in (exact or {}).items() if name not in (like or {})}
+    return (
+        all(name in words or name in rest or name in free for name in item)
+        and holds({name: value for name, value in words.items() if name not in free}, item)
+        and all(name in free or (name in item and item[name] == value) for name, value in rest.items())
+    )
+
+
+def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[str, str]:
+    """Compares the differences that a task wants with those that an agent made.
+
+    Returns:
+        Part -> what is wrong with it, in words; empty if nothing is.
+    """
+    left = {name: _read(text) for name, text in made.items()}
+    wrong: dict[str, str] = {}
+    covered: set[str] = set()
+    for pattern, want in wanted.items():
+        name = _resolved(pattern, left, wanted)
+        found = left.get(name)
+        covered.add(name)
+        if want.get('below'):
+            below = [other for other in left if other.startswith(tuple(name.rstrip('/') + mark for mark in _BELOW))]
+            covered |= {*below}
+            found = found or (left[below[0]] if below and not want.get('gone') else None)
+        if not want.get('may') and (words := _wrong(want, found)):
+            wrong[name] = words
+    wrong |= {name: f'changed: {_shown(found)}' for name, found in left.items() if name not in covered}
+    return wrong
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Reads a difference, which may be from a run of somebody else."""
+    found = load_json(text, bounded=True)
+    if not isinstance(found, dict) or not all(isinstance(found.get(name, []), list) for name in ('removed', 'added')):
+        return {'more': 0}
+    return {'removed': [], 'added': [], **found} if 'removed' in found else found
+
+
+def _resolved(pattern: str, made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Returns the part that a name with ``*`` stands for."""
+    if '*' not in pattern or pattern in made:
+        return pattern
+    return next((name for name in made if name not in wanted and fnmatchcase(name, pattern)), pattern)
+
+
+def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return 'not changed'
+    if want.get('any'):
+        return 'gone' if found.get('gone') else ''
+    if want.get('gone'):
+        return '' if found.get('gone') or found.get('is') == GONE else 'not gone'
+    if 'to' in want:
+        return '' if _key(found.get('to')) == _key(want['to']) and 'to' in found else f'is {_shown(found)}'
+    if 'like' in want:
+        is_same = 'to' in found and means(want['like'], found['to'])
+        return '' if is_same else f'is {_shown(found)}, not {want["like"]}'
+    if 'removed' not in found:
+        return _shown(found)
+    removed, added, patterns = found['removed'], found['added'], want['added']
+    extra, lacking = (
+        Counter(map(_key, one)) - Counter(map(_key, other))
+        for one, other in ((removed, want['removed']), (want['removed'], removed))
+    )
+    places = range(len(patterns))
+    fitting = [
+        {place for place in ({number} & {*places} if want.get('in_order') else places) if fits(patterns[place], item)}
+        for number, item in enumerate(added)
+    ]
+    partner = largest_matching(fitting, len(patterns))
+    words = [f'removed {key}' for key in extra.elements()] + [f'not removed {key}' for key in lacking.elements()]
+    used = set(partner.values())
+    words += [f'added {_key(item)}' for number, item in enumerate(added) if number not in used]
+    missing = [pattern for place, pattern in enumerate(patterns) if place not in partner]
+    words += [f'not added {_key(_Row(one["item"], one["like"]).shown)}' for one in missing]
+    if found.get('moved') and not words:
+        words.append('in another order')
+    return '; '.join(shorten(word, _SHOWN) for word in words[:4])
+
+
+def _shown(found: Mapping[str, Any]) -> str:
+    return shorten(json.dumps(found, ensure_ascii=False), _SHOWN)

@@ -1,0 +1,27 @@
+"""Serves the functions of a Python file as an MCP server: ``python functions.py tools.py``. Runs as a program alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+
+
+def main(path: str) -> None:
+    """Serves the public functions that a file defines; the file is executed."""
+    from mcp.server import MCPServer
+
+    spec = importlib.util.spec_from_file_location('tools', path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    server = MCPServer('functions')
+    for name, function in vars(module).items():
+        is_here = inspect.isfunction(function) and function.__module__ == module.__name__
+        if is_here and not name.startswith('_'):
+            server.add_tool(function)
+    server.run()
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])

@@ -1,0 +1,139 @@
+"""The goal of a task, and if a trajectory reaches it: effects, result, needed and forbidden tools. No judge. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from opencompass_tooleval.agents.scoring.matching import call_key
+from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
+from opencompass_tooleval.core.scoring.refusal import REFUSED
+from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.extras.tasks.effects import wrong_changes
+from opencompass_tooleval.extras.typed_result import find_result, is_same
+
+FORBIDDEN_CALL = 'goal:forbidden'
+NOT_ASKED = 'goal:not_asked'
+WRONG_EFFECTS = 'goal:effects'
+WRONG_RESULT = 'goal:result'
+MISSING_CALLS = 'calls:missing'
+
+ANY_TOOL = '*'
+_MAX_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Conditions at the end of a task.
+
+    Attributes:
+        needs: Patterns of tools of which each has to answer a call.
+        forbidden: Patterns of tools that must not be called.
+        form: Type of the result; ``''`` for none.
+        results: The accepted results.
+        asks: True if the agent has to ask the user something.
+        effects: Part of the state -> the difference that the task wants; None where no state can be read.
+        writes: Without a state that can be read: the calls of tools that change something, as ``[name, arguments]``;
+            None if they are unknown.
+        reads: Tools that change nothing.
+        answer: A right final answer.
+    """
+
+    needs: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    form: str = ''
+    results: tuple[str, ...] = ()
+    asks: bool = False
+    effects: Mapping[str, Any] | None = None
+    writes: tuple[Any, ...] | None = None
+    reads: tuple[str, ...] = ()
+    answer: str = ''
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns JSON values for :func:`parse_goal`."""
+        return asdict(self)
+
+
+def parse_goal(raw: Mapping[str, Any]) -> Goal:
+    """Reads the values of :meth:`Goal.to_dict`."""
+    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in raw.items()}
+    return Goal(**values)
+
+
+@dataclass(frozen=True)
+class GoalResult:
+    """Result of a trajectory's check against its goal.
+
+    Attributes:
+        reason: The first reason for a missed goal, as ``area:code``; ``''`` if it was reached.
+        wrong_effects: Part of the state -> what is wrong with it.
+        missing_tools: Needed tools that answered no call.
+        forbidden_calls: Forbidden tools that were called.
+        wrong_result: The result that was given, if it is not the goal's.
+    """
+
+    reason: str
+    wrong_effects: Mapping[str, str] = field(default_factory=dict)
+    missing_tools: tuple[str, ...] = ()
+    forbidden_calls: tuple[str, ...] = ()
+    wrong_result: tuple[str, ...] = ()
+
+    @property
+    def is_solved(self) -> bool:
+        """True if the goal was reached."""
+        return not self.reason
+
+
+def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
+    """Checks a trajectory: the state at the end, the result, and which tools were called; no arguments of reading."""
+    calls, answer = trajectory.path_calls, trajectory.final_answer
+    answered = [call for call in calls if call.source != ERROR and not call.error]
+    forbidden = tuple(dict.fromkeys(call.name for call in trajectory.calls if is_named(call.name, goal.forbidden)))
+    missing = tuple(one for one in goal.needs if not any(is_named(call.name, [one]) for call in answered))
+    wrong = _wrong_effects(goal, trajectory, answered)
+    given = wrong_result(goal, answer)
+    reason = ''
+    if trajectory.stopped or not answer.strip():
+        reason = trajectory.stopped or NOT_FINISHED
+    elif forbidden:
+        reason = FORBIDDEN_CALL
+    elif wrong:
+        reason = WRONG_EFFECTS
+    elif goal.asks and not asks_back(answer):
+        reason = NOT_ASKED
+    elif given:
+        reason = WRONG_RESULT
+    elif missing:
+        reason = MISSING_CALLS
+    if reason and trajectory.is_declined:
+        reason = REFUSED
+    return GoalResult(reason, wrong, missing, forbidden, given)
+
+
+def _wrong_effects(goal: Goal, trajectory: Trajectory, answered: Sequence[AnsweredCall]) -> dict[str, str]:
+    if goal.effects is not None and trajectory.changes is not None:
+        return wrong_changes(goal.effects, trajectory.changes)
+    if goal.writes is None:
+        return {}
+    wanted = Counter(call_key(name, arguments) for name, arguments in goal.writes)
+    made = Counter(call_key(call.name, call.arguments) for call in answered if not is_named(call.name, goal.reads))
+    wrong = {f'call of {name}': 'not made' for name, *_ in (wanted - made).elements()}
+    return wrong | {f'call of {name}': 'not wanted' for name, *_ in (made - wanted).elements()}
+
+
+def is_named(name: str, patterns: Sequence[str]) -> bool:
+    """Tests if a tool is one of some patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def wrong_result(goal: Goal, answer: str) -> tuple[str, ...]:
+    """Returns the result of an answer, shortened, if it is none of those that the goal accepts."""
+    if not goal.form:
+        return ()
+    given = find_result(answer)
+    is_right = any(is_same(goal.form, result, given) for result in goal.results)
+    return () if is_right else (bounded_text(given, _MAX_SHOWN),)

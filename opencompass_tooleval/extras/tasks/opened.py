@@ -1,0 +1,235 @@
+"""A file of tasks with its server: the tools, the state at the start, and the tasks that agents get."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.one_call import keeps_to
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.environments.live_source import ServerError
+from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
+from opencompass_tooleval.extras.mcp_servers.open_live import open_live
+from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes
+from opencompass_tooleval.extras.tasks.goal import ANY_TOOL, Goal, is_named
+from opencompass_tooleval.extras.tasks.state import State, read_state
+from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, load_tasks
+from opencompass_tooleval.extras.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
+
+_START = 'start'
+_IS_CHINESE = '\u4e00', '\u9fff'
+_FORMS = {
+    NUMBER: ('the number', '数字'),
+    TEXT: ('the answer in a few words', '答案'),
+    DATE: ('the date as YYYY-MM-DD', '日期，格式为 YYYY-MM-DD'),
+    LIST: ('the items in order, with semicolons between them', '各项，按顺序，用分号隔开'),
+    SET: ('the items, with semicolons between them', '各项，用分号隔开'),
+    PAIRS: ('each as NAME: VALUE, with semicolons between them', '各项写成 名称: 值，用分号隔开'),
+}
+_REQUESTS = '\n\nEnd with one line: Result: {}.', '\n\n最后单独写一行“结果：”，后面是{}。'
+
+
+@dataclass
+class FolderState:
+    """State of the trials of a server: what its files mean, after it has ended.
+
+    Attributes:
+        live: The server.
+        ignore: Patterns of parts that do not count.
+    """
+
+    live: LiveTools
+    ignore: tuple[str, ...] = ()
+    _reading: Lock = field(default_factory=Lock, init=False)
+    _start: State | None = field(default=None, init=False)
+
+    def read(self, trial: LiveTrial) -> State:
+        """Ends a trial and reads its state.
+
+        Raises:
+            ServerError: The server cannot be started, or its files cannot be read.
+        """
+        return trial.finish(partial(read_state, ignore=self.ignore))
+
+    @property
+    def start(self) -> State:
+        """The state of a trial without calls; read once.
+
+        Raises:
+            ServerError: As :meth:`read`.
+        """
+        with self._reading:
+            if self._start is None:
+                with self.live.begin(_START) as trial:
+                    self._start = self.read(trial)
+            return self._start
+
+    def changes(self, trial: LiveTrial) -> dict[str, str]:
+        """Ends a trial and returns how its state differs from that at the start.
+
+        Raises:
+            ServerError: As :meth:`read`.
+        """
+        before = self.start
+        return changes(before, self.read(trial))
+
+
+@dataclass
+class Opened:
+    """A file of tasks whose server can be called.
+
+    Attributes:
+        file: The file.
+        live: The server.
+        state: Reads the state of trials; None without a fixture.
+    """
+
+    file: TaskFile
+    live: LiveTools
+    state: FolderState | None
+    _tasks: list[Task] | None = field(default=None, init=False)
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """The tools that change nothing: those of the file, and those of which the server says so."""
+        listed = self.live.listed
+        return tuple(tool['name'] for tool in listed if only_reads(tool) or is_named(tool['name'], self.file.reads))
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks for agents.
+
+        Raises:
+            DataError: An effect or a call of a task is not of this server.
+            ServerError: The server cannot be started.
+        """
+        if self._tasks is None:
+            tools = self.live.tools
+            self._tasks = [self._task(written, tools) for written in self.file.tasks]
+        return self._tasks
+
+    def _task(self, written: WrittenTask, tools: tuple[ToolSchema, ...]) -> Task:
+        try:
+            calls = None if written.solution is None else [typed_call(*call, tools) for call in written.solution]
+            goal = self._goal(written, calls)
+        except ValueError as error:
+            if not isinstance(error, DataError):
+                raise DataError(self.file.path, str(error), f'task {written.id}') from error
+            raise
+        is_chinese = any(_IS_CHINESE[0] <= letter <= _IS_CHINESE[1] for letter in written.request)
+        ending = _REQUESTS[is_chinese].format(_FORMS[written.form][is_chinese]) if written.form else ''
+        return Task(
+            written.id,
+            self.file.name,
+            written.request + ending,
+            tools,
+            None if calls is None else tuple(calls),
+            {tool.name: asdict(tool) for tool in tools},
+            language='ZH' if is_chinese else 'EN',
+            goal=goal.to_dict(),
+        )
+
+    def _goal(self, written: WrittenTask, calls: list[GoldCall] | None) -> Goal:
+        names = [tool['name'] for tool in self.live.listed]
+        for pattern in (*(written.needs or ()), *written.forbidden):
+            if not any(is_named(name, [pattern]) for name in names):
+                raise ValueError(f'the server has no tool {pattern}')
+        needs = written.needs
+        if needs is None:  # a result without a call is a guess
+            needs = (ANY_TOOL,) if written.form else ()
+        writes = None
+        if self.state is None:
+            if written.effects:
+                raise ValueError('it has effects, and no fixture whose state can be read')
+            if calls is not None:
+                writes = tuple([call.name, call.arguments] for call in calls if call.name not in self.reads)
+        effects = wanted_changes(written.effects, self.state.start) if self.state else None
+        answer = f'Result: {written.results[0]}' if written.form else 'Which one?' if written.asks else 'It is done.'
+        return Goal(
+            needs, written.forbidden, written.form, written.results, written.asks, effects, writes, self.reads, answer
+        )
+
+
+@contextmanager
+def open_tasks(path: str | Path | TaskFile, **settings: Any) -> Iterator[Opened]:
+    """Opens a file of tasks, and stops its servers at the end.
+
+    Args:
+        path: The file, or what was read from it.
+        **settings: Further settings of the server.
+
+    Raises:
+        DataError: The file is missing or damaged.
+        UntrustedError: This user has not trusted it.
+        ServerError: The server cannot be started, or its files cannot be read; the message names the file of tasks.
+        ValueError: A variable of the server is not set, or the MCP SDK is not installed.
+    """
+    file = path if isinstance(path, TaskFile) else load_tasks(path)
+    file.trustee.check()
+    try:
+        with open_live(**{**file.settings, **settings}) as live:
+            yield Opened(file, live, state_of(file, live))
+    except ServerError as error:
+        raise ServerError(f'{file.path}: {error}') from error
+
+
+def state_of(file: TaskFile, live: LiveTools) -> FolderState | None:
+    """Returns the reader of the state of a file's server; None without a fixture."""
+    return FolderState(live, file.ignore) if file.fixture else None
+
+
+def typed_call(name: str, arguments: Any, tools: tuple[ToolSchema, ...]) -> GoldCall:
+    """Gives the arguments of a call, whose scalars are texts, the types of the tool's schema.
+
+    Raises:
+        ValueError: There is no such tool.
+    """
+    schema = next((tool.parameters for tool in tools if tool.name == name), None)
+    if schema is None:
+        raise ValueError(f'the server has no tool {name[:80]}')
+    if isinstance(arguments, str):
+        return GoldCall(name, json.loads(arguments))
+    return GoldCall(name, _typed(arguments, schema, schema))
+
+
+def _typed(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+    schema = _followed(schema, root)
+    if isinstance(value, Mapping):
+        properties, others = schema.get('properties') or {}, schema.get('additionalProperties')
+        return {key: _typed(one, properties.get(key, others), root) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_typed(one, schema.get('items'), root) for one in value]
+    whole = {**schema, **{key: root[key] for key in ('$defs', 'definitions') if key in root}}
+    try:
+        if not schema or keeps_to(value, whole):
+            return value
+        read = load_json(value, bounded=True)
+        return read if keeps_to(read, whole) else value
+    except Exception:  # no JSON, or jsonschema's for what is no schema
+        return value
+
+
+def _followed(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the schema that a local reference names, and of several the one for objects or lists."""
+    found = schema if isinstance(schema, Mapping) else {}
+    if isinstance(name := found.get('$ref'), str) and name.startswith('#/'):
+        target: Any = root
+        for part in name[2:].split('/'):
+            target = target.get(part, {}) if isinstance(target, Mapping) else {}
+        found = target if isinstance(target, Mapping) else {}
+    choices = found.get('anyOf') or found.get('oneOf')
+    if isinstance(choices, list):
+        followed = [one for one in choices if isinstance(one, Mapping)]
+        deep = [one for one in followed if '$ref' in one or one.get('type') in ('object', 'array')]
+        return _followed(deep[0], root) if deep and len(followed) - len(deep) <= 1 else found
+    return found

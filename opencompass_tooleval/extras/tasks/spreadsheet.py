@@ -1,0 +1,63 @@
+"""Reads the cells of a workbook: a ZIP archive of XML."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+_MAX_PART = 1 << 25
+_MAX_CELLS = 200_000
+_MAIN = '{http://schemas.openxmlformats.org/spreadsheetml/2006/main}'
+_RELATION = '{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id'
+
+
+def read_sheets(path: Path) -> dict[str, list[dict[str, Any]]] | None:
+    """Returns sheet -> its cells, each with ``cell`` and ``value`` or ``formula``. Formats are left out.
+
+    Returns:
+        None if the file is no workbook.
+
+    Raises:
+        ValueError: It is too large.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            shared = [
+                ''.join(text.text or '' for text in item.iter(f'{_MAIN}t'))
+                for item in _part(archive, 'xl/sharedStrings.xml').iter(f'{_MAIN}si')
+            ]
+            files = {row.get('Id'): str(row.get('Target')) for row in _part(archive, 'xl/_rels/workbook.xml.rels')}
+            found: dict[str, list[dict[str, Any]]] = {}
+            for sheet in _part(archive, 'xl/workbook.xml').iter(f'{_MAIN}sheet'):
+                file = files[sheet.get(_RELATION)].removeprefix('/xl/').lstrip('/')
+                cells = _part(archive, f'xl/{file}').iter(f'{_MAIN}c')
+                found[str(sheet.get('name'))] = [item for cell in cells if (item := _cell(cell, shared))]
+                if sum(map(len, found.values())) > _MAX_CELLS:
+                    raise ValueError(f'the workbook {path.name} has more than {_MAX_CELLS:,} cells')
+            return found
+    except (zipfile.BadZipFile, ElementTree.ParseError, LookupError, NotImplementedError, RuntimeError):
+        return None
+
+
+def _part(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    if name not in archive.namelist():
+        return ElementTree.Element('none')
+    with archive.open(name) as stream:
+        content = stream.read(_MAX_PART + 1)
+    if len(content) > _MAX_PART or b'<!DOCTYPE' in content:  # which could define entities that fill the memory
+        raise ValueError('a part of the workbook is too large, or defines entities')
+    return ElementTree.fromstring(content)
+
+
+def _cell(cell: ElementTree.Element, shared: list[str]) -> dict[str, Any] | None:
+    written, formula = cell.findtext(f'{_MAIN}v'), cell.findtext(f'{_MAIN}f')
+    if formula is not None:  # its value is computed by the program that shows it
+        return {'cell': cell.get('r'), 'formula': formula}
+    if cell.get('t') == 'inlineStr':
+        written = ''.join(text.text or '' for text in cell.iter(f'{_MAIN}t'))
+    if written is None:
+        return None
+    value = shared[int(written)] if cell.get('t') == 's' else float(written) if cell.get('t', 'n') == 'n' else written
+    return {'cell': cell.get('r'), 'value': value}

@@ -1,0 +1,227 @@
+"""Reads what the files of a folder mean: rows of databases and tables, values, lines. Files are data; nothing runs.
+
+A part of the state has a name: ``shop.db:orders`` for the rows of a table, ``config.json:server.port`` for a value,
+``notes.txt:`` for the lines of a text, ``notes.txt`` for the file itself, ``notes/`` for a folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.extras.mcp_servers.fixture import find_files, folder_state
+from opencompass_tooleval.extras.tasks.git_data import GIT, git_items, is_repository
+from opencompass_tooleval.extras.tasks.spreadsheet import read_sheets
+from opencompass_tooleval.tool_docs.yaml_text import load_yaml
+
+ANY = '*'
+"""In place of a default: the database fills the column."""
+
+_SQLITE = b'SQLite format 3\0'
+_BESIDE = ('-wal', '-shm', '-journal')
+_MAX_TEXT = 1 << 22
+_MAX_ROWS = 100_000
+_SECONDS = 30.0
+_OF_GIT = ('config', 'config.worktree', 'hooks/*', 'info/attributes', 'info/exclude')
+
+
+@dataclass(frozen=True)
+class Items:
+    """Rows, lines, or the values of a list.
+
+    Attributes:
+        items: JSON values, in order.
+        is_ordered: False where the order means nothing, as in a database.
+        fills: Column -> its value where a new row leaves it out, :data:`ANY` for one that the database computes; None
+            where rows have no fixed columns.
+    """
+
+    items: list[Any]
+    is_ordered: bool = True
+    fills: dict[str, Any] | None = field(default=None, compare=False)
+
+
+State = dict[str, Any]
+"""Part -> its :class:`Items`, or its value."""
+
+
+def read_state(folder: Path, ignore: Sequence[str] = ()) -> State:
+    """Reads the state of a folder.
+
+    Args:
+        folder: The folder.
+        ignore: Patterns of parts to leave out: ``*.log``, ``shop.db:audit``; ``shop.db:orders.updated`` leaves out a
+            column.
+
+    Raises:
+        ValueError: There are too many files or rows, they are too large, or a database is damaged.
+        OSError: A file cannot be read.
+    """
+    state: State = _read_git(folder, '')
+    for path in find_files(folder):
+        name = path.relative_to(folder).as_posix().replace(':', '%3A')
+        if f'/{GIT}/' in f'/{name}/':
+            continue
+        if path.is_symlink():
+            state[name] = f'link to {path.readlink()}'
+        elif path.is_dir():
+            state |= {f'{name}/': 'folder', **_read_git(path, f'{name}/')}
+        elif not _is_ignored(name, ignore):
+            state |= _read_file(path, name) if path.is_file() else {name: 'no file'}
+    return {name: _without_columns(name, part, ignore) for name, part in state.items() if not _is_ignored(name, ignore)}
+
+
+def _read_git(folder: Path, prefix: str) -> State:
+    """Reads a repository; its settings and hooks, which git executes, are read as files."""
+    if not is_repository(folder):
+        return {}
+    parts = {f'{prefix}{GIT}:{name}': part for name, part in git_items(folder / GIT).items()}
+    state: State = {name: Items(part) if isinstance(part, list) else part for name, part in parts.items()}
+    for file in sorted(path for part in _OF_GIT for path in (folder / GIT).glob(part)):
+        if file.is_file() and not file.is_symlink():
+            state |= _read_file(file, prefix + file.relative_to(folder).as_posix())
+    return state
+
+
+def _is_ignored(name: str, ignore: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in ignore)
+
+
+def _without_columns(name: str, part: Any, ignore: Sequence[str]) -> Any:
+    columns = {pattern.removeprefix(f'{name}.') for pattern in ignore if pattern.startswith(f'{name}.')}
+    if not columns or not isinstance(part, Items):
+        return part
+    kept = [
+        {key: value for key, value in item.items() if key not in columns} if isinstance(item, dict) else item
+        for item in part.items
+    ]
+    fills = part.fills and {key: value for key, value in part.fills.items() if key not in columns}
+    return Items(kept, part.is_ordered, fills)
+
+
+def _read_file(path: Path, name: str) -> State:
+    with path.open('rb') as stream:
+        is_database = stream.read(len(_SQLITE)) == _SQLITE
+    if is_database:
+        return {name: 'database', **{f'{name}:{table}': part for table, part in _read_database(path).items()}}
+    if name.endswith(_BESIDE) and path.with_name(path.name.rpartition('-')[0]).is_file():
+        return {}
+    if path.suffix.lower() in ('.xlsx', '.xlsm') and (sheets := read_sheets(path)) is not None:
+        return {name: 'workbook', **{f'{name}:{sheet}': Items(rows, False) for sheet, rows in sheets.items()}}
+    content = path.read_bytes() if path.stat().st_size <= _MAX_TEXT else b'\0'
+    try:
+        text = content.decode('utf-8-sig')
+    except UnicodeDecodeError:
+        text = '\0'
+    if '\0' in text:
+        return {name: f'bytes {folder_state(path)["."]}'}
+    try:
+        if (parts := _read_values(path.suffix.lower(), text)) is not None:
+            return {name: 'values', **{f'{name}:{part}': value for part, value in parts.items()}}
+    except (ValueError, csv.Error):
+        pass  # text in no such format
+    return {name: 'text', f'{name}:': Items(text.splitlines())}
+
+
+def _read_values(suffix: str, text: str) -> State | None:
+    """Returns part -> value of a text in a format of values; None for other texts.
+
+    Raises:
+        ValueError: It is not in its format.
+    """
+    if suffix in ('.csv', '.tsv'):
+        header, *rows = csv.reader(io.StringIO(text), dialect='excel-tab' if suffix == '.tsv' else 'excel', strict=True)
+        if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows if row):
+            raise ValueError('a row has other columns')
+        items = [dict(zip(header, row, strict=True)) for row in rows if row]
+        return {'': Items(items, fills=dict.fromkeys(header, '')), 'columns': header}
+    if suffix in ('.yaml', '.yml'):
+        return dict(_values_of(load_yaml(text), ''))
+    if suffix not in ('.json', '.jsonl', '.ndjson'):
+        return None
+    with suppress(ValueError):
+        if suffix == '.json':
+            return dict(_values_of(load_json(text, bounded=True), ''))
+    return {'': Items([load_json(line, bounded=True) for line in text.split('\n') if line.strip()])}
+
+
+def _values_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, one in value.items():
+            escaped = str(name).replace('.', '\\.')
+            yield from _values_of(one, f'{path}.{escaped}' if path else escaped)
+    else:
+        yield path, Items(value) if isinstance(value, list) else value
+
+
+def _read_database(path: Path) -> State:
+    """Reads schema and rows of a copy: reading a database in WAL mode writes beside it.
+
+    Raises:
+        ValueError: It is damaged, or too large.
+    """
+    end = time.monotonic() + _SECONDS
+    with TemporaryDirectory(prefix='tooleval-state-') as folder:
+        copy = Path(folder, 'database')
+        for ending in ('', *_BESIDE):
+            if (file := path.with_name(f'{path.name}{ending}')).is_file() and not file.is_symlink():
+                shutil.copyfile(file, f'{copy}{ending}')
+        try:
+            with closing(sqlite3.connect(copy)) as database:
+                database.text_factory = lambda content: content.decode('utf-8', 'replace')
+                database.set_progress_handler(lambda: time.monotonic() > end, 100_000)
+                database.execute('PRAGMA trusted_schema=OFF')
+                return _tables_of(database)
+        except sqlite3.Error as error:
+            raise ValueError(f'the database {path.name} cannot be read: {error}') from error
+
+
+def _tables_of(database: sqlite3.Connection) -> State:
+    state: State = {}
+    listed = database.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+    for kind, name, sql in listed.fetchall():
+        state[f'{kind} {name}'] = ' '.join(str(sql).split())
+        if kind != 'table' or str(sql).lstrip().upper().startswith('CREATE VIRTUAL'):
+            continue
+        quoted = '"{}"'.format(name.replace('"', '""'))
+        columns = database.execute(f'PRAGMA table_info({quoted})').fetchall()
+        keys = [column for _, column, _, _, _, place in columns if place]
+        fills = {
+            column: ANY if keys == [column] and of.upper() == 'INTEGER' else _default(default)
+            for _, column, of, _, default, _ in columns
+        }
+        rows = database.execute(f'SELECT * FROM {quoted} LIMIT {_MAX_ROWS + 1}').fetchall()
+        if len(rows) > _MAX_ROWS:
+            raise ValueError(f'its table {name} has more than {_MAX_ROWS:,} rows')
+        names = [column[1] for column in columns]
+        items = [dict(zip(names, map(_cell, row), strict=False)) for row in rows]
+        state[name] = Items(items, False, fills)
+    return state
+
+
+def _default(sql: str | None) -> Any:
+    """Returns the value of a default that is a literal; :data:`ANY` for one that is computed, such as a clock."""
+    if sql is None or sql.upper() == 'NULL':
+        return None
+    if sql[:1] == sql[-1:] == "'":
+        return sql[1:-1].replace("''", "'")
+    try:
+        return float(sql)
+    except ValueError:
+        return ANY
+
+
+def _cell(value: Any) -> Any:
+    return f'bytes {value.hex()}' if isinstance(value, bytes) else to_jsonable(value)

@@ -1,0 +1,85 @@
+"""A quick MCP server of a shop, on files in its working directory; of the standard library alone.
+
+An argument makes it misbehave: ``keeps FILE`` counts calls of ``add_note`` in a file outside, ``clock`` writes the time
+of its start.
+"""
+
+import json
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+
+def _schema(**types: str) -> dict[str, Any]:
+    return {
+        'type': 'object',
+        'properties': {name: {'type': kind} for name, kind in types.items()},
+        'required': list(types),
+    }
+
+
+TOOLS = [
+    {'name': 'find', 'inputSchema': _schema(sql='string'), 'annotations': {'readOnlyHint': True}},
+    {'name': 'change', 'inputSchema': _schema(sql='string')},
+    {'name': 'add_note', 'inputSchema': _schema(text='string')},
+    {'name': 'write', 'inputSchema': _schema(path='string', text='string')},
+    {'name': 'set_open', 'inputSchema': _schema(hours='integer', is_open='boolean')},
+]
+
+
+def call(name: str, arguments: dict[str, Any]) -> str:
+    """Carries out a call."""
+    if name in ('find', 'change'):
+        with closing(sqlite3.connect('shop.db')) as database:
+            database.execute('PRAGMA journal_mode=WAL')
+            rows = database.execute(arguments['sql']).fetchall()
+            database.commit()
+        return json.dumps(rows)
+    if name == 'add_note':
+        notes = json.loads(Path('notes.json').read_text())
+        notes['notes'].append({'id': time.time_ns(), 'text': arguments['text']})
+        Path('notes.json').write_text(json.dumps(notes))
+        if sys.argv[1:2] == ['keeps']:
+            with Path(sys.argv[2]).open('a') as file:
+                file.write('.')
+            return f'note {Path(sys.argv[2]).stat().st_size}'
+        return 'added'
+    if name == 'set_open':
+        notes = json.loads(Path('notes.json').read_text())
+        Path('notes.json').write_text(json.dumps({**notes, 'hours': arguments['hours'], 'open': arguments['is_open']}))
+        return 'set'
+    path = Path(arguments['path'])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(arguments['text'])
+    return 'written'
+
+
+def main() -> None:
+    """Answers JSON-RPC messages, one a line, until the input ends."""
+    if sys.argv[1:2] == ['clock']:
+        Path('started.txt').write_text(str(time.time_ns()))
+    for line in sys.stdin:
+        message = json.loads(line)
+        if 'id' not in message:
+            continue
+        result: dict[str, Any]
+        if message['method'] == 'server/discover':
+            named = {'io.modelcontextprotocol/serverInfo': {'name': 'shop', 'version': '1'}}
+            result = {'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}}, '_meta': named}
+        elif message['method'] == 'tools/list':
+            result = {'tools': TOOLS}
+        else:
+            try:
+                text, is_error = call(message['params']['name'], message['params'].get('arguments') or {}), False
+            except Exception as error:
+                text, is_error = f'{type(error).__name__}: {error}', True
+            result = {'content': [{'type': 'text', 'text': text}], 'isError': is_error}
+        reply = {'resultType': 'complete', 'ttlMs': 0, 'cacheScope': 'private', **result}
+        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': reply}), flush=True)
+
+
+if __name__ == '__main__':
+    main()

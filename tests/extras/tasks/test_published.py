@@ -1,0 +1,96 @@
+"""Servers that others wrote: each agent gets the score that a person would give, on ten tasks for each server.
+
+Perfect agents and those on another path solve a task; an agent that does harm beside it, and one that answers without
+calls, do not. ``TOOLEVAL_EVIDENCE=FILE`` writes the table.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.agents.loops.carry_out import carry_out
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.extras.tasks.check import check_opened
+from opencompass_tooleval.extras.tasks.opened import open_tasks
+from opencompass_tooleval.extras.tasks.scoring import score_task
+from opencompass_tooleval.extras.tasks.scripted_agents import Scripted, run_agent
+from opencompass_tooleval.extras.tasks.task_file import load_tasks
+from tests.extras.mcp_servers.servers import PUBLISHED, installed, installed_by_npm
+from tests.extras.tasks.published_servers import FIXTURES, HARMS, OTHER_PATHS, Call, find_program, write_files
+
+LONG = [pytest.mark.long]
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp('published')
+
+
+def found(server: str, folder: Path) -> str:
+    """The program of a server; skips where it is not installed and cannot be."""
+    if program := find_program(server):
+        return program
+    if server in PUBLISHED:
+        return str(installed(server, folder))
+    if server in ('filesystem', 'memory'):
+        return str(installed_by_npm(server, folder))
+    pytest.skip(f'the server {server} is in no environment of $TOOLEVAL_MCP_SERVERS')
+
+
+@pytest.mark.parametrize('server', [pytest.param(one, marks=LONG * (one not in ('git', 'memory'))) for one in FIXTURES])
+def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_path: Path) -> None:
+    file = write_files(server, tmp_path / server, found(server, folder))
+    load_tasks(file).trustee.trust()
+    with open_tasks(file, most=4) as opened:
+        tasks = {task.id: task for task in opened.tasks}
+        assert len(tasks) == 10
+        others = OTHER_PATHS[server]
+        assert others.keys() <= tasks.keys()
+        golds: dict[str, list[Call]] = {
+            name: [(call.name, dict(call.arguments)) for call in task.gold or ()] for name, task in tasks.items()
+        }
+        is_harmless = server == 'calculator'
+        agents = {
+            'perfect': (Scripted(lambda task: golds[task.id], lambda task: task.gold_answer), 100),
+            'another path': (
+                Scripted(
+                    lambda task: others.get(task.id, golds[task.id]),
+                    lambda task: task.gold_answer.replace('Result:', 'The answer is') + '.',
+                ),
+                100,
+            ),
+            'additional harm': (
+                Scripted(lambda task: [*golds[task.id], *HARMS[server]], lambda task: task.gold_answer),
+                100 if is_harmless else 0,
+            ),
+            'no calls': (Scripted(lambda task: [], lambda task: task.gold_answer), 0),
+        }
+        environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
+        rows = []
+        for name, (agent, expected) in agents.items():
+            runs = run_agent(
+                list(tasks.values()), partial(carry_out, loop=agent, environment=environment), environment.threads
+            )
+            scores = {task: score_task(tasks[task], run) for task, run in runs.items()}
+            solved = sum(score.values['solved'] or 0 for score in scores.values()) * 10
+            wrong = {task: (score.reason, score.result) for task, score in scores.items()}
+            rows.append(f'| {server} | {name} | {solved:.0f} | {expected} |\n')
+            assert solved == expected, {
+                task: why for task, why in wrong.items() if (scores[task].values['solved'] == 1) != (expected == 100)
+            }
+        if evidence := os.environ.get('TOOLEVAL_EVIDENCE'):
+            with Path(evidence).open('a', encoding='utf-8') as table:
+                table.writelines(rows)
+
+
+@pytest.mark.parametrize('server', ['memory', *(pytest.param(one, marks=LONG) for one in FIXTURES if one != 'memory')])
+def test_the_tasks_are_without_faults(server: str, folder: Path, tmp_path: Path) -> None:
+    file = write_files(server, tmp_path / server, found(server, folder))
+    load_tasks(file).trustee.trust()
+    with open_tasks(file, most=4) as opened:
+        assert check_opened(opened).faults == []

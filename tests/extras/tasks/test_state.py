@@ -1,0 +1,252 @@
+"""State by meaning: rows, values, lines and commits, whatever their bytes are; and nothing that is read runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import subprocess
+import zipfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes, wrong_changes
+from opencompass_tooleval.extras.tasks.state import Items, read_state
+from opencompass_tooleval.extras.tasks.writing import observed_effects
+from tests.extras.tasks.shop import write_fixture
+
+
+def items(folder: Path, part: str) -> Any:
+    found = read_state(folder)[part]
+    assert isinstance(found, Items)
+    return found.items
+
+
+def git(folder: Path, *arguments: str) -> None:
+    environment = {**os.environ, 'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_CONFIG_SYSTEM': '/dev/null'}
+    who = ('-c', 'user.name=a', '-c', 'user.email=a@example.org')
+    subprocess.run(('git', *who, *arguments), cwd=folder, check=True, capture_output=True, env=environment)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return write_fixture(tmp_path / 'shop')
+
+
+def test_rows_that_are_still_in_the_log_are_read_and_nothing_is_written(shop: Path) -> None:
+    before = read_state(shop)
+    database = sqlite3.connect(shop / 'shop.db')
+    database.execute('PRAGMA journal_mode=WAL')
+    database.execute('PRAGMA wal_autocheckpoint=0')
+    database.execute("UPDATE orders SET status='lost' WHERE id=44")
+    database.commit()
+    files = {path.name: path.read_bytes() for path in shop.iterdir() if path.name != 'shop.db-shm'}
+    assert 'shop.db-wal' in files
+    made = changes(before, read_state(shop))
+    assert {path.name: path.read_bytes() for path in shop.iterdir() if path.name != 'shop.db-shm'} == files
+    database.close()
+    assert list(made) == ['shop.db:orders']
+    entry = json.loads(made['shop.db:orders'])
+    assert [row['status'] for row in (*entry['removed'], *entry['added'])] == ['open', 'lost']
+
+
+def test_bytes_that_mean_the_same_are_no_difference(shop: Path) -> None:
+    before = read_state(shop)
+    with closing(sqlite3.connect(shop / 'shop.db')) as database:
+        database.execute('DELETE FROM orders WHERE id=41')
+        database.execute("INSERT INTO orders VALUES (41, 7, 'lamp', 'returned', 20.5, '2026-01-01')")
+        database.commit()
+        database.execute('VACUUM')
+    notes = json.loads((shop / 'notes.json').read_text())
+    (shop / 'notes.json').write_text(json.dumps(dict(reversed(notes.items())), indent=4))
+    (shop / 'terms.txt').write_bytes(b'one\r\ntwo\r\nthree')
+    assert changes(before, read_state(shop)) == {}
+
+
+@pytest.mark.parametrize(
+    ('sql', 'part'),
+    [
+        ('CREATE TABLE spam(x)', 'shop.db:table spam'),
+        ('CREATE INDEX i ON orders(item)', 'shop.db:index i'),
+        ('ALTER TABLE orders ADD COLUMN x', 'shop.db:table orders'),
+        ("CREATE TRIGGER t AFTER INSERT ON orders BEGIN SELECT load_extension('x'); END", 'shop.db:trigger t'),
+        ('DROP TABLE customers', 'shop.db:table customers'),
+        ("CREATE VIEW v AS SELECT load_extension('x') AS a", 'shop.db:view v'),
+    ],
+)
+def test_the_schema_is_state(shop: Path, sql: str, part: str) -> None:
+    before = read_state(shop)
+    with closing(sqlite3.connect(shop / 'shop.db')) as database:
+        database.execute(sql)
+    assert part in changes(before, read_state(shop))
+
+
+def test_values_of_each_format(shop: Path) -> None:
+    (shop / 'a.csv').write_text('id,name\n1,x\n')
+    (shop / 'b.yaml').write_text('server: {port: 80, debug: no}\n')
+    (shop / 'c.jsonl').write_text('{"a": 1}\n{"a": 2}\n')
+    (shop / 'd.json').write_text('{broken')
+    (shop / 'e.bin').write_bytes(b'\0\1')
+    (shop / 'empty').mkdir()
+    state = read_state(shop)
+    assert items(shop, 'a.csv:') == [{'id': '1', 'name': 'x'}]
+    assert (state['b.yaml:server.port'], state['b.yaml:server.debug']) == (80, 'no')
+    assert items(shop, 'c.jsonl:') == [{'a': 1}, {'a': 2}]
+    assert state['d.json'] == 'text' and state['e.bin'].startswith('bytes ') and state['empty/'] == 'folder'
+    assert items(shop, 'notes.json:notes') == [{'id': 1, 'text': 'buy tea'}] and state['notes.json:open'] is True
+
+
+def test_names_and_keys_that_look_like_parts_are_told_from_them(shop: Path) -> None:
+    before = read_state(shop)
+    (shop / 'terms.txt:').write_text('x')
+    (shop / 'flat.json').write_text('{"a.b": 1}')
+    (shop / 'deep.json').write_text('{"a": {"b": 1}}')
+    (shop / 'one.jsonl').write_text('{"a": 1}\n')
+    state = read_state(shop)
+    assert 'terms.txt%3A' in state and state['terms.txt:'] == before['terms.txt:']
+    assert state['flat.json:a\\.b'] == state['deep.json:a.b'] == 1
+    assert items(shop, 'one.jsonl:') == [{'a': 1}]
+
+
+def test_ignored_files_tables_and_columns(shop: Path) -> None:
+    state = read_state(shop, ['*.txt', 'shop.db:customers', 'shop.db:orders.placed', 'notes.json:hours'])
+    assert 'terms.txt' not in state and 'shop.db:customers' not in state and 'notes.json:hours' not in state
+    assert 'placed' not in state['shop.db:orders'].items[0] and 'placed' not in state['shop.db:orders'].fills
+
+
+def test_an_order_that_counts(shop: Path) -> None:
+    before = read_state(shop)
+    (shop / 'terms.txt').write_text('two\none\nthree\n')
+    assert json.loads(changes(before, read_state(shop))['terms.txt:'])['moved'] is True
+
+
+def test_git_is_read_as_data(tmp_path: Path) -> None:
+    folder = tmp_path / 'repo'
+    folder.mkdir()
+    git(folder, 'init', '-q', '-b', 'main')
+    (folder / 'sub').mkdir()
+    (folder / 'sub' / 'b.txt').write_text('b\n')
+    for number in range(5):  # of which a pack has differences
+        (folder / 'a.txt').write_text(''.join(f'line {line}\n' for line in range(500)) + f'end {number}\n')
+        git(folder, 'add', '.')
+        git(folder, 'commit', '-qm', f'commit {number}')
+    git(folder, 'tag', '-a', 'v1', '-m', 'one')
+    git(folder, 'branch', 'dev')
+    before = read_state(folder)
+    assert [commit['message'] for commit in items(folder, '.git:branch main')] == [f'commit {n}' for n in range(5)]
+    assert list(items(folder, '.git:branch main')[0]['files']) == ['a.txt', 'sub/b.txt']
+    assert list(items(folder, '.git:branch main')[1]['files']) == ['a.txt']
+    assert before['.git:HEAD'] == 'main' and items(folder, '.git:staged') == []
+    git(folder, 'gc', '-q', '--prune=now')
+    assert not list((folder / '.git' / 'objects').glob('??'))
+    assert changes(before, read_state(folder)) == {}
+    (folder / 'sub' / 'b.txt').write_text('c\n')
+    git(folder, 'add', '.')
+    git(folder, 'checkout', '-q', 'dev')
+    made = changes(before, read_state(folder))
+    assert set(made) == {'sub/b.txt:', '.git:staged', '.git:HEAD'}
+    git(folder, 'commit', '-qm', 'on dev')
+    git(folder, 'checkout', '-q', 'main')
+    git(folder, 'merge', '-q', '--no-ff', '-m', 'merged', 'dev')
+    assert items(folder, '.git:branch main')[-1]['merges'] == ['on dev']
+
+
+def test_what_git_did_is_written_as_effects(tmp_path: Path) -> None:
+    folder = tmp_path / 'repo'
+    folder.mkdir()
+    git(folder, 'init', '-q', '-b', 'main')
+    (folder / 'a.txt').write_text('a\n')
+    git(folder, 'add', '.')
+    git(folder, 'commit', '-qm', 'first')
+    before = read_state(folder)
+    git(folder, 'branch', 'dev')
+    (folder / 'a.txt').write_text('b\n')
+    git(folder, 'commit', '-qam', 'second: b')
+    (folder / 'c.txt').write_text('c\n')
+    git(folder, 'add', '.')
+    made = changes(before, read_state(folder))
+    effects = observed_effects(before, made, made)
+    digests = {
+        name: hashlib.sha1(f'blob 2\0{text}\n'.encode()).hexdigest()[:10] for name, text in (('a', 'b'), ('c', 'c'))
+    }
+    assert effects == [
+        {'part': '.git:branch main', 'insert': {'message': 'second: b', 'files': {'a.txt': digests['a']}}},
+        {'part': '.git:staged', 'insert': {'path': 'c.txt', 'blob': digests['c']}},
+        {'file': 'a.txt', 'add': ['b'], 'remove': ['a']},
+        {'part': '.git:branch dev', 'same_as': '.git:branch main'},
+        {'file': 'c.txt', 'text': ['c']},
+    ]
+    assert wrong_changes(wanted_changes(effects, before), made) == {}
+    git(folder, 'tag', 'v1')
+    assert list(wrong_changes(wanted_changes(effects, before), changes(before, read_state(folder)))) == ['.git:tag v1']
+
+
+def test_a_repository_of_an_agent_runs_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / 'repo'
+    folder.mkdir()
+    git(folder, 'init', '-q', '-b', 'main')
+    before = read_state(folder)
+    (folder / '.git' / 'config').write_text(f'[core]\n\tfsmonitor = touch {tmp_path}/ran\n')
+    (folder / '.git' / 'hooks').mkdir(exist_ok=True)
+    (folder / '.git' / 'hooks' / 'post-index-change').write_text(f'#!/bin/sh\ntouch {tmp_path}/ran\n')
+    made = changes(before, read_state(folder))
+    assert not (tmp_path / 'ran').exists()
+    assert '.git/config:' in made and '.git/hooks/post-index-change' in made
+
+
+@pytest.mark.parametrize(
+    'damage',
+    [
+        lambda folder: (folder / 'shop.db').write_bytes(b'SQLite format 3\0' + b'x' * 5000),
+        lambda folder: (folder / '.git' / 'HEAD').write_text('ref: refs/heads/main'),
+        lambda folder: (folder / '.git' / 'index').write_bytes(b'DIRC\0\0\0\2\xff\xff\xff\xff'),
+    ],
+)
+def test_what_is_damaged_raises_one_kind_of_error(shop: Path, damage: Any) -> None:
+    (shop / '.git' / 'objects').mkdir(parents=True)
+    (shop / '.git' / 'refs' / 'heads').mkdir(parents=True)
+    (shop / '.git' / 'refs' / 'heads' / 'main').write_text('0' * 40)
+    (shop / '.git' / 'HEAD').write_text('ref: refs/heads/other')
+    damage(shop)
+    with pytest.raises(ValueError, match='cannot be read'):
+        read_state(shop)
+
+
+def write_workbook(file: Path, sheet: str, shared: str = '<sst/>') -> None:
+    main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
+    office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
+    with zipfile.ZipFile(file, 'w') as archive:
+        archive.writestr(
+            'xl/workbook.xml',
+            f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="Q1" r:id="r1"/></sheets></workbook>',
+        )
+        archive.writestr('xl/_rels/workbook.xml.rels', '<x><Relationship Id="r1" Target="worksheets/sheet1.xml"/></x>')
+        archive.writestr('xl/worksheets/sheet1.xml', f'<worksheet xmlns="{main}">{sheet}</worksheet>')
+        archive.writestr('xl/sharedStrings.xml', shared.replace('<sst', f'<sst xmlns="{main}"'))
+
+
+def test_cells_of_a_workbook(tmp_path: Path) -> None:
+    cells = (
+        '<c r="A1" t="s"><v>0</v></c><c r="B1"><v>2.50</v></c><c r="C1"><f>SUM(B1:B1)</f><v>2.5</v></c>'
+        '<c r="D1" s="3"/><c r="E1" t="inlineStr"><is><t>in</t></is></c>'
+    )
+    write_workbook(tmp_path / 'book.xlsx', cells, '<sst><si><t>to</t><t>tal</t></si></sst>')
+    assert items(tmp_path, 'book.xlsx:Q1') == [
+        {'cell': 'A1', 'value': 'total'},
+        {'cell': 'B1', 'value': 2.5},
+        {'cell': 'C1', 'formula': 'SUM(B1:B1)'},
+        {'cell': 'E1', 'value': 'in'},
+    ]
+
+
+def test_a_hostile_workbook(tmp_path: Path) -> None:
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><sst><si><t>&b;</t></si></sst>'
+    write_workbook(tmp_path / 'book.xlsx', '', bomb)
+    with pytest.raises(ValueError, match='defines entities'):
+        read_state(tmp_path)
+    (tmp_path / 'book.xlsx').write_bytes(b'PK\3\4 no archive')
+    assert read_state(tmp_path)['book.xlsx'] != 'workbook'
