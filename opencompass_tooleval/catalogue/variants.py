@@ -6,10 +6,14 @@ id.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
+
+Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Changes the valid records of a data file: id -> raw record. A record that is not returned is left out."""
 
 
 @dataclass(frozen=True)
