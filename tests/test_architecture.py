@@ -39,6 +39,7 @@ LAYERS = {
     'benchmarks': 11,
     'environments': 12,
     'instructions': 12,
+    'twins': 12,
     'agents': 13,
     'configs': 14,
     'cli': 15,
@@ -286,6 +287,7 @@ BUDGETS = {
     'summarizers': 580 + 10,  # judgements that were replayed are named
     'tasks': 930 + 5,  # an ancestor that ends must not end the watch of the starter
     'tool_docs': 1100,
+    'twins': 1200,
     'work_dir': 2120 + 15,  # lines of JSON are read here, and no longer in results
 }
 

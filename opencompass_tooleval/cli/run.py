@@ -20,10 +20,11 @@ from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, key_in
 from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
-from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, config_text, engines
+from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, Twins, config_text, engines
 from opencompass_tooleval.cli.run_data import choose, config_values, missing_files
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.models.api.first_answer import first_answer
+from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -81,6 +82,11 @@ def run_benchmarks(
     judge_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The judge's base URL; by default OpenAI's.")
     ] = None,
+    twin: Annotated[
+        list[str] | None,
+        typer.Option(metavar='KIND', help='Twins of the records too: order, names, plain, values, more20; several.'),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help='Seeds of the twins, each a data set.')] = 1,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
     shards: Annotated[int | None, typer.Option(min=1, help='Parts of each data set that run at the same time.')] = None,
     replicas: Annotated[
@@ -129,6 +135,7 @@ def run_benchmarks(
         ('--gpus', gpus is not None and not hf, '--hf'),
         ('--max-cost', max_cost is not None and not (prices or models), '--prices INPUT OUTPUT'),
         ('--judge-base', judge_base and not judge, '--judge'),
+        ('--seeds', seeds > 1 and not twin, '--twin'),
     ):
         if is_set:
             raise ValueError(f'{option} needs {needed}')
@@ -141,6 +148,9 @@ def run_benchmarks(
     for path in hf or ():
         if path.startswith(('/', './', '../', '~')) and not Path(path).expanduser().is_dir():
             raise ValueError(f'--hf {path} is not a folder')
+    if twin:  # --twin names order more20
+        twin = list(dict.fromkeys([*twin, *(name for name in benchmarks if name in KINDS)]))
+        benchmarks = [name for name in benchmarks if name not in KINDS]
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:
@@ -151,7 +161,15 @@ def run_benchmarks(
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
     text = config_text(
-        chosen, tested, work_dir=folder, limit=limit, shards=shards, replicas=replicas, partition=slurm, judge=grader
+        chosen,
+        tested,
+        work_dir=folder,
+        limit=limit,
+        shards=shards,
+        replicas=replicas,
+        partition=slurm,
+        judge=grader,
+        twins=Twins.of(rows, twin, seeds) if twin else None,
     )
     if not write_config:
         if prepare and not _prepared(rows):

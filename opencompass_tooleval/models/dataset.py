@@ -75,6 +75,8 @@ class ToolEvalDataset(BaseDataset):
     """
 
     dataset: Dataset
+    records_of = ''
+    """Benchmark whose raw records a subclass reads, if its ``load`` takes a ``change`` of them."""
 
     def __init__(self, reader_cfg: Mapping[str, Any] | None = None, n: int = 1, **options: Any) -> None:
         _check_run()

@@ -24,7 +24,7 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Ga
                 scored[model, name].run.result(scored[model, name].folder, name) for name in (first, second)
             )
             if before is not None and after is not None:
-                yield from ((model, comparison) for comparison in gains_of(first, before, after))
+                yield from ((model, comparison) for comparison in gains_of(kind.label(first, second), before, after))
 
 
 def variant_table(
@@ -40,8 +40,7 @@ def variant_table(
     kind = find_variant(name)
     rows = []
     for model, comparison in compared:
-        names = comparison.dataset, kind.variant_of(comparison.dataset)
-        lengths = (tokens.get((model, name), NO_TOKENS) for name in names)
+        lengths = (tokens.get((model, side), NO_TOKENS) for side in kind.sides(comparison.dataset))
         row = row_of(kind, model, comparison, *lengths)
         row |= {'dataset': title_of(comparison.dataset), 'metric': words_of_metric(comparison.metric).name}
         rows.append(tuple(row.values()))
@@ -79,8 +78,7 @@ def variant_figures(
             top=None,
         )
         lengths = {
-            dataset: (tokens.get((model, dataset), NO_TOKENS), tokens.get((model, kind.variant_of(dataset)), NO_TOKENS))
-            for dataset in datasets
+            dataset: [tokens.get((model, side), NO_TOKENS) for side in kind.sides(dataset)] for dataset in datasets
         }
         first = {dataset: (sides[0].first, sides[1].first) for dataset, sides in lengths.items()}
         whole = {dataset: (sides[0].task, sides[1].task) for dataset, sides in lengths.items()}

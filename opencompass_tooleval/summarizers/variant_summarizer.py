@@ -144,7 +144,7 @@ class _Comparing:
             self._notes.append(
                 f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; scores are over these'
             )
-        for comparison in gains_of(abbrs[0], before, after):
+        for comparison in gains_of(self.kind.label(*abbrs), before, after):
             where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
             if comparison.interval is None:
                 self._notes.append(f'{where}: no interval, since the scores are not means over shared records')

@@ -8,11 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval.twins.twin import words_of
+
 _WORD = re.compile(r'[A-Z]?[a-z]{2,40}|[A-Z]{2,40}|[\u4e00-\u9fff]{2}')
 _COMMON = frozenset(
-    'get set add new the and for with from all list find search query check create delete update info information '
-    'data by of to use used using tool api specified specific given based user return returns retrieve obtain '
-    'according 根据 指定 用户 获取 查询 信息 工具 用于 进行 提供'.split()
+    words_of(
+        'get set add new the and for with from all list find search query check create delete update info information '
+        'data by of to use used using tool api specified specific given based user return returns retrieve obtain '
+        'according 根据 指定 用户 获取 查询 信息 工具 用于 进行 提供'
+    )
 )
 _ALIKE = 0.2
 """Most that the words of two descriptions may have in common: the share of common words in all of both."""

@@ -15,27 +15,30 @@ from functools import cached_property
 from string import ascii_lowercase
 
 from opencompass_tooleval.core.scoring.similarity import Similarity
-from opencompass_tooleval.twins.twin import LeftOutError
+from opencompass_tooleval.twins.twin import LeftOutError, words_of
 
 OPAQUE, PLAIN = 'opaque', 'plain'
 _TOOL_LETTERS, _FIELD_LETTERS = 9, 7
 _POOL = 400
+_FAR = 0.4
+"""Similarity below which two names never match: T-Eval needs .7, of which the name has three quarters."""
 """Names of tools to draw from: each is encoded once."""
 
-_FIRST = (
-    'amber arctic autumn bronze cedar cobalt copper coral crimson crystal desert distant dusty eastern elder emerald '
-    'feather forest frozen garnet gentle golden granite harbor hazel hidden hollow indigo ivory jade lilac linen lunar '
-    'maple marble meadow mellow misty mossy northern olive opal orchid pearl pebble plum polar quiet rustic saffron '
-    'sandy scarlet silent silver slate snowy solar southern spruce stony sunny thistle tidal timber velvet violet '
-    'walnut western wicker willow winter woolen'
-).split()
-_SECOND = (
-    'acorn anchor anvil apron badger barrel basket beacon beetle blanket bramble bridge bucket button candle canoe '
-    'castle cello chimney clover cradle cricket dolphin drum falcon ferry fiddle flute fountain glacier goblet harp '
-    'hedge heron island kettle ladder lagoon lantern lemon lighthouse lizard magnet mantle mitten mountain needle otter '
-    'paddle parrot penguin pepper pillow pumpkin rabbit raft ribbon saddle shovel sparrow spindle squirrel teapot '
-    'tiger trumpet tunnel turnip turtle umbrella valley violin waffle walrus whistle windmill zebra'
-).split()
+_FIRST = words_of(
+    'amber arctic autumn bronze cedar cobalt copper coral crimson crystal desert distant dusty eastern elder '
+    'emerald feather forest frozen garnet gentle golden granite harbor hazel hidden hollow indigo ivory jade '
+    'lilac linen lunar maple marble meadow mellow misty mossy northern olive opal orchid pearl pebble plum '
+    'polar quiet rustic saffron sandy scarlet silent silver slate snowy solar southern spruce stony sunny '
+    'thistle tidal timber velvet violet walnut western wicker willow winter woolen '
+)
+_SECOND = words_of(
+    'acorn anchor anvil apron badger barrel basket beacon beetle blanket bramble bridge bucket button candle '
+    'canoe castle cello chimney clover cradle cricket dolphin drum falcon ferry fiddle flute fountain glacier '
+    'goblet harp hedge heron island kettle ladder lagoon lantern lemon lighthouse lizard magnet mantle mitten '
+    'mountain needle otter paddle parrot penguin pepper pillow pumpkin rabbit raft ribbon saddle shovel sparrow '
+    'spindle squirrel teapot tiger trumpet tunnel turnip turtle umbrella valley violin waffle walrus whistle '
+    'windmill zebra '
+)
 
 
 def _made_up(rng: random.Random, style: str, letters: int) -> str:
@@ -78,10 +81,10 @@ class Pool:
 
     def nearest(self, names: Sequence[str]) -> float:
         """Returns the similarity of the two nearest names; 1 without an encoder, and for a single name."""
-        if self.similarity is None or len(names) < 2:  # noqa: PLR2004
+        if self.similarity is None or len(names) < 2:
             return 1.0
         rows = self.similarity.matrix(names, names).tolist()
-        return max(value for i, row in enumerate(rows) for value in row[:i])
+        return max(float(value) for i, row in enumerate(rows) for value in row[:i])
 
     def draw(
         self, tools: Sequence[str], fields: Sequence[str], text: str, rng: random.Random
@@ -97,7 +100,7 @@ class Pool:
         Raises:
             LeftOutError: Not as many names are distinct enough.
         """
-        text, most_alike = text.lower(), self.nearest(tools)
+        text, most_alike = text.lower(), max(self.nearest(tools), _FAR)
         drawn: list[str] = []
         new_tools: dict[str, str] = {}
         candidates = iter(rng.sample(self.names, len(self.names)))
@@ -107,11 +110,11 @@ class Pool:
                 raise LeftOutError('new names would be nearer to each other than the old ones')
             drawn.append(name)
         others = (_made_up(rng, self.style, _FIELD_LETTERS) for _ in iter(int, 1))
-        return new_tools, {
-            name: drawn[-1]
-            for name in fields
-            if not drawn.append(next(self._distinct(others, drawn, text, None)))  # type: ignore[func-returns-value]
-        }
+        new_fields: dict[str, str] = {}
+        for field in fields:
+            new_fields[field] = name = next(self._distinct(others, drawn, text, None))
+            drawn.append(name)
+        return new_tools, new_fields
 
     def _distinct(
         self, candidates: Iterator[str], drawn: Collection[str], text: str, most_alike: float | None

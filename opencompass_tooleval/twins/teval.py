@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.records import CHOICES, FINISH
-from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.benchmarks.teval.records import CHOICES, FINISH, read_prompt
 from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.tool_docs.api_list import find_api_list, write_api_list
 from opencompass_tooleval.twins.more import Offered, inserted, others
@@ -29,8 +28,7 @@ _NO_APIS = 'its prompt describes no APIs'
 
 
 def _messages(raw: Raw) -> Messages:
-    prompt = raw['origin_prompt']
-    return [dict(message) for message in (load_json(prompt, bounded=True) if isinstance(prompt, str) else prompt)]
+    return [{'role': message.role, 'content': message.content} for message in read_prompt(raw)]
 
 
 def _apis(messages: Messages) -> tuple[Api, ...]:
@@ -171,7 +169,7 @@ def names(pool: Pool) -> Make:
         apis, gold = _apis(messages), _gold(raw)
         _check_documented(gold if isinstance(gold, list) else [gold], apis)
         tools = list(dict.fromkeys(str(api['name']) for api in apis))
-        template = raw.get('template') if isinstance(raw.get('template'), Mapping) else {}
+        template: Any = raw.get('template') if isinstance(raw.get('template'), Mapping) else {}
         reserved = {*_ENVELOPE, *map(str, template.values())}
         fields = list(dict.fromkeys(name for api in apis for name in _fields(api) if name not in reserved))
         new = Translation(*pool.draw(tools, fields, json.dumps(raw, ensure_ascii=False), rng))

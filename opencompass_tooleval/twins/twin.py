@@ -11,6 +11,11 @@ from typing import Any
 from opencompass_tooleval.twins.translation import SAME, Translation
 
 
+def words_of(text: str) -> list[str]:
+    """Splits a list of words at its blanks."""
+    return text.split()
+
+
 class LeftOutError(ValueError):
     """Raised for a record that has no twin; the text is the reason, the same for all records with it."""
 

@@ -14,7 +14,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from opencompass_tooleval.twins.translation import AFTER_VALUE, BEFORE_VALUE, Translation
-from opencompass_tooleval.twins.twin import LeftOutError
+from opencompass_tooleval.twins.twin import LeftOutError, words_of
 
 NO_VALUE = 'no value stands verbatim in request and gold'
 
@@ -27,19 +27,22 @@ _TOKEN = re.compile(r'[A-Za-z0-9]{3,60}')
 _NAME = re.compile(r"[A-Z][A-Za-z]{2,30}(?:[ .'-][A-Z][A-Za-z]{0,30}){0,4}")
 _ADDRESS = re.compile(r'[\w.+-]{1,60}@[\w.-]{1,60}|[\w/\\:. -]{0,120}\.[A-Za-z0-9]{2,4}', re.ASCII)
 _RELATIVE = re.compile(
-    r'\b(?:today|tonight|tomorrow|yesterday|now|(?:next|last|this|following|past) (?:\w{3,9})|(?:mon|tues|wednes|thurs|fri|'
-    r'satur|sun)day|days?|weeks?|months?|nights?|years? (?:later|before|after))\b|[今明昨后前][天日年晚]|[上下本这]个?[周月年]|'
+    r'\b(?:today|tonight|tomorrow|yesterday|now|(?:next|last|this|following|past) (?:\w{3,9})|'
+    r'(?:mon|tues|wednes|thurs|fri|satur|sun)day|days?|weeks?|months?|nights?|years? (?:later|before|after))\b|'
+    r'[今明昨后前][天日年晚]|[上下本这]个?[周月年]|'
     r'周[一二三四五六日末]|星期|礼拜|[天晚夜]后|\d[天晚周]',
     re.IGNORECASE,
 )
 _QUOTES = ('"', '"'), ("'", "'"), ('“', '”'), ('‘', '’'), ('《', '》'), ('「', '」'), ('"', '"'), ('`', '`')
 _ENDING = re.compile(r'\.[A-Za-z0-9]{2,4}$')
-_KEPT_WORDS = frozenset('com org net www http https the of and for'.split())
+_KEPT_WORDS = frozenset(words_of('com org net www http https the of and for'))
 _WORD = re.compile(r'[A-Za-z]+')
 _ORDINARY = frozenset(
-    'monday tuesday wednesday thursday friday saturday sunday january february march april may june july august '
-    'september october november december english chinese french german japanese spanish true false none null yes no '
-    'python java usd cny eur gbp celsius fahrenheit male female economy business first today tomorrow'.split()
+    words_of(
+        'monday tuesday wednesday thursday friday saturday sunday january february march april may june july august '
+        'september october november december english chinese french german japanese spanish true false none null '
+        'yes no python java usd cny eur gbp celsius fahrenheit male female economy business first today tomorrow'
+    )
 )
 _VOWELS, _CONSONANTS = 'aeiou', 'bcdfghjklmnprstvz'
 _CHARACTERS = '安柏晨川丹枫谷海禾江景康兰岭梅宁平青秋然沙山石松桐云文溪夏星雪岩洋宜雨源远月泽舟竹子'
@@ -118,7 +121,7 @@ def _tokens(value: str) -> set[str]:
 
 
 def _is_in_another_form(value: str, others: Sequence[str], texts: str) -> bool:
-    """Tests if a gold value that the request lacks shares a word with a value, or if the texts have it in another case."""
+    """Tests if gold values that the request lacks share a word with a value, or if it stands there in another case."""
     tokens = _tokens(value)
     if any(tokens & _tokens(other) for other in others):
         return True
@@ -178,7 +181,7 @@ def _word(word: str, rng: random.Random) -> str:
 
 def _number(value: str, rng: random.Random) -> str:
     whole, point, decimals = value.lstrip('-').partition('.')
-    if len(whole) == 4 and not point and int(whole) in range(1900, 2100):  # noqa: PLR2004
+    if len(whole) == 4 and not point and int(whole) in range(1900, 2100):
         return str(rng.choice(_YEARS))
     new = str(rng.randrange(10 ** (len(whole) - 1), 10 ** len(whole))) if whole != '0' else whole
     return ('-' if value.startswith('-') else '') + new + point + ''.join(

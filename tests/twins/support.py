@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,12 +32,8 @@ ULTRATOOL: dict[str, Open] = {
 
 def teval_pairs(file: Path, kind: str, seed: int = 0) -> list[tuple[Sample, Sample, Translation]]:
     """Records of a file with their twins and translations, without those that have no twin."""
-    subset, version, _ = split_stem(file.stem)
+    subset, _, _ = split_stem(file.stem)
     originals = {sample.record.id: sample for sample in load_samples(file, subset)}
     changes = Changes(TEVAL[kind], kind, seed)
     twins = load_samples(file, subset, '', changes)
     return [(originals[twin.record.id], twin, changes.translations[twin.record.id]) for twin in twins]
-
-
-def rng_of(text: str) -> random.Random:
-    return random.Random(text)

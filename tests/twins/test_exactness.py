@@ -1,4 +1,4 @@
-"""A twin and the translated answer score what the record and the answer score: published, generated and damaged ones."""
+"""A twin and the translated answer score what record and answer score: published, generated and damaged answers."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ PUBLISHED = [
 @pytest.mark.parametrize('kind', list(ULTRATOOL))
 @pytest.mark.parametrize(('folder', 'model', 'language'), PUBLISHED)
 def test_published_answers_of_ultratool(folder: str, model: str, language: str, kind: str) -> None:
-    """All, but for values in another form than the gold's, and one object where the gold is a text: distances change."""
+    """Exceptions are values in another form than the gold's, and one object in place of a text: distances change."""
     rows = load_recorded_rows(real(f'ultratool_predictions/{folder}/{model}/tool_usage.json'), 'tool_usage', language)
     records = {row.record.id: (row.record, row.answer) for row in rows if row.record}
     changes = Changes(ULTRATOOL[kind], kind)

@@ -63,6 +63,8 @@ def _samples(
 class ToolEvalTEvalDataset(ToolEvalDataset):
     """One subset of T-Eval."""
 
+    records_of = 'teval'
+
     @staticmethod
     def load(
         path: str,
@@ -143,6 +145,8 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
 @LOAD_DATASET.register_module()
 class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
     """A subset of T-Eval whose answers are calls, with native function calling."""
+
+    records_of = 'teval'
 
     @staticmethod
     def load(

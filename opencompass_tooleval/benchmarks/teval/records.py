@@ -196,7 +196,12 @@ def _need(raw: Mapping[str, Any], key: str) -> Any:
     return raw[key]
 
 
-def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
+def read_prompt(raw: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Returns the messages of a raw record.
+
+    Raises:
+        Fault: They cannot be read.
+    """
     prompt = _need(raw, 'origin_prompt')
     if isinstance(prompt, str):
         try:
@@ -381,7 +386,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 def _sample(file: Path, record_id: str, raw: Any, row: Subset) -> Sample:
     with naming_record(file, record_id, FIX):
         record = parse_record(record_id, raw, row)
-        messages = _messages(raw)
+        messages = read_prompt(raw)
         record = replace(record, query=query_of(record_id, messages if row.kind in PARTS else ()))
     if clean_text(record_id) != record_id:
         raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, fix=FIX)

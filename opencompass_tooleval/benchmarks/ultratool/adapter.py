@@ -39,6 +39,8 @@ def _gold_answer(record: Record) -> str:
 class ToolEvalUltraToolDataset(ToolEvalDataset):
     """One task of UltraTool."""
 
+    records_of = 'ultratool'
+
     @staticmethod
     def load(
         path: str,

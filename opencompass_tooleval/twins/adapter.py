@@ -1,0 +1,147 @@
+"""Registers the twins of other data sets: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from datasets import Dataset
+from opencompass.registry import LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
+from opencompass_tooleval.benchmarks.variant_kinds import TWIN
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.evaluators.evaluator import SHOWN
+from opencompass_tooleval.models.dataset import ToolEvalDataset
+from opencompass_tooleval.twins import VERSION, teval, ultratool
+from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
+from opencompass_tooleval.twins.subsets import TWINS
+from opencompass_tooleval.twins.twin import Changes, Make
+
+_STYLES = {'names': OPAQUE, 'plain': PLAIN}
+_MORE = 'more'
+
+
+def _encoder_of(settings: Mapping[str, Any]) -> Similarity | None:
+    """Returns the encoder of a T-Eval subset's scores; None if it needs none, or none is checked."""
+    if not settings.get('check_encoder', True):
+        return None
+    scorer = TEvalScorer(*split_stem(settings['name']), settings.get('protocol'), encoder=settings.get('encoder'))
+    return shared_encoder(scorer.encoder, default_cache()) if scorer.encoder else None
+
+
+def find_class(original: Any) -> Any:
+    """Returns the class of a data set; a config that was written down has its name.
+
+    Raises:
+        ValueError: There is none, or its records have no twins.
+    """
+    found = LOAD_DATASET.get(original) if isinstance(original, str) else original
+    if getattr(found, 'records_of', None) not in TWINS:
+        raise ValueError(f'original={original!r} is no data set whose records have twins: {", ".join(TWINS)}')
+    return found
+
+
+def kinds_of(original: Any, name: str) -> list[str]:
+    """Returns the kinds of twins of a data set, by its class and the name in its config; none if it has no twins."""
+    try:
+        benchmark = find_class(original).records_of
+    except ValueError:
+        return []
+    return [kind for kind, subsets in TWINS[benchmark].items() if _subset_of(benchmark, name) in subsets]
+
+
+def _subset_of(benchmark: str, name: str) -> str:
+    return split_stem(name)[0] if benchmark == 'teval' else name
+
+
+def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Similarity | None) -> Changes:
+    """Returns the change that makes twins of a subset's records.
+
+    Args:
+        benchmark: One of :data:`~opencompass_tooleval.twins.subsets.TWINS`.
+        subset: Its subset.
+        twin: The kind.
+        seed: The seed.
+        similarity: The encoder of the subset's scores, which must tell new names apart; None if it has none.
+
+    Raises:
+        ValueError: The subset has no twins of the kind.
+    """
+    kinds = [kind for kind, subsets in TWINS[benchmark].items() if subset in subsets]
+    if twin not in kinds:
+        raise ValueError(f'{benchmark} {subset} has no twins of the kind {twin!r}; it has {", ".join(kinds) or "none"}')
+    room: Any = teval if benchmark == 'teval' else ultratool
+
+    def make_with(rows: Mapping[str, Any]) -> Make:
+        if twin in _STYLES:
+            made: Make = room.names(Pool(_STYLES[twin], seed, similarity))
+        elif twin.startswith(_MORE):
+            made = room.more(rows, int(twin.removeprefix(_MORE)))
+        else:
+            made = getattr(room, twin)
+        return made
+
+    return Changes(make_with, twin, seed)
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTwinDataset(ToolEvalDataset):
+    """Twins of another data set's records, which are scored by its evaluator."""
+
+    @staticmethod
+    def load(original: Any, twin: str, twin_seed: int = 0, **settings: Any) -> Dataset:
+        """Loads the data set with its records changed.
+
+        Args:
+            original: Class of the data set: one of T-Eval's or UltraTool's, also with native calls or instructions.
+            twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20`` or ``more100``.
+            twin_seed: Seed of the changes.
+            settings: Arguments of the original's ``load``.
+
+        Raises:
+            DataError: The data is missing or damaged.
+            ValueError: The data set, its subset or its records have no twins of the kind.
+        """
+        cls = find_class(original)
+        subset = _subset_of(cls.records_of, settings['name'])
+        similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
+        changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity)
+        data = cls.load(**settings, change=changes)
+        left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))
+        get_logger().info(f'twins ({twin}, seed {twin_seed}): {len(data)} records; left out: {left_out or "none"}')
+        shown = {'twin': twin, 'twin_seed': twin_seed, 'twins_version': VERSION, 'left_out': left_out}
+        ending = f'{TWIN.suffix}-{twin}' + (f'-s{twin_seed}' if twin_seed else '')
+        rows = (dict(row) for row in data)
+        return Dataset.from_list(
+            [
+                {
+                    **row,
+                    SHOWN: json.dumps({**json.loads(row.get(SHOWN) or '{}'), **shown}),
+                    'source': f'{row["source"]}{ending}',
+                }
+                for row in rows
+            ]
+        )
+
+    @staticmethod
+    def reader_of_others(settings: Mapping[str, Any]) -> type | None:
+        """Returns the class that reads the further settings of a config; None without a valid one."""
+        try:
+            found: type = find_class(settings.get('original'))
+        except ValueError:
+            return None
+        return found
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the fault of a config whose original has no twins."""
+        try:
+            find_class(settings.get('original'))
+        except ValueError as error:
+            yield str(error)

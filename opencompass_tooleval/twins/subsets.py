@@ -1,0 +1,41 @@
+"""The kinds of twins, and the subsets that have them. Literals only: configs read this file inside ``read_base()``.
+
+``order``: tools, parameters and options are in another order. ``names``: tools, parameters and returned fields have
+names of random letters; ``plain``: of ordinary words. ``values``: values that stand verbatim in request and gold are
+others. ``more5`` and so on: so many tools of other records are added.
+"""
+
+KINDS = ('order', 'names', 'plain', 'values', 'more5', 'more20', 'more100')
+
+_TEVAL_CALLS = (
+    'plan_json',
+    'plan_str',
+    'reason_str',
+    'retrieve_str',
+    'understand_str',
+    'reason_retrieve_understand_json',
+)
+_ULTRATOOL_USAGE = ('tool_usage', 'tool_usage_repaired')
+_ULTRATOOL_CHOICE = ('tool_selection', 'tool_selection_32', 'tool_selection_128')
+_ULTRATOOL_AWARENESS = ('tool_creation_awareness', 'tool_creation_awareness_32', 'tool_creation_awareness_128')
+
+TEVAL_TWINS = {
+    'order': ('instruct', *_TEVAL_CALLS, 'review_str'),
+    'names': ('instruct', *_TEVAL_CALLS),
+    'plain': ('instruct', *_TEVAL_CALLS),
+    'values': ('plan_json', 'plan_str'),
+    'more5': _TEVAL_CALLS,
+    'more20': _TEVAL_CALLS,
+}
+
+ULTRATOOL_TWINS = {
+    'order': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+    'names': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+    'plain': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+    'values': _ULTRATOOL_USAGE,
+    'more5': (*_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+    'more20': (*_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+    'more100': (*_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+}
+
+TWINS = {'teval': TEVAL_TWINS, 'ultratool': ULTRATOOL_TWINS}
