@@ -269,13 +269,13 @@ BUDGETS = {
     'catalogue': 430,
     'cli': 1450,
     'configs': 500,
-    'core': 3850,
+    'core': 3850 + 60,  # sampling settings of stored answers, which decide if a resumed run uses them
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,
     'evaluators': 235,
     'extras': 5900,
-    'inferencers': 400,
+    'inferencers': 400 + 25,  # a resumed run with other settings is refused
     'instructions': 415,
     'judging': 430,
     'models': 4000,
@@ -285,10 +285,10 @@ BUDGETS = {
     'results': 920,
     'runners': 1310,
     'summarizers': 580 + 10,  # judgements that were replayed are named
-    'tasks': 930 + 5,  # an ancestor that ends must not end the watch of the starter
+    'tasks': 930 + 20,  # an ancestor that ends must not end the watch of the starter; plan counts other settings
     'tool_docs': 1100,
     'twins': 1200,
-    'work_dir': 2120 + 15,  # lines of JSON are read here, and no longer in results
+    'work_dir': 2120 + 40,  # lines of JSON are read here, and no longer in results; other settings are counted
 }
 
 

@@ -21,7 +21,7 @@ from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_int
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
 from opencompass_tooleval.work_dir.trust import run_trustee
-from opencompass_tooleval.work_dir.unanswered import find_unanswered, in_config, reopen, retry_config
+from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered, in_config, retry_config
 from opencompass_tooleval.work_dir.whole_file import private_folder
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -73,7 +73,7 @@ def retry_sweep(
     with go_on, Interrupts() as interrupts, private_folder('retry') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)
-        reopen(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])
+        ask_again(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])
         return run_program([str(file) if word == 'CONFIG' else word for word in command], interrupts)
 
 

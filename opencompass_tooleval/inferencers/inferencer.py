@@ -138,9 +138,14 @@ def _joined(questions: Prompts, journals: Sequence[Journal]) -> tuple[Mapping[in
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
-    """Tests if a stored row has an answer to this record and, if it has a digest, to this prompt."""
+    """Tests if a stored row has an answer to this record and, if it has a digest, to this prompt.
+
+    Raises:
+        ValueError: It has other sampling settings, and the config does not decide if such answers are used.
+    """
     whole = isinstance(row.get('prediction'), str)
-    return whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
+    is_same = whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
+    return is_same and run_context().stored.accepts(row)
 
 
 @ICL_INFERENCERS.register_module()
@@ -344,6 +349,7 @@ class ToolEvalGenInferencer(GenInferencer):
             'infra': answer.reason,
             'finish_reason': answer.finish_reason,
             MAX_OUT_LEN: self.max_out_len,
+            **run_context().stored.as_row(),
             **extras(answer),
         }
         if prompt.tools is not None:

@@ -1,23 +1,25 @@
-"""Finds what a run has stored and its present config asks more of, and opens it again for its tasks."""
+"""Compares what a run has stored with its present config, and reopens it for its tasks if that asks for more."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
+from opencompass.utils import build_dataset_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.runs import split_runs
+from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAnswers
 from opencompass_tooleval.core.text.jsonable import texts_digest
-from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, set_aside_damaged, whole_of
-from opencompass_tooleval.work_dir.stored import Records, is_unfinished, reopen_file, result_is_outdated
+from opencompass_tooleval.work_dir.stored import Records, is_unfinished, other_settings, reopen, result_is_outdated
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
 """Folders of a run."""
@@ -47,22 +49,94 @@ def is_of_package(dataset: Mapping[str, Any]) -> bool:
     return 'opencompass_tooleval.' in str(dataset.get('infer_cfg', {}).get('inferencer', {}).get('type'))
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """The files of a model and a data set, or a part of one, and what the config asks more of.
+
+    Attributes:
+        finished: Predictions with all answers, whole or shards.
+        unfinished: Predictions that lack answers, and damaged ones.
+        result: The result, which need not exist.
+        is_current: False if there is no result, or it is damaged or about other records.
+    """
+
+    finished: list[Path]
+    unfinished: list[Path]
+    result: Path
+    is_current: bool
+
+
+def _paths(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> tuple[Path, Path]:
+    """Returns the files of predictions and result; a part of a data set has the result of the whole."""
+    file, result = (Path(get_infer_output_path(model, dataset, str(work / name))) for name in (PREDICTIONS, RESULTS))
+    return file, result.with_stem(whole_of(result.stem)) if is_shard(dataset) else result
+
+
+def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _Stored:
+    """Compares stored files with a config."""
+    file, result = _paths(work, model, dataset)
+    files = [file] if file.exists() else [] if is_shard(dataset) else list(numbered_shards(file).values())
+    unfinished = [one for one in files if is_damaged(one) or _asks_more(one, model, dataset, result)]
+    is_current = result.is_file() and not is_damaged(result) and not result_is_outdated(result, records_of(dataset))
+    return _Stored([one for one in files if one not in unfinished], unfinished, result, is_current)
+
+
 def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
-    """Tests if a config asks for more than finished predictions have: records, or tokens where answers were cut."""
+    """Tests if a config asks for more than finished predictions have.
+
+    It may ask for further records, more tokens where answers were cut, or answers with other settings.
+    """
     if not is_of_package(dataset):
         return False
+    inferencer = dataset['infer_cfg']['inferencer']
     # The partitioner compares the sizes of parts.
     records = records_of(dataset) if file.stem == result.stem else None
     try:
-        return is_unfinished(file, result, records, answer_limit(model, dataset['infer_cfg']['inferencer']))
+        limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
+        return is_unfinished(file, result, records, limit, stored)
     except DataError:
         return False  # scoring reports the damage
 
 
-def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
-    """Opens what a task has stored again if its config asks for more: finished predictions, and an outdated result.
+def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> Counter[str]:
+    """Counts the stored answers of which the config does not say if they are used with its sampling settings.
 
-    What a power cut left empty or cut is set aside. A task that only scores leaves the predictions alone.
+    Returns:
+        How the settings differ, as text -> number of answers; empty if the config decides.
+    """
+    if not is_of_package(dataset):
+        return Counter()
+    stored = StoredAnswers.of(model, dataset['infer_cfg']['inferencer'])
+    try:
+        return Counter() if stored.use else other_settings(*_paths(work, model, dataset), stored)
+    except DataError:
+        return Counter()  # scoring reports the damage
+
+
+def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Returns model and fault for each model with stored answers of other settings that its config decides nothing on.
+
+    Args:
+        work: The run.
+        combinations: ``models`` and ``datasets``, as partitioners get them.
+    """
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for combination in combinations:
+        for model, dataset in product(combination['models'], combination['datasets']):
+            for difference, count in answers_with_other_settings(work, model, dataset).items():
+                found = counts.setdefault((model_abbr_from_cfg(model), difference), Counter())
+                found.update(answers=count, datasets=1)
+    shown = '{answers:,} answers in {datasets} data sets have other settings ({difference}): {fix}'
+    return [
+        (model, shown.format(**found, difference=difference, fix=DECIDE))
+        for (model, difference), found in counts.items()
+    ]
+
+
+def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
+    """Sets aside what a task would otherwise skip: reopens unfinished predictions, and removes an outdated result.
+
+    What a power cut left empty or cut is renamed. A task that only scores leaves the predictions alone.
 
     Args:
         stage: ``infer`` or ``eval``.
@@ -73,13 +147,10 @@ def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[st
     Raises:
         InUseError: Another process works on the predictions.
     """
-    file, result = (Path(get_infer_output_path(model, dataset, str(work / name))) for name in (PREDICTIONS, RESULTS))
-    if is_shard(dataset):
-        result = result.with_stem(whole_of(result.stem))
+    file, result = _paths(work, model, dataset)
     set_aside_damaged(file if stage == 'infer' else result)
     if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
-        with exclusive(lock_path(file)):
-            reopen_file(file, result, records_of(dataset) if file.stem == result.stem else None)
+        reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
     elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):
         result.unlink()
 
@@ -88,38 +159,27 @@ def reopen(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[st
 def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yields a folder in place of ``out_dir`` for OpenCompass's partitioners, which only look which files exist.
 
-    It lacks predictions that have to be opened again, results about other records, and what a power cut left empty or
-    cut.
+    It lacks predictions that have to be reopened, results about other records, and what a power cut left empty or cut.
 
     Args:
         out_dir: Folder of the predictions, or of the results.
         combinations: ``models`` and ``datasets``, as partitioners get them.
+
+    Raises:
+        SystemExit: Before inference, if stored answers have other sampling settings and the config decides nothing.
     """
     stage = Path(out_dir)
+    if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):
+        raise SystemExit('\n'.join(f'tooleval: {model}: {text}' for model, text in faults))
     with TemporaryDirectory(prefix='tooleval-finished-') as folder:
         for combination in combinations:
             for model, dataset in product(combination['models'], combination['datasets']):
-                for file in _finished(stage, model, dataset):
+                stored = _look(stage.parent, model, dataset)
+                # OpenCompass partitions both stages before it runs the first one.
+                is_scored = stored.is_current and not stored.unfinished
+                results = [stored.result] if is_scored else []
+                for file in results if stage.name == RESULTS else stored.finished:
                     place = Path(folder, file.relative_to(stage))
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.touch()
         yield folder
-
-
-def _finished(stage: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> Iterator[Path]:
-    """Yields the files of one model and data set that need no task: finished predictions, or a result of these."""
-    answered, result = (
-        Path(get_infer_output_path(model, dataset, str(stage.with_name(name)))) for name in (PREDICTIONS, RESULTS)
-    )
-    files = [answered] if answered.exists() else list(numbered_shards(answered).values())
-    finished = [file for file in files if not is_damaged(file) and not _asks_more(file, model, dataset, result)]
-    if stage.name != RESULTS:
-        yield from finished
-    # OpenCompass partitions both stages before it runs the first one.
-    elif (
-        result.exists()
-        and not is_damaged(result)
-        and finished == files
-        and not result_is_outdated(result, records_of(dataset))
-    ):
-        yield result

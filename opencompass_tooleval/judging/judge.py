@@ -18,7 +18,6 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.calls.answer import USAGE, Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.scoring.prices import BUDGET
 from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.text.jsonable import bounded_text
@@ -27,7 +26,7 @@ from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
-from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.model_config import OF_PACKAGE
 from opencompass_tooleval.work_dir.journal import Journal
 
 T = TypeVar('T')
@@ -46,7 +45,7 @@ _SPEED = {
     'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'idle_timeout', 'stream', 'run_cfg',
     'verbose', 'rpm_verbose',
 }  # fmt: skip
-_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', PRICES, BUDGET}
+_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', *OF_PACKAGE}
 _NOT_SETTINGS = KEYS | _ADDRESSES | _SPEED | _UNUSED
 
 _NAME_LENGTH = 80

@@ -16,8 +16,7 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.registry import MODELS
 
-from opencompass_tooleval.core.scoring.prices import BUDGET
-from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.models.model_config import OF_PACKAGE
 from opencompass_tooleval.work_dir.causes import PROGRAMS
 
 
@@ -53,13 +52,13 @@ def accelerator_faults(models: Sequence[Any]) -> Iterator[tuple[int, str]]:
 
 
 def restore_prices(config: MutableMapping[str, Any]) -> None:
-    """Gives models the prices and budgets of the config that the user wrote: ``-a`` leaves them out."""
+    """Gives models the settings of this package in the config that the user wrote: ``-a`` leaves them out."""
     options = run_options()
     if options is None or not (options.accelerator and options.config):
         return
     written = Config.fromfile(options.config, format_python_code=False).get('models') or []
     if len(written) == len(config['models']):
         for model, original in zip(config['models'], written, strict=True):
-            for name in (PRICES, BUDGET):
+            for name in OF_PACKAGE:
                 if original.get(name) is not None:
                     model.setdefault(name, original[name])

@@ -28,6 +28,7 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
+from opencompass_tooleval.work_dir.run_context import run_context
 
 _MAX_ANSWER = 5 * MAX_CHARS
 
@@ -407,7 +408,7 @@ class DialogueRunner:
             (row['key'], row['round'], row['asked']): (number, answer)
             for number, row in rows.items()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if row.get(MODEL) or not is_cut_below(row, self.max_out_len)
+            if row.get(MODEL) or (not is_cut_below(row, self.max_out_len) and run_context().stored.accepts(row))
             if (answer := _journal_answer(row, '' if row.get(MODEL) else self._thoughts)) is not None
         }
         used = set[int]()
@@ -509,7 +510,7 @@ class DialogueRunner:
             row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
             row |= {FAILED: answer.reason} if failed else {'answer': answer.text, 'finish_reason': answer.finish_reason}
             if not request.model:
-                row[MAX_OUT_LEN] = self.max_out_len
+                row |= {MAX_OUT_LEN: self.max_out_len, **run_context().stored.as_row()}
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if answer.sent or (answer.calls and self._thoughts == AS_SENT):

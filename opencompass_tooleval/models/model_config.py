@@ -8,9 +8,12 @@ from typing import Any
 from opencompass.utils import build_model_from_cfg
 
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
+from opencompass_tooleval.core.scoring.sampling_settings import STORED_ANSWERS
 
 PRICES = 'prices'
-"""Prices of tokens: a setting of this package, and no argument of the model's class."""
+"""Key of the prices of tokens."""
+OF_PACKAGE = (PRICES, BUDGET, STORED_ANSWERS)
+"""Settings that only this package reads, and no argument of the model's class."""
 
 
 def build_model(cfg: Mapping[str, Any]) -> Any:
@@ -21,4 +24,4 @@ def build_model(cfg: Mapping[str, Any]) -> Any:
     """
     read_prices(cfg.get(PRICES))
     budget_of(cfg)
-    return build_model_from_cfg({name: value for name, value in cfg.items() if name not in (PRICES, BUDGET)})
+    return build_model_from_cfg({name: value for name, value in cfg.items() if name not in OF_PACKAGE})

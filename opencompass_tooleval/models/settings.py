@@ -24,6 +24,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
+from opencompass_tooleval.core.scoring.sampling_settings import STORED_ANSWERS, StoredAnswers
 from opencompass_tooleval.models.accelerator import accelerator_faults
 from opencompass_tooleval.models.budget import priced, sends_nothing
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
@@ -43,6 +44,7 @@ _OF_MODEL = {
     'summarizer_abbr': Keyword(str),
     PRICES: Keyword(Mapping | None),
     BUDGET: Keyword(Mapping | None),
+    STORED_ANSWERS: Keyword(str),
 }
 """Keywords of a model's config that OpenCompass and this package read, and that do not reach the model's class."""
 
@@ -288,6 +290,7 @@ def _model_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
         yield from keyword_faults(run_cfg, _OF_RUN, 'run_cfg')
     try:
         read_prices(cfg.get(PRICES))
+        StoredAnswers.of(cfg, {})
         if budget_of(cfg) and isinstance(run_cfg, Mapping) and run_cfg.get('num_procs', 1) > 1:
             yield 'budget: one process has to count the tokens of the model: set num_procs=1 in its run_cfg'
     except ValueError as error:

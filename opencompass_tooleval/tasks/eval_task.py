@@ -20,6 +20,7 @@ from opencompass_tooleval.core.calls.sent import THOUGHTS, thoughts_of_rows
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
+from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING, samplings
 from opencompass_tooleval.core.scoring.usage import read_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.core.text.jsonable import texts_digest
@@ -164,13 +165,14 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         return result
 
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds the limit of tokens of the answers, the benchmark's, and what became of thoughts to the provenance."""
+        """Adds the limit of tokens of the answers, the benchmark's, sampling, and use of thoughts to the provenance."""
         published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
         system_prompt = self.model_cfg.get(SYSTEM_PROMPT)
         limits = {
             MAX_OUT_LEN: limit_of_rows(rows),
             PUBLISHED: published,
             THOUGHTS: thoughts_of_rows(rows),
+            SAMPLING: samplings(rows) or None,
             SYSTEM_PROMPT: texts_digest([str(system_prompt)]) if system_prompt else None,
         }
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})

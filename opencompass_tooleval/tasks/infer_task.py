@@ -21,6 +21,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
+from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.same_answers import why_same_answers
@@ -180,8 +181,10 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             raise ValueError(
                 "a replica is one process, and torchrun has started several: set num_procs=1 in the model's run_cfg"
             )
+        stored = StoredAnswers.of(self.model_cfg, self.dataset_cfg['infer_cfg']['inferencer'])
         if int(os.environ.get('RANK', 0)):
-            super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
+            with in_context(stored=stored):
+                super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
         locked_task = LockedTask(Path(self.work_dir), claims.lock if claims else lock_path(file))
         budget = budget_of(self.model_cfg)
@@ -194,6 +197,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
                 locked_task=locked_task,
                 ledger=ledger,
                 claims=claims,
+                stored=stored,
             ),
         ):
             if not claims:

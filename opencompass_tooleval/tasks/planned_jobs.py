@@ -24,7 +24,9 @@ from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
+from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.inferencers.resuming import undecided
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
@@ -290,6 +292,16 @@ def _without_unloadable(cfg: Config, folder: Path, sizes: _Sizes, track: Callabl
     return fault_lines(faults)
 
 
+def _decided(cfg: Config) -> list[str]:
+    """Lets models ask for answers again if the config does not decide on stored ones; returns a line for each model."""
+    combinations = cfg.get('model_dataset_combinations') or [cfg]
+    faults = undecided(Path(cfg['work_dir']), combinations)
+    for model in (model for combination in combinations for model in combination['models']):
+        if model_abbr_from_cfg(model) in dict(faults):
+            model[STORED_ANSWERS] = ASK
+    return [f'{model}: {text}' for model, text in faults]
+
+
 def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
     """Partitions a config as OpenCompass would, and counts jobs, samples, tokens and cost.
 
@@ -310,6 +322,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     unloadable: list[tuple[Any, Any]] = []
     if not found or _is_left(cfg):
         configured = list(_configured(cfg))
+        found += _decided(cfg)
         found += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
         left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
         unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]

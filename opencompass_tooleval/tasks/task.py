@@ -10,7 +10,7 @@ from mmengine.config import Config
 from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.core.text.jsonable import printable
-from opencompass_tooleval.inferencers.resuming import reopen
+from opencompass_tooleval.inferencers.resuming import prepare
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.tasks.task_process import as_module, shell_word
 from opencompass_tooleval.work_dir.lock import hold_sweep
@@ -95,7 +95,7 @@ class CommandOfTask:
         hold_sweep(Path(self.work_dir))
         for model, datasets in zip(self.cfg['models'], self.cfg['datasets'], strict=True):
             for dataset in datasets:
-                reopen(self.stage, Path(self.work_dir), model, dataset)
+                prepare(self.stage, Path(self.work_dir), model, dataset)
         warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')  # type: ignore[misc]
         return template.format(task_cmd=as_module(command, self.script, self.stage))

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import Report, report_nothing
 from opencompass_tooleval.work_dir.replicas import Claims
+
+_ALL = StoredAnswers()
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class RunContext:
         ledger: The ledger of the model under test; None if it has no budget.
         postprocess: Extracts the scored parts of answers as the evaluation does by its config; None outside of one.
         claims: The ranges of the data set that this replica claims; None if it has all.
+        stored: The answers of earlier runs that the config accepts; outside of a task all.
         report_wait: Receives a description of the server that is waited for; '' when the wait ends.
     """
 
@@ -33,6 +37,7 @@ class RunContext:
     ledger: Ledger | None = None
     postprocess: Callable[[list[str]], Sequence[str]] | None = None
     claims: Claims | None = None
+    stored: StoredAnswers = _ALL
     report_wait: Callable[[str], None] = lambda text: None
 
 

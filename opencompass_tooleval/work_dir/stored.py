@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, AnswerLimit, is_cut_below
 from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.journal import Journal, Row
-from opencompass_tooleval.work_dir.shards import read_predictions
+from opencompass_tooleval.work_dir.lock import exclusive, lock_path
+from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 
 _DETAILS = b'"details"'
 _MOST_OF_HEAD = 1 << 22
@@ -30,26 +33,72 @@ class Records:
     digest: str
 
 
-def is_unfinished(file: Path, result: Path, records: Records | None, limit: AnswerLimit | None) -> bool:
-    """Tests if a predictions file lacks answers: of further records, or instead of those that a lower limit cut.
+def is_unfinished(
+    file: Path, result: Path, records: Records | None, limit: AnswerLimit | None, stored: StoredAnswers
+) -> bool:
+    """Tests if a predictions file lacks answers: of further records, or in place of cut ones or other settings'.
 
     Args:
         file: The predictions, whole or a shard.
         result: The result of the same model and data set, which need not exist.
         records: The records of the data set; None if unknown.
-        limit: The limit of tokens; None if unknown.
+        limit: The limit of tokens; a lower one cut answers. None if unknown.
+        stored: The answers that the config accepts.
 
     Raises:
         DataError: The file is damaged.
     """
     head = _head(result)
-    if records and not is_outdated(head, records) and not _may_be_cut(head, limit):
+    may_differ = stored.use == ASK and not _has_sampling(head, stored)
+    if records and not is_outdated(head, records) and not _may_be_cut(head, limit) and not may_differ:
         return False  # a result is read in a hundredth of the time
     rows = read_predictions(file)
     if records and not _keys(records.ids) <= {key for key, _ in with_runs(rows, _record_id)}:
         return True
     wanted = rows if records is None else select_rows(rows, records.ids)
+    if may_differ and any(map(stored.difference, wanted)):
+        return True
     return limit is not None and any(is_cut_below(row, limit.tokens) for row in wanted)
+
+
+def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[str]:
+    """Counts the answers with other settings than the config's, in predictions, their shards and journals.
+
+    Args:
+        file: The predictions of a data set, which need not exist.
+        result: Their result, which need not exist.
+        stored: The settings of the config.
+
+    Returns:
+        Difference as text -> number of answers. Several rounds of a dialogue are one.
+
+    Raises:
+        DataError: A file is damaged.
+    """
+    if file.exists() and _has_sampling(_head(result), stored):
+        return Counter()
+    answers: dict[Any, str] = {}
+    for place, row in _stored_rows(file):
+        answers[place] = '' if row.get('infra') else stored.difference(row)
+    return Counter(filter(None, answers.values()))
+
+
+def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
+    """Yields the stored rows of a data set, each with what only rows about the same answer have in common."""
+    for whole in [file] if file.exists() else numbered_shards(file).values():
+        if not is_damaged(whole):
+            yield from (((whole, index), row) for index, row in enumerate(read_predictions(whole)))
+    for journal in () if file.exists() else sorted(file.parent.glob('tmp_*.jsonl')):
+        name = journal.stem.removeprefix('tmp_')
+        if file.stem in (name, whole_of(name)):
+            yield from ((row.get('key', (name, row['idx'])), row) for row in Journal(journal).rows())
+
+
+def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
+    """Tests if a result without its details says that all its answers have the settings of the config."""
+    provenance = head.get('provenance')
+    found = provenance.get(SAMPLING) if isinstance(provenance, Mapping) else None
+    return found == [stored.sampling]
 
 
 def result_is_outdated(result: Path, records: Records | None) -> bool:
@@ -113,7 +162,7 @@ def _kept(journal: Journal) -> Journal:
 
 
 def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
-    """Keeps rows of a journal beside the finished predictions, for :func:`reopen_file`.
+    """Keeps rows of a journal beside the finished predictions, for :func:`reopen`.
 
     Args:
         journal: The journal, which is removed afterwards.
@@ -125,20 +174,26 @@ def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
         kept.append(kept_rows)
 
 
-def reopen_file(file: Path, result: Path, records: Records | None = None) -> None:
+def reopen(file: Path, result: Path, records: Records | None = None) -> None:
     """Converts predictions to a journal, so that a resumed run requests only the missing answers.
 
     It writes the journal, then removes the result, then the predictions, so that a kill at any point loses no answer.
 
     Args:
-        file: The predictions, whole or a shard. The caller holds its lock.
+        file: The predictions, whole or a shard.
         result: The result, which need not exist.
         records: The records of the data set, at whose places their rows are put, with all others behind them; None to
             leave them where they are.
 
     Raises:
         DataError: The file is damaged.
+        InUseError: Another process works on the predictions.
     """
+    with exclusive(lock_path(file)):
+        _reopen(file, result, records)
+
+
+def _reopen(file: Path, result: Path, records: Records | None) -> None:
     journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
     kept = _kept(journal)
     rows = [*read_predictions(file), *kept.restore().values()]

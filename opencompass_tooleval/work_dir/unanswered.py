@@ -12,10 +12,10 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import map_texts
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
+from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, sweep_lock
 from opencompass_tooleval.work_dir.progress import abbrs_of
 from opencompass_tooleval.work_dir.shards import read_predictions, set_aside, whole_name
-from opencompass_tooleval.work_dir.stored import reopen_file
+from opencompass_tooleval.work_dir.stored import reopen
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _PACKAGE = Path(__file__).parent.parent
@@ -114,8 +114,8 @@ def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> 
     return [replace(entry, dataset=whole_name(entry.file.stem, datasets)) for entry in unanswered]
 
 
-def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
-    """Converts predictions files to journals, so that a resumed run requests only the missing answers.
+def ask_again(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
+    """Reopens predictions files, so that a resumed run requests only the missing answers.
 
     A damaged file is set aside; what its journal lacks is requested again.
 
@@ -127,10 +127,7 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
             if is_held(lock):
                 raise InUseError(f'{lock} is held: a task of a sweep is still at work here')
         for entry in unanswered:
-            file = entry.file
             if entry.damage:
-                set_aside(file)
-            if entry.samples is None:
-                continue
-            with exclusive(lock_path(file)):
-                reopen_file(file, work.result_file(entry.model, entry.dataset))
+                set_aside(entry.file)
+            elif entry.samples is not None:
+                reopen(entry.file, work.result_file(entry.model, entry.dataset))

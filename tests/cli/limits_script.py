@@ -17,6 +17,6 @@ def thinking(messages: list[dict[str, str]], request: dict[str, Any]) -> dict[st
 
 def acting(messages: list[dict[str, str]], request: dict[str, Any]) -> dict[str, Any]:
     """Calls the first offered tool at once, and then answers as :func:`thinking` does."""
-    if messages[-1]['role'] == 'user':
+    if messages[-1]['role'] == 'user' and 'tools' in request:
         return {'calls': [{'name': request['tools'][0]['function']['name'], 'arguments': {}}]}
     return thinking(messages, request)

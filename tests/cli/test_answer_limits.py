@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +189,7 @@ for row in datasets:
     row['infer_cfg']['inferencer'].update(max_infra_share=1, published_max_out_len=100)
     row['reader_cfg'] = dict(row['reader_cfg'], test_range=RANGE)
 models = [dict(type=ToolEvalOpenAI, abbr='m', path='tiny', key='none', openai_api_base='URL', retry=0, max_workers=8,
-               batch_size=8, max_out_len=LIMIT, run_cfg=dict(num_gpus=0))]
+               batch_size=8, max_out_len=LIMIT, run_cfg=dict(num_gpus=0)) | MORE]
 """
 PLAIN, DIALOGUES = 'tooleval-teval-review_str_v2', 'tooleval-teval-agent-fc'
 """A data set of one round, and one of dialogues."""
@@ -201,11 +201,14 @@ class Resumed:
 
     folder: Path
     server: ModelServer
+    more: dict[str, Any] = field(default_factory=dict)
+    """Further settings of the model."""
 
     def write(self, limit: int, test_range: str, wanted: tuple[str, ...] = (PLAIN,)) -> None:
         """Writes the config."""
         text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
-        (self.folder / 'mine.py').write_text(text.replace('RANGE', repr(test_range)))
+        text = text.replace('RANGE', repr(test_range)).replace('MORE', repr(self.more))
+        (self.folder / 'mine.py').write_text(text)
 
     def go(self, limit: int, test_range: str = '', wanted: tuple[str, ...] = (PLAIN,)) -> str:
         """Runs the config with a benchmark's limit of 100, the second time with ``-r``; returns what it says."""

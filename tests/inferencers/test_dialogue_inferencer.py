@@ -18,7 +18,7 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.work_dir.unanswered import find_unanswered, reopen
+from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.inferencers.test_inferencer import RowsDataset, StubModel, make_rows
 
@@ -164,7 +164,7 @@ def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
 def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
     work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
     Run(folder, fails_on('r3, round 2'), max_infra_share=1).go()
-    reopen(work, list(find_unanswered(work)))
+    ask_again(work, list(find_unanswered(work)))
     run = Run(folder)
     rows = run.go()
     assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)]

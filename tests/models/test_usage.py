@@ -26,7 +26,7 @@ from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.prompt_tokens import count_prompts, counter_of
-from opencompass_tooleval.work_dir.unanswered import find_unanswered, reopen
+from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.conftest import ModelServer
 from tests.models.test_wrappers import make_conversation
@@ -223,7 +223,7 @@ def test_a_failed_sample_that_is_asked_again_keeps_what_it_cost(canned_server: M
     ((before, rows),) = run(tmp_path, model, [dataset])
     (failed,) = (row for row in rows if row['infra'])
     assert failed['usage']['requests'] == 2 and failed['usage']['completion'] > 0
-    reopen(WorkDir(tmp_path), list(find_unanswered(WorkDir(tmp_path))))
+    ask_again(WorkDir(tmp_path), list(find_unanswered(WorkDir(tmp_path))))
     ((after, rows),) = run(tmp_path, model, [dataset])
     stats = canned_server.stats()
     assert after['usage']['requests'] == stats['requests'] == before['usage']['requests'] + 1

@@ -13,7 +13,7 @@ import pytest
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.shards import is_damaged
-from opencompass_tooleval.work_dir.stored import reopen_file
+from opencompass_tooleval.work_dir.stored import reopen
 from opencompass_tooleval.work_dir.whole_file import locked_content
 from tests.forked import run_opencompass
 
@@ -67,7 +67,7 @@ def test_what_is_asked_again_has_no_result(tmp_path: Path) -> None:
     file, result = tmp_path / 'd.json', tmp_path / 'result.json'
     write_json(file, [('0', {'record_id': 'r', 'prediction': 'paid for'})])
     result.write_text('{}')
-    reopen_file(file, result)
+    reopen(file, result)
     assert [row['prediction'] for row in Journal(tmp_path / 'tmp_d.jsonl').rows()] == ['paid for']
     assert [left.name for left in tmp_path.iterdir()] == ['tmp_d.jsonl']
 

@@ -1,0 +1,140 @@
+"""The sampling settings of stored answers, and whether a resumed run with other settings uses the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
+from opencompass_tooleval.core.text.jsonable import answer_digest
+
+SAMPLING = 'sampling'
+"""Key of the settings in rows of predictions and, as a list of all that differ, in results."""
+STORED_ANSWERS = 'stored_answers'
+"""Key in the config of a model: ``keep`` or ``ask``."""
+KEEP, ASK = 'keep', 'ask'
+
+_NAMES = (
+    *('path', 'revision', 'peft_path', 'system_prompt', 'mode', THOUGHTS, 'tool_choice', 'parallel_tool_calls'),
+    *('temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed', 'do_sample', 'num_beams'),
+    *('frequency_penalty', 'presence_penalty', 'repetition_penalty', 'logit_bias'),
+    *('stop', 'stop_words', 'chat_template_kwargs', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'),
+)
+"""Settings that change answers. Not addresses, keys, headers, the limit of tokens, or how requests are sent."""
+_PARTS = ('generation_kwargs', 'gen_config', 'openai_extra_kwargs', 'extra_body')
+_GREEDY = 1e-3
+"""Temperatures up to this are greedy: OpenCompass writes 1e-6 for engines that refuse 0."""
+_OF_SAMPLES = ('temperature', 'top_p', 'top_k', 'min_p', 'do_sample')
+_NEUTRAL = {'top_p': 1, 'min_p': 0, 'num_beams': 1, 'tool_choice': 'auto'}
+_NEUTRAL |= {'frequency_penalty': 0, 'presence_penalty': 0, 'repetition_penalty': 1, 'parallel_tool_calls': True}
+_NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': ''}
+"""Values that are the same as none, so that writing a default into a config changes nothing."""
+_PATHS = ('path', 'peft_path')
+_MOST_STORED, _SHOWN_OF_LONG = 200, 20
+_MOST_SHOWN = 60
+
+
+def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings of a config that change answers, without values that are the same as none.
+
+    Greedy decoding is none, however a config asks for it.
+
+    Args:
+        model: Config of a model, of any class.
+        inferencer: Config of the data set's inferencer, whose temperature has priority.
+    """
+    own = {'temperature': inferencer.get('temperature')}
+    given = [*_settings(model), *((name, value) for name, value in own.items() if value is not None)]
+    found = {name: value for name, value in given if name in _NAMES and value is not None}
+    temperature = found.get('temperature', 1)
+    is_low = isinstance(temperature, (int, float)) and temperature <= _GREEDY
+    if is_low or found.get('do_sample') is False or found.get('top_k') == 1:
+        found = {name: value for name, value in found.items() if name not in _OF_SAMPLES}
+    kept = {name: value for name, value in found.items() if name not in _NEUTRAL or value != _NEUTRAL[name]}
+    return {name: _stored(name, value) for name, value in sorted(kept.items())}
+
+
+def _stored(name: str, value: Any) -> Any:
+    """Returns a value for rows and results: of a folder its name, of a long text its beginning, both with a digest."""
+    encoded = json.dumps(value, sort_keys=True, default=str)
+    is_folder = name in _PATHS and isinstance(value, str) and value.startswith(('/', '.', '~'))
+    if not is_folder and len(encoded) <= _MOST_STORED:
+        return json.loads(encoded)
+    shown = value.rstrip('/').rpartition('/')[2] if is_folder else encoded[:_SHOWN_OF_LONG]
+    return f'{shown} #{answer_digest(encoded)[:8]}'
+
+
+def _settings(cfg: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in cfg.items():
+        if name in _PARTS and isinstance(value, Mapping):
+            yield from _settings(value)
+        else:
+            yield name, value
+
+
+@dataclass(frozen=True)
+class StoredAnswers:
+    """The answers that a config accepts from an earlier run.
+
+    Attributes:
+        sampling: The settings of the config, from :func:`sampling_of`; None if they are not known.
+        use: ``keep`` accepts answers with other settings, ``ask`` asks for them again; '' if that is not decided.
+    """
+
+    sampling: Mapping[str, Any] | None = None
+    use: str = ''
+
+    @classmethod
+    def of(cls, model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> StoredAnswers:
+        """Reads them from the configs of a model and of a data set's inferencer.
+
+        Raises:
+            ValueError: ``stored_answers`` is neither ``keep`` nor ``ask``.
+        """
+        use = model.get(STORED_ANSWERS) or ''
+        if use not in ('', KEEP, ASK):
+            raise ValueError(f'{STORED_ANSWERS} is {str(use)[:50]!r}, and has to be {KEEP!r} or {ASK!r}')
+        return cls(sampling_of(model, inferencer), use)
+
+    def difference(self, row: Mapping[str, Any]) -> str:
+        """Returns how the settings of a row differ from the config's, as text; '' if they do not, or are not known."""
+        before = row.get(SAMPLING)
+        if self.sampling is None or not isinstance(before, Mapping) or before == self.sampling:
+            return ''
+        now = self.sampling
+        names = (name for name in _NAMES if before.get(name) != now.get(name))
+        return ', '.join(f'{name} {_shown(before, name)}, now {_shown(now, name)}' for name in names)
+
+    def as_row(self) -> dict[str, Any]:
+        """Returns the part of a row about the settings."""
+        return {} if self.sampling is None else {SAMPLING: dict(self.sampling)}
+
+    def accepts(self, row: Mapping[str, Any]) -> bool:
+        """Tests if the answer in a row is used.
+
+        Raises:
+            ValueError: The answer has other settings, and the config does not decide.
+        """
+        if self.use == KEEP or not (difference := self.difference(row)):
+            return True
+        if self.use == ASK:
+            return False
+        raise ValueError(f'stored answers have other settings ({difference}): {DECIDE}')
+
+
+DECIDE = f"set {STORED_ANSWERS}={KEEP!r} in the model's config to use the answers, or {ASK!r} to ask again"
+
+
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    if name not in settings:
+        return 'not set'
+    text = json.dumps(settings[name], ensure_ascii=False)
+    return text if len(text) <= _MOST_SHOWN else f'{text[:_MOST_SHOWN]}...'
+
+
+def samplings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the settings of rows, each that differs once; empty if no row has them."""
+    found = {json.dumps(row[SAMPLING], sort_keys=True): row[SAMPLING] for row in rows if row.get(SAMPLING) is not None}
+    return list(found.values())
