@@ -15,6 +15,9 @@ from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Changes the valid records of a data file: id -> raw record. A record that is not returned is left out."""
 
+KEPT = ('kept', 'kept_low', 'kept_high')
+"""Columns of the share of its points that a score keeps, of kinds with several variants."""
+
 
 @dataclass(frozen=True)
 class VariantKind:
@@ -88,7 +91,8 @@ class VariantKind:
         """Columns of the table, filled by :func:`~opencompass_tooleval.results.variants.row_of`."""
         scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
         tokens = (*self.token_columns('first_prompt'), *self.token_columns('task_prompts'))
-        return ('model', 'dataset', 'metric', *scores, 'better', 'worse', *self.step_columns, *tokens)
+        kept = KEPT if self.several else ()
+        return ('model', 'dataset', 'metric', *scores, *kept, 'better', 'worse', *self.step_columns, *tokens)
 
     @property
     def step_columns(self) -> tuple[str, str]:

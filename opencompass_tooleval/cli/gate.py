@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
@@ -30,7 +31,9 @@ from opencompass_tooleval.results.gating import (
     pair_models,
 )
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.results.result_row import Results
 from opencompass_tooleval.results.serving_gate import HEADER, ServingGate, judge_serving
+from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -186,11 +189,15 @@ def _gate(
     models: tuple[str | None, str | None],
     rules: Rules,
     serving: bool,
+    twin: str | None,
     json_out: str | None,
     markdown: Path | None,
     junit: Path | None,
 ) -> int:
-    new, old = WorkDir.find(run), find_results(baseline) if baseline else None
+    new = WorkDir.find(run)
+    old: Results | None = find_results(baseline) if baseline else None
+    if twin:
+        old = Originals(new, find_variant('twin'), rules.datasets)
     served = judge_serving(new, models[0], rules) if serving else None
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
     parts = {'serving': asdict(served)} if served else {}
@@ -248,6 +255,10 @@ def run_gate(
         list[str] | None,
         typer.Option(metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; several.'),
     ] = None,
+    twin: Annotated[
+        str | None,
+        typer.Option(metavar='KIND', help='Compare twins with their originals, in place of a baseline.'),
+    ] = None,
     serving: Annotated[
         bool, typer.Option('--serving', help='Fail too for points that the server lost, and for its errors.')
     ] = False,
@@ -264,6 +275,8 @@ def run_gate(
     all scores are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is
     always a verdict.
     """
+    if twin:
+        datasets, may_differ = f'{datasets}-twin-{twin}*', [*(may_differ or ()), 'records_sha256']
     rules = Rules(metrics or (), datasets, max_drop, equivalent, strict, partial, may_differ or ())
     try:
         for file in (markdown, junit, save):
@@ -274,11 +287,13 @@ def run_gate(
             one, five = map(records_without_difference, (1, 5))
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
-        if baseline is None and save is None and not serving:
-            raise ValueError('gate needs --baseline RUN|FILE, --serving, or --save FILE to make a baseline')
+        if twin and baseline:
+            raise ValueError('--twin compares with the originals of the run: leave out --baseline')
+        if baseline is None and save is None and not serving and not twin:
+            raise ValueError('gate needs --baseline RUN|FILE, --twin KIND, --serving, or --save FILE for a baseline')
         status = 0
-        if baseline is not None or serving:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, json_out, markdown, junit)
+        if baseline is not None or serving or twin:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, twin, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''

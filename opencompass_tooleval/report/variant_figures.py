@@ -55,6 +55,8 @@ def variant_figures(
 ) -> Iterator[Figure]:
     """Yields charts of differences and tokens, per model; see :func:`variant_table`."""
     kind = find_variant(name)
+    if kind.several:
+        yield _kept_figure(name, kind, compared)
     for number, model in enumerate(dict.fromkeys(model for model, _ in compared)):
         firsts = _mains([comparison for who, comparison in compared if who == model])
         datasets = tuple(sorted(firsts))
@@ -88,6 +90,20 @@ def variant_figures(
         yield _tokens(name, f'tokens-{number}', model, 'Tokens of the first prompt', first, by)
         if whole != first:
             yield _tokens(name, f'task-tokens-{number}', model, 'Tokens of all prompts of a task', whole, by)
+
+
+def _kept_figure(name: str, kind: VariantKind, compared: Sequence[tuple[str, Gain]]) -> Figure:
+    """Builds the chart of scores against the share of points that they keep, in the main metric of each data set."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for model in dict.fromkeys(model for model, _ in compared):
+        for label, gain in _mains([gain for who, gain in compared if who == model]).items():
+            if gain.kept:
+                variant = kind.titled(label)[1]
+                points.setdefault(f'{model}, {variant}', []).append((gain.original, gain.kept.kept))
+    series = [Series(who, tuple(y for _, y in pairs), x=tuple(x for x, _ in pairs)) for who, pairs in points.items()]
+    note = 'The main metric of each data set; scores below 10 points are left out. Intervals are in the table.'
+    titles = 'score of the original', 'points kept, %'
+    return Figure(f'{name}-kept', name, 'Score and share kept', 'points', (), tuple(series), *titles, note, top=None)
 
 
 def _mains(compared: Sequence[Gain]) -> dict[str, Gain]:

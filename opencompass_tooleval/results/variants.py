@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
 
-from opencompass_tooleval.catalogue.variants import VariantKind
+from opencompass_tooleval.catalogue.variants import KEPT, VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.intervals import Interval, intervals_of
 from opencompass_tooleval.core.statistics.paired import (
@@ -16,6 +18,8 @@ from opencompass_tooleval.core.statistics.paired import (
     over_shared,
     pairs_of,
 )
+from opencompass_tooleval.core.statistics.ratio import Share, share_kept
+from opencompass_tooleval.results.result_row import Results
 
 NO_TOKENS = PromptTokens()
 
@@ -39,6 +43,8 @@ class Gain:
         worse: Percentage of these with a worse value.
         steps: Mean number of an agent's steps per task, of the original and of the variant, over the same records; None
             if there are none.
+        kept: Share of the original's points that the variant keeps, in percent; None if there is no interval, or too
+            few points (:func:`~opencompass_tooleval.core.statistics.ratio.share_kept`).
         interval: Their difference in points over the records that both have; None for a column that is a mean of
             several data sets, and if the score is no mean over records.
     """
@@ -52,6 +58,7 @@ class Gain:
     better: float | None = None
     worse: float | None = None
     steps: tuple[float | None, float | None] = (None, None)
+    kept: Share | None = None
 
     @property
     def delta(self) -> float:
@@ -79,7 +86,8 @@ def gains_of(dataset: str, original: Result, variant: Result) -> list[Gain]:
             gains.append(Gain(dataset, metric, *scores, interval))
             continue
         steps = mean_steps(original, set(paired.ids)), mean_steps(variant, set(paired.ids))
-        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps)
+        kept = share_kept(paired, interval) if interval else None
+        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps, kept)
         gains.append(gain)
     return gains
 
@@ -125,6 +133,7 @@ def row_of(
         'high': interval.high if interval else None,
         'better': gain.better,
         'worse': gain.worse,
+        **dict(zip(KEPT, (gain.kept.kept, gain.kept.low, gain.kept.high) if gain.kept else (None,) * 3, strict=True)),
         **dict(zip(kind.step_columns, gain.steps, strict=True)),
         **_tokens(kind, 'first_prompt', before.first, after.first, before.counted_by == after.counted_by),
         **_tokens(kind, 'task_prompts', before.task, after.task, before.counted_by == after.counted_by),
@@ -145,3 +154,43 @@ def _tokens(
 ) -> dict[str, float | None]:
     less = reduction(before, after) if comparable and before is not None and after is not None else None
     return dict(zip(kind.token_columns(of), (before, after, less), strict=True))
+
+
+CHANGED = ('twin', 'twin_seed', 'twins_version', 'left_out', 'records_sha256', 'prompts_sha256')
+"""Keys of a provenance in which a twin differs from its original."""
+
+
+@dataclass(frozen=True)
+class Originals:
+    """The originals of a run's twins under the names of the twins: a baseline for them.
+
+    Attributes:
+        run: The run.
+        kind: The kind of variants.
+        pattern: Pattern of the variants' names.
+    """
+
+    run: Results
+    kind: VariantKind
+    pattern: str
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.run.path
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields model and variant of every pair."""
+        present = set(self.run.pairs())
+        for model, dataset in sorted(present):
+            if fnmatchcase(dataset, self.pattern) and (model, self.kind.original_of(dataset)) in present:
+                yield model, dataset
+
+    def result(self, model: str, dataset: str) -> Result | None:
+        """Returns the result of a twin's original, with the keys of the provenance that a change of records sets."""
+        twin, original = self.run.result(model, dataset), self.run.result(model, self.kind.original_of(dataset))
+        if not twin or not original:
+            return original
+        settings = twin.get('provenance') or {}
+        changed = {key: settings[key] for key in CHANGED if key in settings}
+        return {**original, 'provenance': {**(original.get('provenance') or {}), **changed}}
