@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from datasets import Dataset
@@ -18,13 +20,14 @@ from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.evaluators.evaluator import SHOWN
 from opencompass_tooleval.models.dataset import ToolEvalDataset
-from opencompass_tooleval.twins import VERSION, teval, ultratool
+from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.subsets import TWINS
 from opencompass_tooleval.twins.twin import Changes, Make
 
 _STYLES = {'names': OPAQUE, 'plain': PLAIN}
-_MORE = 'more'
+_MORE, _OTHER_SEEDS = 'more', 1000
+_ROOMS: dict[str, Any] = {'teval': teval, 'ultratool': ultratool, 'toolbench': toolbench, 'funcqa': funcqa}
 
 
 def _encoder_of(settings: Mapping[str, Any]) -> Similarity | None:
@@ -76,11 +79,11 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
     kinds = [kind for kind, subsets in TWINS[benchmark].items() if subset in subsets]
     if twin not in kinds:
         raise ValueError(f'{benchmark} {subset} has no twins of the kind {twin!r}; it has {", ".join(kinds) or "none"}')
-    room: Any = teval if benchmark == 'teval' else ultratool
+    room: Any = _ROOMS.get(benchmark)
 
     def make_with(rows: Mapping[str, Any]) -> Make:
         if twin in _STYLES:
-            made: Make = room.names(Pool(_STYLES[twin], seed, similarity))
+            made: Make = room.names(rows, Pool(_STYLES[twin], seed, similarity))
         elif twin.startswith(_MORE):
             made = room.more(rows, int(twin.removeprefix(_MORE)))
         else:
@@ -88,6 +91,12 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
         return made
 
     return Changes(make_with, twin, seed)
+
+
+def shuffled(tools: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Returns the tools of a service in another order, the same for all its records."""
+    names = random.Random(f'order/{seed}').sample(list(tools), len(tools))
+    return {name: tools[name] for name in names}
 
 
 @LOAD_DATASET.register_module()
@@ -99,7 +108,8 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         """Loads the data set with its records changed.
 
         Args:
-            original: Class of the data set: one of T-Eval's or UltraTool's, also with native calls or instructions.
+            original: Class of the data set: of T-Eval, UltraTool, ToolBench, RestBench or FuncQA, also with native
+                calls or instructions.
             twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20`` or ``more100``.
             twin_seed: Seed of the changes.
             settings: Arguments of the original's ``load``.
@@ -112,7 +122,11 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         subset = _subset_of(cls.records_of, settings['name'])
         similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
         changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity)
-        data = cls.load(**settings, change=changes)
+        if cls.records_of == 'toolbench' and subset.startswith('selection'):
+            data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
+        else:
+            change = partial(shuffled, seed=twin_seed) if cls.records_of == 'restbench' else changes
+            data = cls.load(**settings, change=change)
         left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))
         get_logger().info(f'twins ({twin}, seed {twin_seed}): {len(data)} records; left out: {left_out or "none"}')
         shown = {'twin': twin, 'twin_seed': twin_seed, 'twins_version': VERSION, 'left_out': left_out}

@@ -19,7 +19,7 @@ _ULTRATOOL_USAGE = ('tool_usage', 'tool_usage_repaired')
 _ULTRATOOL_CHOICE = ('tool_selection', 'tool_selection_32', 'tool_selection_128')
 _ULTRATOOL_AWARENESS = ('tool_creation_awareness', 'tool_creation_awareness_32', 'tool_creation_awareness_128')
 
-TEVAL_TWINS = {
+TEVAL_TWINS: dict[str, tuple[str, ...]] = {
     'order': ('instruct', *_TEVAL_CALLS, 'review_str'),
     'names': ('instruct', *_TEVAL_CALLS),
     'plain': ('instruct', *_TEVAL_CALLS),
@@ -28,7 +28,7 @@ TEVAL_TWINS = {
     'more20': _TEVAL_CALLS,
 }
 
-ULTRATOOL_TWINS = {
+ULTRATOOL_TWINS: dict[str, tuple[str, ...]] = {
     'order': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
     'names': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
     'plain': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
@@ -38,4 +38,23 @@ ULTRATOOL_TWINS = {
     'more100': (*_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
 }
 
-TWINS = {'teval': TEVAL_TWINS, 'ultratool': ULTRATOOL_TWINS}
+TOOLBENCH_TWINS: dict[str, tuple[str, ...]] = {
+    'order': ('selection_5', 'selection_10', 'selection_20', 'selection_50', 'calls_g2', 'calls_g3'),
+    'names': ('calls_g2', 'calls_g3'),
+    'plain': ('calls_g2', 'calls_g3'),
+    'more5': ('calls_g2', 'calls_g3'),
+    'more20': ('calls_g2', 'calls_g3'),
+    'more100': ('calls_g2', 'calls_g3'),
+}
+
+RESTBENCH_TWINS: dict[str, tuple[str, ...]] = {'order': ('tmdb', 'spotify')}
+
+FUNCQA_TWINS: dict[str, tuple[str, ...]] = {'values': ('one_hop',)}
+
+TWINS: dict[str, dict[str, tuple[str, ...]]] = {
+    'teval': TEVAL_TWINS,
+    'ultratool': ULTRATOOL_TWINS,
+    'toolbench': TOOLBENCH_TWINS,
+    'restbench': RESTBENCH_TWINS,
+    'funcqa': FUNCQA_TWINS,
+}

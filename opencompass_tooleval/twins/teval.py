@@ -158,7 +158,7 @@ def _check_documented(calls: Sequence[Mapping[str, Any]], apis: Sequence[Api]) -
             raise LeftOutError('its gold has undocumented keys')
 
 
-def names(pool: Pool) -> Make:
+def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
     """Returns what renames tools, parameters and returned fields: in the documentation, in calls and in the gold.
 
     Words of the request and of descriptions stay.

@@ -91,7 +91,7 @@ def _check_gold(reference: Sequence[Any], tools: Sequence[Mapping[str, Any]], na
                 raise LeftOutError(_IN_VALUES)
 
 
-def names(pool: Pool) -> Make:
+def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
     """Returns what renames tools, parameters and returned fields: in the toolset, in given calls and in the gold.
 
     Words of the request, of steps and of descriptions stay.

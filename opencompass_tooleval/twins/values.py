@@ -179,7 +179,8 @@ def _word(word: str, rng: random.Random) -> str:
     return ''.join(a.upper() if b.isupper() else a for a, b in zip(new, word, strict=True))
 
 
-def _number(value: str, rng: random.Random) -> str:
+def other_number(value: str, rng: random.Random) -> str:
+    """Returns another number with as many digits before and after the point; a year for a year."""
     whole, point, decimals = value.lstrip('-').partition('.')
     if len(whole) == 4 and not point and int(whole) in range(1900, 2100):
         return str(rng.choice(_YEARS))
@@ -215,7 +216,7 @@ def draw(material: Material, rng: random.Random) -> Translation:
     new = _new_dates([value for value, kind in kinds.items() if kind == 'date'], everything, rng)
     for value, kind in kinds.items():
         for _ in range(_TRIES if kind != 'date' else 0):
-            other = _number(value, rng) if kind == 'number' else _letters(value, rng)
+            other = other_number(value, rng) if kind == 'number' else _letters(value, rng)
             is_new = other != value and other not in everything
             if is_new and not any(other in known or known in other for known in new.values()):
                 new[value] = other

@@ -16,15 +16,15 @@ Open = Callable[[Mapping[str, Any]], Any]
 
 TEVAL: dict[str, Open] = {
     'order': lambda rows: teval.order,
-    'names': lambda rows: teval.names(Pool(OPAQUE, 0)),
-    'plain': lambda rows: teval.names(Pool(PLAIN, 0)),
+    'names': lambda rows: teval.names(rows, Pool(OPAQUE, 0)),
+    'plain': lambda rows: teval.names(rows, Pool(PLAIN, 0)),
     'values': lambda rows: teval.values,
     'more5': lambda rows: teval.more(rows, 5),
 }
 ULTRATOOL: dict[str, Open] = {
     'order': lambda rows: ultratool.order,
-    'names': lambda rows: ultratool.names(Pool(OPAQUE, 0)),
-    'plain': lambda rows: ultratool.names(Pool(PLAIN, 0)),
+    'names': lambda rows: ultratool.names(rows, Pool(OPAQUE, 0)),
+    'plain': lambda rows: ultratool.names(rows, Pool(PLAIN, 0)),
     'values': lambda rows: ultratool.values,
     'more5': lambda rows: ultratool.more(rows, 5),
 }
