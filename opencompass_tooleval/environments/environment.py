@@ -70,6 +70,7 @@ class Session:
             function, and arguments are not checked.
         documents: Tool -> its documentation for a simulator; by default its schema.
         fails_first: A tool whose first call fails, for any source; ``''`` for none.
+        failure: Text of that failure; None for the default.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Session:
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
         fails_first: str = '',
+        failure: str | None = None,
     ) -> None:
         self.task = clean_text(task)
         self._environment = environment
@@ -89,6 +91,7 @@ class Session:
         self._answered: Counter[tuple[str, bytes]] = Counter()
         self._trial: LiveTrial | None = None
         self._fails_next = fails_first
+        self._failure = _PLANNED_FAILURE if failure is None else failure
 
     def changes(self) -> dict[str, str] | None:
         """Reads the parts of the live server's state that differ from the start.
@@ -163,7 +166,7 @@ class Session:
     def _answer(self, name: str, arguments: Any) -> Observation:
         if name and name == self._fails_next:
             self._fails_next = ''
-            return Observation(_PLANNED_FAILURE.replace('{name}', name), FUNCTION, error=INJECTED)
+            return Observation(self._failure.replace('{name}', name), FUNCTION, error=INJECTED)
         key = arguments_key(arguments)
         live = self._live_answer(name, arguments, key)
         if live is not None:
@@ -383,9 +386,10 @@ class Environment:
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
         fails_first: str = '',
+        failure: str | None = None,
     ) -> Session:
         """Begins a task with a new state and returns its :class:`Session`; the environment keeps no state of it."""
-        return Session(self, task, schemas, documents, fails_first)
+        return Session(self, task, schemas, documents, fails_first, failure)
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:

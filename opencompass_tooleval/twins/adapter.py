@@ -22,11 +22,12 @@ from opencompass_tooleval.evaluators.evaluator import SHOWN
 from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
+from opencompass_tooleval.twins.session import Twinned, failing, renamed
 from opencompass_tooleval.twins.subsets import TWINS
 from opencompass_tooleval.twins.twin import Changes, Make
 
 _STYLES = {'names': OPAQUE, 'plain': PLAIN}
-_MORE, _OTHER_SEEDS = 'more', 1000
+_MORE, _OTHER_SEEDS, _AGENTS, _FAULTS = 'more', 1000, 'agents', 'faults'
 _ROOMS: dict[str, Any] = {'teval': teval, 'ultratool': ultratool, 'toolbench': toolbench, 'funcqa': funcqa}
 
 
@@ -79,7 +80,7 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
     kinds = [kind for kind, subsets in TWINS[benchmark].items() if subset in subsets]
     if twin not in kinds:
         raise ValueError(f'{benchmark} {subset} has no twins of the kind {twin!r}; it has {", ".join(kinds) or "none"}')
-    room: Any = _ROOMS.get(benchmark)
+    room: Any = _ROOMS.get(subset.partition('_')[0] if benchmark == _AGENTS else benchmark)
 
     def make_with(rows: Mapping[str, Any]) -> Make:
         if twin in _STYLES:
@@ -91,6 +92,41 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
         return made
 
     return Changes(make_with, twin, seed)
+
+
+def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
+    """Loads agents' tasks with their twins, which say what the environment has in place of their names."""
+    original = cls.load(**settings)
+    if changes.kind == _FAULTS:
+        rows, tasks = list(original), dict[str, Twinned]()
+        for row in rows:
+            rng = random.Random(f'{_FAULTS}/{changes.seed}/{row["record_id"]}')
+            twin = failing(json.loads(row['record']), rng)
+            if twin is None:
+                changes.left_out['no tool is known to be needed'] += 1
+            else:
+                tasks[row['record_id']] = twin
+    else:
+        rows, tasks = list(cls.load(**settings, change=changes)), {}
+        if changes.kind in _STYLES:
+            payloads = {row['record_id']: json.loads(row['record']) for row in original}
+            tasks = {
+                row['record_id']: renamed(
+                    payloads[row['record_id']],
+                    json.loads(row['record']),
+                    changes.translations[row['record_id']].fields,
+                )
+                for row in rows
+            }
+        else:
+            return Dataset.from_list(rows)
+    return Dataset.from_list(
+        [
+            {**row, 'record': json.dumps({**json.loads(row['record']), 'twin': tasks[row['record_id']].to_payload()})}
+            for row in rows
+            if row['record_id'] in tasks
+        ]
+    )
 
 
 def shuffled(tools: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -122,7 +158,9 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         subset = _subset_of(cls.records_of, settings['name'])
         similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
         changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity)
-        if cls.records_of == 'toolbench' and subset.startswith('selection'):
+        if cls.records_of == _AGENTS:
+            data = _agents(cls, settings, changes)
+        elif cls.records_of == 'toolbench' and subset.startswith('selection'):
             data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
         else:
             change = partial(shuffled, seed=twin_seed) if cls.records_of == 'restbench' else changes

@@ -2,10 +2,11 @@
 
 ``order``: tools, parameters and options are in another order. ``names``: tools, parameters and returned fields have
 names of random letters; ``plain``: of ordinary words. ``values``: values that stand verbatim in request and gold are
-others. ``more5`` and so on: so many tools of other records are added.
+others. ``more5`` and so on: so many tools of other records are added. ``faults``: an agent's first call of a tool
+fails.
 """
 
-KINDS = ('order', 'names', 'plain', 'values', 'more5', 'more20', 'more100')
+KINDS = ('order', 'names', 'plain', 'values', 'more5', 'more20', 'more100', 'faults')
 
 _TEVAL_CALLS = (
     'plan_json',
@@ -51,10 +52,24 @@ RESTBENCH_TWINS: dict[str, tuple[str, ...]] = {'order': ('tmdb', 'spotify')}
 
 FUNCQA_TWINS: dict[str, tuple[str, ...]] = {'values': ('one_hop',)}
 
+_AGENTS_TEVAL = ('teval', 'teval_zh')
+_AGENTS_TOOLBENCH = ('toolbench_g1', 'toolbench_g2', 'toolbench_g3')
+
+AGENT_TWINS: dict[str, tuple[str, ...]] = {
+    'order': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH),
+    'names': _AGENTS_TEVAL,
+    'plain': _AGENTS_TEVAL,
+    'more5': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH),
+    'more20': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH),
+    'more100': _AGENTS_TOOLBENCH,
+    'faults': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH, 'ultratool_zh', 'ultratool_en'),
+}
+
 TWINS: dict[str, dict[str, tuple[str, ...]]] = {
     'teval': TEVAL_TWINS,
     'ultratool': ULTRATOOL_TWINS,
     'toolbench': TOOLBENCH_TWINS,
     'restbench': RESTBENCH_TWINS,
     'funcqa': FUNCQA_TWINS,
+    'agents': AGENT_TWINS,
 }

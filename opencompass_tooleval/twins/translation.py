@@ -77,6 +77,11 @@ class Translation:
             return self._pattern.sub(self._replace, text)
         return text
 
+    def words(self, text: str) -> str:
+        """Translates a text that names fields as words: an error, such as a missing parameter."""
+        pattern = rf'(?<![A-Za-z0-9_])(?:{_any_of(self.fields)})(?![A-Za-z0-9_])'
+        return re.sub(pattern, lambda match: self.fields.get(match[0], match[0]), self.text(text))
+
     def name(self, name: str) -> str:
         """Translates the name of a tool."""
         return self.tools.get(name, name)

@@ -81,11 +81,13 @@ class Data:
         records: Its requests, in the file's order.
         tools: Name -> documentation, joined from all of its ``api_list``, in the order of first occurrence.
         errata: Its faults.
+        rows: Its rows, one for each request.
     """
 
     records: tuple[Record, ...]
     tools: Mapping[str, ToolDoc]
     errata: tuple[Erratum, ...]
+    rows: tuple[Mapping[str, Any], ...]
 
 
 FILE_TABLE = Table(File, FILES, 'ToolBench', 'file')
@@ -151,7 +153,7 @@ def load_data(file: Path, name: str, change: Change | None = None) -> Data:
             raise DataError(file, 'two records have this query_id', record.id, FIX)
         records[record.id] = record
     tools = {tool.name: tool for tool in read_samples(rows, file)}
-    data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())))
+    data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())), tuple(rows))
     apis = sum(len(tool.functions) for tool in tools.values())
     counts = {'records': len(records), 'tools': len(tools), 'apis': apis, 'errata': len(data.errata)}
     check_counts(file, published.file, counts, published)
@@ -162,4 +164,5 @@ def load_data(file: Path, name: str, change: Change | None = None) -> Data:
         tuple(_read_row(file, number, raw) for number, raw in enumerate(changed)),
         {tool.name: tool for tool in read_samples(changed, file)},
         data.errata,
+        tuple(changed),
     )
