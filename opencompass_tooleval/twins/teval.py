@@ -14,7 +14,7 @@ from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.tool_docs.api_list import find_api_list, write_api_list
 from opencompass_tooleval.twins.more import Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
-from opencompass_tooleval.twins.translation import Translation
+from opencompass_tooleval.twins.translation import Translation, renamed_example
 from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin
 from opencompass_tooleval.twins.values import Material, draw, leaves
 
@@ -114,7 +114,7 @@ def _renamed(api: Api, names: Translation) -> Api:
                 for item in api[key] or ()
             ]
     if isinstance(api.get('Example'), Mapping):
-        renamed['Example'] = {**api['Example'], 'Parameters': names.data(api['Example'].get('Parameters'))}
+        renamed['Example'] = renamed_example(api['Example'], names)
     return renamed
 
 

@@ -103,4 +103,13 @@ class Translation:
         return type(value)(self.values[str(value)])
 
 
+def renamed_example(example: Mapping[str, Any], new: Translation) -> dict[str, Any]:
+    """Returns the example of an EasyTool instruction with new names; its scenario names the tool."""
+    return {
+        **example,
+        'Scenario': new.text(str(example.get('Scenario', ''))),
+        'Parameters': new.data(example.get('Parameters')),
+    }
+
+
 SAME = Translation()

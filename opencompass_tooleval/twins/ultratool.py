@@ -10,7 +10,7 @@ from typing import Any
 
 from opencompass_tooleval.twins.more import Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
-from opencompass_tooleval.twins.translation import Translation
+from opencompass_tooleval.twins.translation import Translation, renamed_example
 from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin
 from opencompass_tooleval.twins.values import Material, draw, leaves
 
@@ -54,7 +54,7 @@ def _tool(tool: Mapping[str, Any], new: Translation, rng: random.Random | None =
     typed = {key: _schema(tool[key], new.fields, rng) for key in _TYPED if key in tool}
     example = tool.get('Example')
     if isinstance(example, Mapping):
-        typed['Example'] = {**example, 'Parameters': new.data(example.get('Parameters'))}
+        typed['Example'] = renamed_example(example, new)
     return {**tool, 'name': new.name(tool['name']), **typed}
 
 

@@ -18,7 +18,6 @@ from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predic
 from opencompass_tooleval.agents.tasks.goal import RESTRAINT, Goal
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory
 from opencompass_tooleval.core.scoring.result import OK
@@ -125,15 +124,8 @@ def score_task(task: Task, trajectory: Trajectory) -> GoalScore:
     """
     assert task.goal is not None
     gold = nearest_gold(task.goal, made_calls(trajectory))
-    score = score_trajectory(replace(task, gold=gold), _without_planned_failures(trajectory))
-    shown = [number for number, call in enumerate(trajectory.path_calls) if call.error != INJECTED]
-    whole = replace(
-        score,
-        parsed=[{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls],
-        partners=[one if one.call is None else replace(one, call=shown[one.call]) for one in score.partners],
-        trajectory=trajectory,
-    )
-    return _with_goal(task, whole, check_goal(task.goal, trajectory))
+    score = score_trajectory(replace(task, gold=gold), trajectory)
+    return _with_goal(task, score, check_goal(task.goal, trajectory))
 
 
 def _with_goal(task: Task, score: AgentScore, result: GoalResult) -> GoalScore:
@@ -146,13 +138,6 @@ def _with_goal(task: Task, score: AgentScore, result: GoalResult) -> GoalScore:
     }
     fields = {**vars(score), 'values': {**own, **score.values}, 'reason': result.reason or OK}
     return GoalScore(**fields, kind=task.goal.kind, result=result)
-
-
-def _without_planned_failures(trajectory: Trajectory) -> Trajectory:
-    steps = (
-        replace(step, calls=tuple(call for call in step.calls if call.error != INJECTED)) for step in trajectory.steps
-    )
-    return replace(trajectory, steps=tuple(steps))
 
 
 def score_task_predictions(tasks: Sequence[Task], predictions: Sequence[Answer]) -> list[GoalScore]:
